@@ -1,0 +1,1 @@
+"""The query use case: one way to answer."""

@@ -1,0 +1,21 @@
+"""Options of the query use case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """Strategies, memory and privacy."""
+
+    flare_active_retrieval: bool = False
+    flare_draft_max_context_chars: int = 6000
+    memory_strategy: Literal["summary_buffer", "buffer", "none"] = "summary_buffer"
+    memory_buffer_size: int = 4
+    """Exchanges kept word for word; 0 with summary_buffer folds every turn."""
+    memory_token_budget: int = 2000
+    store_answers: Literal["off", "hash", "full"] = "full"
+    answer_retention_days: int = 0
+    """0: for ever."""

@@ -1,0 +1,1 @@
+"""How questions become searches."""

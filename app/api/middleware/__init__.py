@@ -1,0 +1,1 @@
+"""Pure ASGI middleware, outermost first as API requirements F1 list it."""

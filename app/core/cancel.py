@@ -1,0 +1,54 @@
+"""A cancel token: one side asks for a stop, the other notices or is woken."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from app.core.errors import Cancelled
+
+
+class CancelToken:
+    """Thread-safe; callbacks run once, in the thread that cancels (or at once when already cancelled)."""
+
+    def __init__(self) -> None:
+        """Start out not cancelled."""
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        """True once `cancel` was called."""
+        return self._event.is_set()
+
+    def cancel(self) -> None:
+        """Ask for a stop; later calls do nothing."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self._event.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Run `callback` when cancelled, for example to shut a socket down."""
+        with self._lock:
+            if not self._event.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def raise_if_cancelled(self) -> None:
+        """Stop here when asked to.
+
+        Raises:
+            Cancelled: `cancel` was called.
+        """
+        if self._event.is_set():
+            raise Cancelled("the work was cancelled")
+
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep up to `timeout_s` seconds, less when cancelled; return whether it was."""
+        return self._event.wait(timeout_s)

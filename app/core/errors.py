@@ -1,0 +1,224 @@
+"""The error tree. Each class has a stable `code` (API.md) and says whether trying again can help.
+
+    DocuMindError
+    ├── InputError
+    │   ├── InvalidInput            invalid_input
+    │   ├── UnsupportedType         unsupported_type
+    │   ├── TooLarge                too_large
+    │   ├── Encrypted               encrypted
+    │   ├── NoTextLayer             no_text_layer
+    │   └── Unreadable              unreadable
+    ├── NotFound                    not_found
+    │   └── NoOriginal              no_original
+    ├── Conflict                    conflict
+    │   └── FingerprintMismatch     fingerprint_mismatch
+    ├── AccessError
+    │   ├── Unauthorized            unauthorized
+    │   ├── HostRefused             host_refused
+    │   └── OriginRefused           origin_refused
+    ├── ProviderError
+    │   ├── ModelNotInstalled       model_not_installed
+    │   ├── ProviderUnreachable     provider_unreachable   (retryable)
+    │   ├── ProviderTimeout         provider_timeout       (retryable)
+    │   └── ProviderBadResponse     provider_bad_response
+    ├── Overload
+    │   ├── Busy                    busy                   (retryable)
+    │   └── RateLimited             rate_limited           (retryable)
+    ├── StorageError
+    │   ├── DiskFull                disk_full              (retryable)
+    │   ├── IndexDamaged            index_damaged
+    │   └── Locked                  locked
+    └── Cancelled                   cancelled              never reaches a client as an error
+
+Messages name the value with `!r`, say what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class DocuMindError(Exception):
+    """Root of everything this project raises on purpose."""
+
+    code: ClassVar[str] = "internal"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        """Keep the message for people and, for overload, when to come back (seconds)."""
+        super().__init__(message)
+        self.message = message
+        self.retry_after_s = retry_after_s
+
+
+class InputError(DocuMindError):
+    """What was sent cannot be used."""
+
+    code = "invalid_input"
+
+
+class InvalidInput(InputError):
+    """A value is out of its range or shape."""
+
+
+class UnsupportedType(InputError):
+    """The content is of no type we parse, whatever its name says."""
+
+    code = "unsupported_type"
+
+
+class TooLarge(InputError):
+    """A body, file or unpacked content passes its cap."""
+
+    code = "too_large"
+
+
+class Encrypted(InputError):
+    """A document wants a password."""
+
+    code = "encrypted"
+
+
+class NoTextLayer(InputError):
+    """A document has pages but no text; OCR it first."""
+
+    code = "no_text_layer"
+
+
+class Unreadable(InputError):
+    """A document is empty, damaged, or its parse broke a limit."""
+
+    code = "unreadable"
+
+
+class NotFound(DocuMindError):
+    """No such document, job, answer or conversation."""
+
+    code = "not_found"
+
+
+class NoOriginal(NotFound):
+    """The document has no original bytes (bulk text)."""
+
+    code = "no_original"
+
+
+class Conflict(DocuMindError):
+    """The request contradicts the present state."""
+
+    code = "conflict"
+
+
+class FingerprintMismatch(Conflict):
+    """Vectors or a bundle were made with another model or chunker."""
+
+    code = "fingerprint_mismatch"
+
+
+class AccessError(DocuMindError):
+    """The caller may not do this."""
+
+    code = "unauthorized"
+
+
+class Unauthorized(AccessError):
+    """The API key is missing or wrong."""
+
+
+class HostRefused(AccessError):
+    """The Host header is not on the allow-list."""
+
+    code = "host_refused"
+
+
+class OriginRefused(AccessError):
+    """A web page of another origin tried to change state."""
+
+    code = "origin_refused"
+
+
+class ProviderError(DocuMindError):
+    """A model host failed us."""
+
+    code = "provider_bad_response"
+
+
+class ModelNotInstalled(ProviderError):
+    """The host answers but lacks the model."""
+
+    code = "model_not_installed"
+
+
+class ProviderUnreachable(ProviderError):
+    """No connection to the host."""
+
+    code = "provider_unreachable"
+    retryable = True
+
+
+class ProviderTimeout(ProviderError):
+    """The host did not answer in time."""
+
+    code = "provider_timeout"
+    retryable = True
+
+
+class ProviderBadResponse(ProviderError):
+    """The host answered with an error or something we cannot read."""
+
+
+class Overload(DocuMindError):
+    """Too much at once."""
+
+    code = "busy"
+    retryable = True
+
+
+class Busy(Overload):
+    """All slots are taken; `retry_after_s` says when to come back."""
+
+
+class RateLimited(Overload):
+    """This caller asks too often."""
+
+    code = "rate_limited"
+
+
+class StorageError(DocuMindError):
+    """The data directory failed us."""
+
+    code = "index_damaged"
+
+
+class DiskFull(StorageError):
+    """No space (or over a size limit); nothing acknowledged is lost."""
+
+    code = "disk_full"
+    retryable = True
+
+
+class IndexDamaged(StorageError):
+    """A store cannot be trusted; the message names the cure."""
+
+
+class Locked(StorageError):
+    """Another process owns the data directory."""
+
+    code = "locked"
+
+
+class Cancelled(DocuMindError):
+    """Work was stopped because someone asked for it."""
+
+    code = "cancelled"
+
+
+def error_classes() -> dict[str, type[DocuMindError]]:
+    """Every concrete class by name, for tables and tests."""
+    found: dict[str, type[DocuMindError]] = {}
+    todo: list[type[DocuMindError]] = [DocuMindError]
+    while todo:
+        cls = todo.pop()
+        found[cls.__name__] = cls
+        todo.extend(cls.__subclasses__())
+    return found

@@ -1,0 +1,35 @@
+"""Identities: documents, content, fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+
+from app.core.types import Fingerprint, Library
+
+
+def document_id(library: Library, source_key: str) -> str:
+    """Return the 16 hex digits that name a source in a library, the same for every revision."""
+    return hashlib.sha256(f"{library.value}\0{source_key}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def content_sha256(content: bytes | Path) -> str:
+    """Return the SHA-256 of bytes or of a file, as 64 hex digits; files are read in 1 MiB blocks."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    with content.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint8(fingerprint: Fingerprint) -> str:
+    """Return 8 hex digits that differ when any part of the fingerprint does."""
+    canonical = json.dumps(asdict(fingerprint), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:8]
+
+
+def new_id() -> str:
+    """Return a fresh random id of 32 hex digits (jobs, answers, conversations, requests)."""
+    return uuid.uuid4().hex

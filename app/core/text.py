@@ -1,0 +1,207 @@
+"""Text: normal form, lexical form, tokens, sentence spans. The one tokenizer for all lexical work in Python.
+
+tantivy's analyzer (app/index/tantivy.py) is configured to agree with `tokenise`: split at non-alphanumerics, drop tokens over
+40 bytes, lower-case, Snowball English stemmer. `lexical_form` runs before both.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+
+import Stemmer
+
+TOKENIZER_VERSION = "2"
+"""Part of every fingerprint: changing what `tokenise` or `lexical_form` returns means re-indexing."""
+
+MAX_TOKEN_BYTES = 40
+"""Longer tokens are dropped by both analyzers (base64, hashes, URLs)."""
+
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0e\ufeff\ufff9-\ufffb"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINERS = re.compile("[\u200c\u200d]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NEWLINES = re.compile("\r\n?|\u2028|\u2029|\x85")
+_JOINING_SCRIPTS = re.compile(
+    "[\u0600-\u08ff\u0900-\u0dff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\U0001f3fb-\U0001f3ff\u2640\u2642]"
+)
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+_MARKS = re.compile("[\u0300-\u036f]+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def normalise(text: str) -> tuple[str, int]:
+    """Return text as it is stored, and how many invisible characters were removed.
+
+    NFC, newline line ends, surrogate pairs joined and lone ones replaced by U+FFFD, control characters but tab and newline
+    dropped; tag, bidi-control and zero-width characters dropped (joiners stay next to scripts and emoji that need them).
+    """
+    if _SURROGATE.search(text):
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _NEWLINES.sub("\n", text)
+    text = _CONTROL.sub("", text)
+    stripped = 0
+    if not text.isascii():
+        text, stripped = _INVISIBLE.subn("", text)
+        if _JOINERS.search(text):
+            text, joiners = _strip_joiners(text)
+            stripped += joiners
+        text = unicodedata.normalize("NFC", text)
+    return text, stripped
+
+
+def _strip_joiners(text: str) -> tuple[str, int]:
+    kept: list[str] = []
+    removed = 0
+    for i, char in enumerate(text):
+        if char in "\u200c\u200d":
+            before = text[i - 1] if i else ""
+            after = text[i + 1] if i + 1 < len(text) else ""
+            if not (before and after and _JOINING_SCRIPTS.match(before) and _JOINING_SCRIPTS.match(after)):
+                removed += 1
+                continue
+        kept.append(char)
+    return "".join(kept), removed
+
+
+def lexical_form(text: str) -> str:
+    """Return text as both analyzers see it: compatibility forms and accents folded, runs of CJK as spaced bigrams.
+
+    ASCII text comes back unchanged. Offsets are not kept: use it for matching, never for quoting.
+    """
+    if text.isascii():
+        return text
+    folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", folded)
+
+
+def _bigrams(run: str) -> str:
+    return run if len(run) < 2 else " ".join(run[i : i + 2] for i in range(len(run) - 1))
+
+
+class _Stemmers(threading.local):
+    """One Snowball stemmer per thread: the C object is not thread-safe."""
+
+    def __init__(self) -> None:
+        self.english = Stemmer.Stemmer("english", 100_000)
+
+
+_STEMMERS = _Stemmers()
+
+
+def words(text: str) -> list[str]:
+    """Return lower-cased words without stemming, in order."""
+    return [word.lower() for word in _WORD.findall(lexical_form(text))]
+
+
+def tokenise(text: str) -> list[str]:
+    """Return the stemmed tokens of a text, in order, as tantivy's analyzer would index them."""
+    kept = [word.lower() for word in _WORD.findall(lexical_form(text)) if len(word) <= MAX_TOKEN_BYTES]
+    if not all(map(str.isascii, kept)):
+        kept = [word for word in kept if len(word.encode()) <= MAX_TOKEN_BYTES]
+    stemmed: list[str] = _STEMMERS.english.stemWords(kept)
+    return stemmed
+
+
+# Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
+_ABBREVIATIONS = frozenset(
+    "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig figs fl"
+    " ft gen gov hon hr ie inc incl jr lt ltd"
+    " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab vol vols vs viz"
+    " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
+)
+_NEVER_FINAL = frozenset(
+    "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos".split()
+)
+_BOUNDARY = re.compile(
+    r"(?P<stop>[.!?\u2026]+[\"'\u201d\u2019)\]]*(?:\[\d+\])*)(?=\s|\Z)|(?P<cjk>[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019]*)"
+    r"|(?P<gap>\n[ \t]*\n\s*)|(?P<line>\n)"
+)
+_LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
+
+
+def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """Return half-open spans of sentences within `[start, end)`, in order, blank margins trimmed.
+
+    Every non-blank character is in exactly one span. Blank lines always end a sentence; single line breaks do where a list
+    item or heading starts or the line before it ended short without punctuation and the next begins in upper case.
+    """
+    stop = len(text) if end is None else end
+    spans: list[tuple[int, int]] = []
+    begin = start
+    for at in _boundaries(text, start, stop):
+        _append_trimmed(spans, text, begin, at)
+        begin = at
+    _append_trimmed(spans, text, begin, stop)
+    return spans
+
+
+def _append_trimmed(spans: list[tuple[int, int]], text: str, begin: int, at: int) -> None:
+    while begin < at and text[begin].isspace():
+        begin += 1
+    while at > begin and text[at - 1].isspace():
+        at -= 1
+    if begin < at:
+        spans.append((begin, at))
+
+
+def _boundaries(text: str, start: int, stop: int) -> Iterator[int]:
+    for match in _BOUNDARY.finditer(text, start, stop):
+        if match.lastgroup in {"gap", "cjk"}:
+            yield match.end()
+        elif match.lastgroup == "line":
+            if _line_breaks_sentence(text, match.start(), match.end(), start, stop):
+                yield match.end()
+        elif _stop_ends_sentence(text, match.start(), match.end(), start, stop):
+            yield match.end()
+
+
+def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int) -> bool:
+    if _LINE_START.match(text, after, stop):
+        return True
+    line_start = text.rfind("\n", start, at) + 1 or start
+    line = text[line_start:at].strip()
+    rest = text[after : after + 1]
+    short = len(line) < 50 and not line.endswith((",", ";", "-", "\u2013", "("))
+    return bool(short and line and rest and (rest.isupper() or rest.isdigit()) and line.split()[-1].lower() not in _CONTINUING)
+
+
+_CONTINUING = frozenset("the a an of in on at to for by and or with from as is are was were that which".split())
+
+
+def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -> bool:
+    following = text[after:stop].lstrip()[:1]
+    if following.islower():
+        return False
+    if text[at] != "." or text[at : at + 2] in ("..", ".\u2026"):
+        return True
+    word = _WORD_BEFORE.search(text, max(start, at - 40), at)
+    return (
+        not following
+        or word is None
+        or _may_be_final(word.group(), at_line_start=text[word.start() - 1 : word.start()] in ("", "\n"))
+    )
+
+
+_WORD_BEFORE = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
+_DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
+
+
+def _may_be_final(word: str, *, at_line_start: bool) -> bool:
+    """Whether the full stop after `word` can end a sentence, given that what follows does not start in lower case."""
+    lowered = word.lower()
+    if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):  # a title, or an initial: J. Smith
+        return False
+    if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):
+        return lowered in _MAY_END
+    return not (at_line_start and word.isdigit() and len(word) <= 3)  # a numbered item: "1. Title"
+
+
+_MAY_END = frozenset("etc inc ltd co corp bros ph.d b.c a.d a.m p.m d.c al".split())

@@ -1,0 +1,48 @@
+"""What happened while a question was answered: stages, durations, counts, and on request each candidate's fate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from app.core.types import ContextTrace, StageTrace, TraceItem, TraceReport
+
+
+@dataclass(slots=True)
+class StageRecorder:
+    """Filled in by the stage itself while it runs."""
+
+    n_in: int
+    n_out: int = 0
+    items: tuple[TraceItem, ...] = ()
+
+
+@dataclass(slots=True)
+class Trace:
+    """A recorder for one question; not shared between threads. `full` asks stages to record candidates."""
+
+    full: bool = False
+    llm_calls: int = 0
+    context: ContextTrace | None = None
+    _stages: list[StageTrace] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str, n_in: int = 0) -> Iterator[StageRecorder]:
+        """Time a stage; it is recorded even when it raises."""
+        recorder = StageRecorder(n_in)
+        start = time.perf_counter()
+        try:
+            yield recorder
+        finally:
+            elapsed_ms = (time.perf_counter() - start) * 1000
+            self._stages.append(StageTrace(name, round(elapsed_ms, 3), recorder.n_in, recorder.n_out, recorder.items))
+
+    def items(self, rows: Iterable[TraceItem]) -> tuple[TraceItem, ...]:
+        """Keep candidate rows on a full trace only; the iterable is not consumed otherwise."""
+        return tuple(rows) if self.full else ()
+
+    def report(self) -> TraceReport:
+        """Return what was recorded so far."""
+        return TraceReport(tuple(self._stages), self.llm_calls, self.context)

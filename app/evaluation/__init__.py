@@ -1,0 +1,1 @@
+"""The harness as a library: collections, metrics, statistics, ablation, reports."""

@@ -1,0 +1,1 @@
+"""Evidence to text: prompts, context budget, extraction, citations, grounding."""

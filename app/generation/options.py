@@ -1,0 +1,18 @@
+"""Options of generation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationOptions:
+    """Prompt, budget and grounding knobs."""
+
+    prompts_dir: Path | None = None
+    """Overlay for the packaged YAML prompts, file by file."""
+    max_tokens: int = 1024
+    temperature: float = 0.2
+    grounding_min_similarity: float = 0.45
+    """Support under which a citation is dropped, [0, 1]."""

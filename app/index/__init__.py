@@ -1,0 +1,1 @@
+"""Storage: the catalog (the truth) and its projections."""

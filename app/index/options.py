@@ -1,0 +1,27 @@
+"""Options of storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """Where data lives and how the projections are tuned."""
+
+    data_dir: Path
+    chroma_dir: Path
+    collection_papers: str = "papers"
+    collection_public: str = "public"
+    max_dense_vectors: int = 1_000_000
+    """Beyond it chunks are found lexically only; set from RAM by the settings."""
+    exact_limit: int = 100_000
+    """Libraries up to this many vectors keep exact float32 rows (DESIGN 2)."""
+    exact_unfiltered_limit: int = 15_000
+    """Below it the exact scan answers unfiltered questions too: faster than Chroma, recall 1 (facts/performance.md, finding 5)."""
+    ef_search_factor: int = 4
+    """Chroma's ef_search is at least this many times the pool (DESIGN 2.6)."""
+    tantivy_heap_bytes: int = 128 * 1024 * 1024
+    tantivy_threads: int = 0
+    """0: one per core, at most 4."""

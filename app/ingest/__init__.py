@@ -1,0 +1,1 @@
+"""Bytes to parsed documents to chunks; knows only the ports."""

@@ -1,0 +1,1 @@
+"""Parsers: media type to ParsedDocument with offsets, pages, headings."""

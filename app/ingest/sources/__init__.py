@@ -1,0 +1,1 @@
+"""Streams of raw documents: files, folders, dumps."""

@@ -1,0 +1,1 @@
+"""One runner for all long work: persistent, resumable, cancellable."""

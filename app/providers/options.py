@@ -1,0 +1,46 @@
+"""Options of model hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+ProviderName = Literal["auto", "ollama", "extractive", "openai_compatible", "openai", "groq", "google", "mistral", "anthropic"]
+EmbeddingProviderName = Literal["auto", "ollama", "minilm", "openai_compatible", "openai", "google", "mistral"]
+
+
+@dataclass(frozen=True, slots=True)
+class HostedOptions:
+    """One hosted or self-hosted OpenAI-compatible endpoint; an empty key sends no Authorization header."""
+
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOptions:
+    """Which models answer and embed, and how their hosts are reached. Durations in seconds."""
+
+    llm_provider: ProviderName = "auto"
+    llm_model: str = "llama3.2"
+    helper_model: str = ""
+    embedding_provider: EmbeddingProviderName = "auto"
+    embedding_model: str = "nomic-embed-text"
+    ollama_base_url: str = "http://127.0.0.1:11434"
+    ollama_timeout_s: float = 300.0
+    ollama_connect_timeout_s: float = 3.0
+    ollama_keep_alive: str = "30m"
+    num_ctx: int = 8192
+    max_model_calls: int = 4
+    hosted: dict[str, HostedOptions] = field(default_factory=dict)
+    """By provider name."""
+    cross_encoder_dir: Path | None = None
+    model_threads: int = 0
+    """ONNX Runtime threads; 0: one per core."""
+    model_cache_dir: Path | None = None
+    """Where built ONNX graphs are kept; None keeps them in memory only."""
+    arxiv_base_url: str = "https://export.arxiv.org"
+    arxiv_max_bytes: int = 50 * 1024 * 1024
+    arxiv_interval_s: float = 3.0

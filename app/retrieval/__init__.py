@@ -1,0 +1,1 @@
+"""A question to ranked evidence; pure apart from ports."""
