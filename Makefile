@@ -1,0 +1,92 @@
+# DocuMind. `make run` and `make test` do all set-up; `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+APT_BROWSER := chromium
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs
+
+help: ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+# --- environment --------------------------------------------------------------------------------------------------------
+
+$(VENV)/.runtime: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "DocuMind needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
+	@touch $@
+
+setup: $(VENV)/.runtime ## build .venv for running (documind is .venv/bin/documind)
+
+dev: $(VENV)/.dev ## build .venv for developing and testing
+
+lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked files
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides.txt --extra build pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides.txt --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+# --- page ---------------------------------------------------------------------------------------------------------------
+
+WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null)
+PAGE := app/api/static/page/index.html
+
+$(PAGE): $(WEB_SOURCES)
+	@if command -v npm >/dev/null; then \
+	  cd web && npm ci --no-audit --no-fund --silent && npm run --silent build; \
+	else \
+	  echo "npm is not here: the API runs without the page; install Node 20 and run 'make page' to build it"; \
+	fi
+
+page: $(PAGE) ## build the web page (needs Node 20)
+
+# --- run ----------------------------------------------------------------------------------------------------------------
+
+run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
+	@exec $(BIN)/documind serve
+
+# --- checks -------------------------------------------------------------------------------------------------------------
+
+test: dev ## unit, contract and API tests
+	$(BIN)/python -m pytest
+
+format: dev ## format the code
+	$(BIN)/ruff format .
+
+lint: dev ## formatting and lint rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: dev ## mypy strict
+	$(BIN)/mypy
+
+imports: dev ## the import rule
+	$(BIN)/lint-imports
+
+web-check: page ## types, lint and tests of the page
+	@if command -v npm >/dev/null; then cd web && npm run --silent check; fi
+
+/usr/bin/chromium:
+	@echo "installing $(APT_BROWSER) for the browser tests"
+	@if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $(APT_BROWSER) >/dev/null; \
+	else echo "run: sudo apt-get install $(APT_BROWSER)"; exit 1; fi
+
+browser: dev page /usr/bin/chromium ## the page in a real browser against the real server
+	$(BIN)/python -m pytest tests/browser
+
+check: lint types imports test web-check crash-short browser ## everything CI runs
+
+crash-short: dev ## the short form of the crash campaign
+	$(BIN)/python -m pytest tests/crash
+
+clean: ## remove what the targets made, but never your data
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info

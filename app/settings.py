@@ -1,0 +1,265 @@
+"""The only reader of the environment. Every field is an environment variable of the same name in upper case.
+
+Defaults, units and meanings are here; `.env.example` and docs/configuration.md are checked against this file by
+tests/unit/test_settings.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.answer.options import AnswerOptions
+from app.core.types import Fusion, Library
+from app.generation.options import GenerationOptions
+from app.index.options import IndexOptions
+from app.ingest.options import IngestOptions
+from app.jobs.options import JobOptions
+from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderName, ProviderOptions
+from app.retrieval.options import RetrievalOptions
+
+HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
+_PREFIXES = tuple(
+    "API_ CHROMA_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
+    " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
+    " CORS_ DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT"
+    " THREAD_POOL".split()
+)
+_FOREIGN = frozenset(
+    {"OLLAMA_HOST", "OLLAMA_MODELS", "OLLAMA_NUM_PARALLEL", "OLLAMA_MAX_LOADED_MODELS", "OLLAMA_CONTEXT_LENGTH", "OLLAMA_ORIGINS"}
+)
+
+
+class Settings(BaseSettings):
+    """All configuration, from the environment and a `.env` file beside the working directory."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True, env_ignore_empty=True
+    )
+
+    # where
+    api_host: str = Field("127.0.0.1", description="address to listen on")
+    api_port: int = Field(8001, ge=1, le=65535, description="port to listen on")
+    data_dir: Path = Field(Path("var"), description="everything the server keeps")
+    chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
+    default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
+    app_env: Literal["development", "production"] = Field("development", description="production adds HSTS")
+
+    # models
+    ollama_base_url: str = Field("http://127.0.0.1:11434", description="Ollama's address")
+    llm_provider: ProviderName = Field(
+        "auto", description="who answers: auto, ollama, extractive, openai_compatible or a hosted name"
+    )
+    llm_model: str = Field("llama3.2", description="model that answers")
+    helper_model: str = Field("", description="model for rewrites, summaries and sub-queries; empty: LLM_MODEL")
+    embedding_provider: EmbeddingProviderName = Field("auto", description="who embeds; auto decides for an empty library only")
+    embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
+    openai_base_url: str = Field("", description="address of an OpenAI-compatible server; empty: the provider's own")
+    openai_api_key: str = Field("", repr=False, description="key for openai or openai_compatible")
+    openai_model: str = Field("", description="model for openai or openai_compatible")
+    groq_api_key: str = Field("", repr=False, description="key for groq")
+    groq_model: str = Field("", description="model for groq")
+    google_api_key: str = Field("", repr=False, description="key for google")
+    google_model: str = Field("", description="model for google")
+    mistral_api_key: str = Field("", repr=False, description="key for mistral")
+    mistral_model: str = Field("", description="model for mistral")
+    anthropic_api_key: str = Field("", repr=False, description="key for anthropic")
+    anthropic_model: str = Field("", description="model for anthropic")
+    ollama_request_timeout_sec: float = Field(300, gt=0, description="seconds a model call may be silent")
+    ollama_keep_alive: str = Field("30m", description="how long Ollama keeps a model loaded")
+    llm_num_ctx: int = Field(8192, ge=512, description="context window in tokens, clamped to the model")
+    llm_max_tokens: int = Field(1024, ge=16, description="longest answer in tokens")
+    llm_temperature: float = Field(0.2, ge=0, le=2, description="sampling temperature where the mode's prompt sets none")
+    max_model_calls: int = Field(4, ge=1, description="model calls at once")
+    cross_encoder_dir: Path | None = Field(None, description="directory of a local cross-encoder; empty: off")
+
+    # ingest
+    chunk_size: int = Field(1000, ge=100, le=8000, description="ceiling of a chunk in characters")
+    chunk_overlap: int = Field(150, ge=0, description="characters shared by neighbouring chunks")
+    max_file_size_mb: int = Field(50, ge=1, description="largest upload in MiB")
+    arxiv_base_url: str = Field("https://export.arxiv.org", description="arXiv host for fetch-arxiv")
+    samples: bool = Field(True, description="index the sample documents once when both libraries are empty")
+    seed_sample_docs: bool = Field(False, description="purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes")
+    sample_corpus_version: str = Field("1", description="marker for SEED_SAMPLE_DOCS")
+
+    # retrieval
+    top_k_results: int = Field(5, ge=1, le=50, description="passages for an answer when the request names no top_k")
+    relevance_threshold: float = Field(0.65, ge=0, le=2, description="cosine distance cutoff of papers (arm dense)")
+    public_relevance_threshold: float = Field(0.65, ge=0, le=2, description="cosine distance cutoff of public (arm dense)")
+    keyword_rerank_weight: float = Field(0.15, ge=0, le=1, description="weight of keyword overlap in papers (arm dense)")
+    public_keyword_rerank_weight: float = Field(0.15, ge=0, le=1, description="weight of keyword overlap in public (arm dense)")
+    enable_fallback_retrieval: bool = Field(True, description="hand a model the best of the rest when nothing passes the cutoff")
+    fallback_top_n: int = Field(3, ge=1, description="passages of the fallback")
+    fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
+    embed_on_query_budget_ms: float = Field(
+        25, ge=0, description="milliseconds a question may spend embedding candidates without a vector"
+    )
+    max_dense_vectors: int = Field(0, ge=0, description="vectors kept for dense search; 0: from RAM")
+    chroma_collection_name: str = Field("papers", min_length=3, description="Chroma collection of papers")
+    chroma_collection_public: str = Field("public", min_length=3, description="Chroma collection of public")
+
+    # answers
+    grounding_min_similarity: float = Field(0.45, ge=0, le=1, description="support under which a citation is dropped")
+    flare_active_retrieval: bool = Field(False, description="use flare where a request names no strategy")
+    flare_draft_max_context_chars: int = Field(6000, ge=500, description="characters of context for the flare draft")
+    memory_strategy: Literal["summary_buffer", "buffer", "none"] = Field(
+        "summary_buffer", description="how conversations are remembered"
+    )
+    memory_buffer_size: int = Field(4, ge=0, description="exchanges kept word for word")
+    memory_token_budget: int = Field(2000, ge=0, description="tokens of memory in a prompt")
+    prompts_dir: Path | None = Field(None, description="overlay for the prompts, file by file; empty: the packaged ones")
+    store_answers: Literal["off", "hash", "full"] = Field("full", description="what is kept of answers")
+    answer_retention_days: int = Field(0, ge=0, description="days answers are kept; 0: for ever")
+
+    # edge
+    api_key: str = Field("", repr=False, description="key that /api/v1, /v1 and /mcp ask for; empty: none")
+    allow_insecure_bind: bool = Field(False, description="listen beyond loopback without a key")
+    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Host names allowed besides the loopback ones, comma-separated"
+    )
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("http://localhost:3002", "http://localhost:5173"), description="web origins that may call the API, comma-separated"
+    )
+    cors_allow_all: bool = Field(False, description="any web origin, for development")
+    forwarded_allow_ips: str = Field("", description="proxy addresses whose forwarded headers are believed")
+    root_path: str = Field("", description="path prefix behind a proxy")
+    disable_openapi: bool = Field(False, description="no /docs, /redoc, /openapi.json")
+    enable_response_gzip: bool = Field(True, description="gzip replies from 1 kB, never event streams")
+    thread_pool_size: int = Field(128, ge=4, description="threads for requests")
+    max_streams: int = Field(64, ge=1, description="answers streaming at once")
+    rate_limit_per_minute: int = Field(0, ge=0, description="requests a minute per client; 0: off")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="least severe log line")
+    log_json: bool = Field(False, description="log lines as JSON")
+    documind_git_sha: str = Field("", description="commit shown by diagnostics; DOCMIND_GIT_SHA is read too")
+    documind_crash_at: int = Field(0, ge=0, description="for crash tests: end the process at the n-th write step; 0: never")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_lists(cls, values: object) -> object:
+        if isinstance(values, dict):
+            for name in ("trusted_hosts", "cors_origins"):
+                if isinstance(values.get(name), str):
+                    values[name] = tuple(part.strip() for part in values[name].split(",") if part.strip())
+            if not values.get("documind_git_sha") and os.environ.get("DOCMIND_GIT_SHA"):
+                values["documind_git_sha"] = os.environ["DOCMIND_GIT_SHA"]
+        return values
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError(f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE ({self.chunk_size})")
+        return self
+
+    @property
+    def library(self) -> Library:
+        """The default library."""
+        return Library(self.default_library)
+
+    @property
+    def chroma_dir(self) -> Path:
+        """Where Chroma keeps its store."""
+        return self.chroma_persist_dir or self.data_dir / "chroma"
+
+    def ingest(self) -> IngestOptions:
+        """Return the options of ingest."""
+        return IngestOptions(
+            chunk_size=self.chunk_size, chunk_overlap=self.chunk_overlap, max_file_bytes=self.max_file_size_mb * 1024 * 1024
+        )
+
+    def index(self) -> IndexOptions:
+        """Return the options of storage."""
+        return IndexOptions(
+            data_dir=self.data_dir,
+            chroma_dir=self.chroma_dir,
+            collection_papers=self.chroma_collection_name,
+            collection_public=self.chroma_collection_public,
+            max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
+        )
+
+    def retrieval(self) -> RetrievalOptions:
+        """Return the options of retrieval."""
+        return RetrievalOptions(
+            top_k=self.top_k_results,
+            fusion=self.fusion,
+            relevance_threshold=self.relevance_threshold,
+            public_relevance_threshold=self.public_relevance_threshold,
+            keyword_rerank_weight=self.keyword_rerank_weight,
+            public_keyword_rerank_weight=self.public_keyword_rerank_weight,
+            enable_fallback=self.enable_fallback_retrieval,
+            fallback_top_n=self.fallback_top_n,
+            embed_on_query_budget_ms=self.embed_on_query_budget_ms,
+        )
+
+    def generation(self) -> GenerationOptions:
+        """Return the options of generation."""
+        return GenerationOptions(
+            prompts_dir=self.prompts_dir,
+            max_tokens=self.llm_max_tokens,
+            temperature=self.llm_temperature,
+            grounding_min_similarity=self.grounding_min_similarity,
+        )
+
+    def providers(self) -> ProviderOptions:
+        """Return the options of model hosts."""
+        hosted = {
+            name: HostedOptions(api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")) for name in HOSTED
+        }
+        hosted["openai"] = HostedOptions(self.openai_base_url, self.openai_api_key, self.openai_model)
+        hosted["openai_compatible"] = hosted["openai"]
+        return ProviderOptions(
+            llm_provider=self.llm_provider,
+            llm_model=self.llm_model,
+            helper_model=self.helper_model,
+            embedding_provider=self.embedding_provider,
+            embedding_model=self.embedding_model,
+            ollama_base_url=self.ollama_base_url.rstrip("/"),
+            ollama_timeout_s=self.ollama_request_timeout_sec,
+            ollama_keep_alive=self.ollama_keep_alive,
+            num_ctx=self.llm_num_ctx,
+            max_model_calls=self.max_model_calls,
+            hosted=hosted,
+            cross_encoder_dir=self.cross_encoder_dir,
+            model_cache_dir=self.data_dir / "models",
+            arxiv_base_url=self.arxiv_base_url.rstrip("/"),
+        )
+
+    def answer(self) -> AnswerOptions:
+        """Return the options of the query use case."""
+        return AnswerOptions(
+            flare_active_retrieval=self.flare_active_retrieval,
+            flare_draft_max_context_chars=self.flare_draft_max_context_chars,
+            memory_strategy=self.memory_strategy,
+            memory_buffer_size=self.memory_buffer_size,
+            memory_token_budget=self.memory_token_budget,
+            store_answers=self.store_answers,
+            answer_retention_days=self.answer_retention_days,
+        )
+
+    def jobs(self) -> JobOptions:
+        """Return the options of the job runner."""
+        return JobOptions()
+
+
+def dense_vectors_for(memory_bytes: int) -> int:
+    """Return how many vectors a machine of this memory should keep for dense search.
+
+    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (facts/chroma.md: 133 MB for 30,000 on disk
+    includes metadata; 1.5 kB is the vector alone).
+    """
+    return max(100_000, memory_bytes // 4 // 2048)
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return environment names that look like ours but are no setting, for a warning at start."""
+    known = {name.upper() for name in Settings.model_fields} | _FOREIGN | {"DOCMIND_GIT_SHA", "DOCUMIND_CLI_URL"}
+    names = os.environ if environment is None else environment
+    return sorted(name for name in names if name.startswith(_PREFIXES) and name not in known and name != "API_URL")

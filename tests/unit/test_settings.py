@@ -1,0 +1,52 @@
+import pytest
+from pydantic import ValidationError
+
+from app.settings import Settings, dense_vectors_for, unknown_names
+from scripts.write_env_example import ROOT, configuration_page, env_example
+
+
+def settings(**values: object) -> Settings:
+    return Settings(_env_file=None, **values)  # type: ignore[arg-type]  # pydantic coerces
+
+
+def test_the_environment_example_and_the_page_match_the_settings() -> None:
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == env_example()
+    assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == configuration_page()
+
+
+def test_every_setting_says_what_it_is() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_lists_are_comma_separated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUSTED_HOSTS", "a.example, b.example,")
+    assert settings().trusted_hosts == ("a.example", "b.example")
+
+
+def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_PORT", "")
+    assert settings().api_port == 8001
+
+
+def test_overlap_must_be_less_than_size() -> None:
+    with pytest.raises(ValidationError, match="CHUNK_OVERLAP"):
+        settings(chunk_size=200, chunk_overlap=200)
+
+
+def test_names_that_only_look_like_settings_are_reported() -> None:
+    assert unknown_names({"OLLAMA_BASEURL": "x", "API_PORT": "1", "OLLAMA_HOST": "x", "HOME": "/"}) == ["OLLAMA_BASEURL"]
+
+
+def test_the_docmind_alias_of_the_git_sha_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCUMIND_GIT_SHA", raising=False)
+    monkeypatch.setenv("DOCMIND_GIT_SHA", "abc")
+    assert settings().documind_git_sha == "abc"
+
+
+def test_keys_never_show_in_a_repr() -> None:
+    assert "s3cret" not in repr(settings(api_key="s3cret", openai_api_key="s3cret"))
+
+
+@pytest.mark.parametrize(("gib", "vectors"), [(0, 100_000), (8, 1_048_576), (24, 3_145_728)])
+def test_dense_vectors_follow_memory(gib: int, vectors: int) -> None:
+    assert dense_vectors_for(gib * 1024**3) == vectors
