@@ -523,6 +523,8 @@ class Answer:
     question: Question
     generator: str
     embedder: str
+    strategy: Strategy = "baseline"
+    """The strategy that searched: the question's, or `baseline` where that was degraded or not needed."""
     evidence: tuple[Evidence, ...] = ()
     sentences: tuple[Sentence, ...] = ()
     notices: tuple[Notice, ...] = ()

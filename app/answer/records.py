@@ -1,0 +1,393 @@
+"""Answers as plain JSON values: the one place that knows the field names of `QueryResponse` (API.md).
+
+The HTTP edge renders these records, the answer store keeps them, replay reads them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+from urllib.parse import urlencode
+
+from app.core.types import (
+    Answer,
+    Citation,
+    ContextTrace,
+    Evidence,
+    Filters,
+    Message,
+    Notice,
+    Question,
+    Sentence,
+    StageTrace,
+    TraceLevel,
+    TraceReport,
+)
+
+PREVIEW_CHARACTERS = 1000
+"""A chunk of the default size is shown whole, so that a client can judge the evidence without a second request."""
+
+
+class SignalsRecord(TypedDict):
+    """What each step of retrieval knew of a passage; null where it did not see it."""
+
+    dense: float | None
+    bm25: float | None
+    overlap: float | None
+    sentence: float | None
+
+
+class SourceRecord(TypedDict):
+    """One numbered passage; offsets are code points of that revision's text."""
+
+    n: int
+    doc_id: str
+    duplicate_of: str | None
+    revision: int
+    library: str
+    title: str
+    authors: list[str]
+    year: int | None
+    section: str
+    page: int | None
+    chunk_index: int
+    start: int
+    end: int
+    distance: float | None
+    similarity: float | None
+    band: str | None
+    score: float
+    signals: SignalsRecord
+    preview: str
+    source_url: str | None
+    view_url: str
+    licence: str | None
+
+
+class CitationRecord(TypedDict):
+    """Exactly `document_text[start:end]`, and how well it supports the sentence, [0, 1]."""
+
+    n: int
+    start: int
+    end: int
+    quote: str
+    support: float
+
+
+class SentenceRecord(TypedDict):
+    """A sentence of the answer at `answer[answer_start:answer_end]`."""
+
+    text: str
+    answer_start: int
+    answer_end: int
+    verdict: str
+    citations: list[CitationRecord]
+
+
+class NoticeRecord(TypedDict):
+    """Something a user must know."""
+
+    code: str
+    message: str
+
+
+StageRecord = TypedDict("StageRecord", {"name": str, "ms": float, "in": int, "out": int})
+"""One step: its name, milliseconds, candidates in and out."""
+
+
+class ItemRecord(TypedDict):
+    """One candidate after a step."""
+
+    chunk: int
+    rank: int
+    score: float
+    kept: bool
+    reason: str
+
+
+class FullStageRecord(StageRecord):
+    """A step with each candidate's fate (full trace)."""
+
+    items: list[ItemRecord]
+
+
+class ContextRecord(TypedDict):
+    """Tokens of the context window: allowed, planned, seen by the model; evidence numbers used, trimmed, dropped."""
+
+    budget: int
+    planned: int
+    seen: int | None
+    used: list[int]
+    trimmed: list[int]
+    dropped: list[int]
+
+
+class TraceRecord(TypedDict):
+    """How the answer came to be."""
+
+    stages: list[StageRecord] | list[FullStageRecord]
+    llm_calls: int
+    context: ContextRecord | None
+
+
+class UsageRecord(TypedDict):
+    """Token counts as the provider reports them."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+class AnswerRecord(TypedDict):
+    """QueryResponse without `request_id`, which only the edge knows."""
+
+    answer_id: str
+    conversation_id: str | None
+    answer: str
+    status: str
+    generator: str
+    embedder: str
+    library: str
+    query_mode: str
+    retrieval_strategy: str
+    rewritten_query: str | None
+    confidence: float
+    notices: list[NoticeRecord]
+    sources: list[SourceRecord]
+    sentences: list[SentenceRecord]
+    trace: TraceRecord | None
+    usage: UsageRecord
+
+
+class FiltersRecord(TypedDict):
+    """Conditions on passages, as in QueryRequest."""
+
+    section: list[str]
+    doc_ids: list[str]
+    year_from: int | None
+    year_to: int | None
+    author: str | None
+    type: list[str]
+
+
+class MessageRecord(TypedDict):
+    """One turn of the history that came with a question."""
+
+    role: str
+    content: str
+
+
+class QuestionRecord(TypedDict):
+    """QueryRequest as it was asked, with defaults filled in."""
+
+    question: str
+    library: str
+    query_mode: str
+    retrieval_strategy: str
+    retrieve_only: bool
+    top_k: int | None
+    filters: FiltersRecord
+    history: list[MessageRecord]
+    fusion: str | None
+    model: str | None
+
+
+class StoredAnswer(AnswerRecord):
+    """What the store keeps: the full-trace record, the question, and the settings it was answered under."""
+
+    asked: QuestionRecord
+    settings: dict[str, str]
+    at: str
+    kept: str
+    """`full`, or `hash` when texts were replaced by their SHA-256."""
+
+
+def to_record(answer: Answer, trace: TraceLevel | None = None) -> AnswerRecord:
+    """Return the answer in the shape of QueryResponse, JSON values only.
+
+    Args:
+        answer: The final answer of a stream.
+        trace: How much of the trace to show; None takes the level the question asked for.
+    """
+    return AnswerRecord(
+        answer_id=answer.answer_id,
+        conversation_id=answer.conversation_id,
+        answer=answer.text,
+        status=answer.status,
+        generator=answer.generator,
+        embedder=answer.embedder,
+        library=answer.question.library,
+        query_mode=answer.question.mode,
+        retrieval_strategy=answer.strategy,
+        rewritten_query=answer.rewritten_query,
+        confidence=round(answer.confidence, 4),
+        notices=[notice_record(notice) for notice in answer.notices],
+        sources=[source_record(evidence) for evidence in answer.evidence],
+        sentences=[_sentence(sentence) for sentence in answer.sentences],
+        trace=_trace(answer.trace, trace or answer.question.trace),
+        usage=UsageRecord(prompt_tokens=answer.usage.prompt_tokens, completion_tokens=answer.usage.completion_tokens),
+    )
+
+
+def to_stored(answer: Answer, settings: Mapping[str, str], at: str) -> StoredAnswer:
+    """Return everything that replay and a later reader need.
+
+    Args:
+        answer: The final answer.
+        settings: Names and values of what can change an answer besides the documents.
+        at: When it was answered, UTC ISO 8601.
+    """
+    return StoredAnswer(**to_record(answer, "full"), asked=_question(answer.question), settings=dict(settings), at=at, kept="full")
+
+
+def source_record(evidence: Evidence) -> SourceRecord:
+    """Return one source as the API lists it."""
+    hit = evidence.hit
+    chunk, document, signals = hit.passage.chunk, hit.passage.document, hit.signals
+    return SourceRecord(
+        n=evidence.n,
+        doc_id=document.doc_id,
+        duplicate_of=document.duplicate_of,
+        revision=chunk.revision,
+        library=chunk.library.value,
+        title=document.title,
+        authors=list(document.authors),
+        year=document.year,
+        section=chunk.section,
+        page=chunk.page,
+        chunk_index=chunk.ordinal,
+        start=chunk.start,
+        end=chunk.end,
+        distance=_rounded(signals.dense),
+        similarity=None if signals.dense is None else _rounded(1.0 - signals.dense),
+        band=hit.band,
+        score=round(hit.score, 6),
+        signals=SignalsRecord(
+            dense=_rounded(signals.dense),
+            bm25=_rounded(signals.bm25),
+            overlap=_rounded(signals.overlap),
+            sentence=_rounded(signals.sentence),
+        ),
+        preview=_preview(chunk.text),
+        source_url=document.source_url,
+        view_url=view_url(evidence),
+        licence=document.licence,
+    )
+
+
+def view_url(evidence: Evidence) -> str:
+    """Return where our own page shows the passage highlighted, relative to the root of the server."""
+    chunk = evidence.hit.passage.chunk
+    query = {
+        "library": chunk.library.value,
+        "doc": chunk.doc_id,
+        "revision": chunk.revision,
+        "start": chunk.start,
+        "end": chunk.end,
+    }
+    return f"/?{urlencode(query)}"
+
+
+def notice_record(notice: Notice) -> NoticeRecord:
+    """Return one notice as the API lists it."""
+    return NoticeRecord(code=notice.code, message=notice.message)
+
+
+def filters_from(record: FiltersRecord) -> Filters:
+    """Return the filters that a stored question was asked with."""
+    return Filters(
+        sections=tuple(record["section"]),
+        doc_ids=tuple(record["doc_ids"]),
+        year_from=record["year_from"],
+        year_to=record["year_to"],
+        author=record["author"],
+        types=tuple(record["type"]),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _preview(text: str) -> str:
+    """Return the beginning of a passage, cut at a word, with an ellipsis when something is missing."""
+    if len(text) <= PREVIEW_CHARACTERS:
+        return text
+    cut = text[:PREVIEW_CHARACTERS]
+    head = cut.rsplit(maxsplit=1)[0] if cut[-1:].strip() and text[PREVIEW_CHARACTERS].strip() else cut
+    return f"{head.rstrip()}\u2026"
+
+
+def _sentence(sentence: Sentence) -> SentenceRecord:
+    return SentenceRecord(
+        text=sentence.text,
+        answer_start=sentence.answer_start,
+        answer_end=sentence.answer_end,
+        verdict=sentence.verdict,
+        citations=[_citation(citation) for citation in sentence.citations],
+    )
+
+
+def _citation(citation: Citation) -> CitationRecord:
+    return CitationRecord(
+        n=citation.n, start=citation.start, end=citation.end, quote=citation.quote, support=round(citation.support, 4)
+    )
+
+
+def _trace(report: TraceReport, level: TraceLevel) -> TraceRecord | None:
+    if level == "none":
+        return None
+    stages: list[StageRecord] | list[FullStageRecord]
+    stages = [_full_stage(stage) for stage in report.stages] if level == "full" else [_stage(stage) for stage in report.stages]
+    return TraceRecord(stages=stages, llm_calls=report.llm_calls, context=_context(report.context))
+
+
+def _stage(stage: StageTrace) -> StageRecord:
+    return {"name": stage.name, "ms": stage.ms, "in": stage.n_in, "out": stage.n_out}
+
+
+def _full_stage(stage: StageTrace) -> FullStageRecord:
+    items = [
+        ItemRecord(chunk=item.chunk, rank=item.rank, score=round(item.score, 6), kept=item.kept, reason=item.reason)
+        for item in stage.items
+    ]
+    return {**_stage(stage), "items": items}
+
+
+def _context(context: ContextTrace | None) -> ContextRecord | None:
+    if context is None:
+        return None
+    return ContextRecord(
+        budget=context.budget,
+        planned=context.planned,
+        seen=context.seen,
+        used=list(context.used),
+        trimmed=list(context.trimmed),
+        dropped=list(context.dropped),
+    )
+
+
+def _question(question: Question) -> QuestionRecord:
+    filters = question.filters
+    return QuestionRecord(
+        question=question.text,
+        library=question.library,
+        query_mode=question.mode,
+        retrieval_strategy=question.strategy,
+        retrieve_only=question.retrieve_only,
+        top_k=question.top_k,
+        filters=FiltersRecord(
+            section=list(filters.sections),
+            doc_ids=list(filters.doc_ids),
+            year_from=filters.year_from,
+            year_to=filters.year_to,
+            author=filters.author,
+            type=list(filters.types),
+        ),
+        history=[_message(message) for message in question.history],
+        fusion=question.fusion,
+        model=question.model,
+    )
+
+
+def _message(message: Message) -> MessageRecord:
+    return MessageRecord(role=message.role, content=message.content)

@@ -1,0 +1,117 @@
+"""Passages without an index, and a retriever that ranks them by shared words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.core.ids import document_id
+from app.core.text import tokenise
+from app.core.trace import Trace
+from app.core.types import Chunk, Document, Hit, Library, Notice, Passage, Signals
+from app.retrieval.request import Retrieval, SearchRequest
+
+_AT = "2026-01-01T00:00:00Z"
+_STOP = frozenset(
+    tokenise(
+        "a an and are as at be by did do does for from had has have how in is it its of on or that the this to was what when where"
+        " which who whom why will with we you your i me my"
+    )
+)
+
+
+def passage(
+    text: str,
+    *,
+    key: str = "doc",
+    library: Library = Library.PAPERS,
+    ordinal: int = 0,
+    chunk_id: int | None = None,
+    title: str | None = None,
+    section: str = "body",
+    start: int = 0,
+    revision: int = 1,
+    flags: tuple[str, ...] = (),
+) -> Passage:
+    """Return a live chunk with its document; the chunk's text is the document's text from `start` on."""
+    doc_id = document_id(library, key)
+    chunk = Chunk(
+        chunk_id=chunk_id if chunk_id is not None else int(doc_id[:6], 16) * 100 + ordinal,
+        doc_id=doc_id,
+        library=library,
+        revision=revision,
+        ordinal=ordinal,
+        start=start,
+        end=start + len(text),
+        section=section,
+        page=None,
+        text=text,
+    )
+    document = Document(
+        doc_id=doc_id,
+        library=library,
+        source_key=key,
+        revision=revision,
+        sha256="0" * 64,
+        title=title or key.replace("-", " ").title(),
+        authors=("A. Writer",),
+        year=2024,
+        type="text",
+        state="live",
+        characters=start + len(text),
+        pages=0,
+        chunks=1,
+        embedded=1,
+        duplicate_of=None,
+        source_url=None,
+        licence=None,
+        added_at=_AT,
+        updated_at=_AT,
+        filename=f"{key}.txt",
+        flags=flags,
+    )
+    return Passage(chunk, document)
+
+
+class WordRetriever:
+    """Ranks given passages by the share of the query's content words they hold; records every request."""
+
+    def __init__(self, passages: Sequence[Passage] = (), *, notices: tuple[Notice, ...] = (), fallback: bool = True) -> None:
+        self.passages = list(passages)
+        self.notices = notices
+        self.fallback = fallback
+        """Whether the best of the rest is returned, marked, when nothing shares half of the query's words."""
+        self.requests: list[SearchRequest] = []
+
+    @property
+    def queries(self) -> list[str]:
+        """The texts that reached the index, in order."""
+        return [request.text for request in self.requests]
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        self.requests.append(request)
+        with trace.stage("search", len(self.passages)) as stage:
+            hits = self._ranked(request)
+            passed = [hit for hit in hits if hit.score >= 0.5]
+            stage.n_out = len(passed)
+        limit = request.top_k or 5
+        if request.keep_weak:
+            return Retrieval(tuple(hits[:limit]), self.notices, hits[0].score if hits else 0.0)
+        if passed:
+            return Retrieval(tuple(passed[:limit]), self.notices, passed[0].score)
+        if not self.fallback or not hits:
+            return Retrieval((), self.notices)
+        weak = tuple(replace(hit, fallback=True, band="weak") for hit in hits[:3])
+        return Retrieval(weak, (*self.notices, Notice("fallback_used", "Nothing passed the relevance cutoff.")), 0.1, fallback=True)
+
+    def _ranked(self, request: SearchRequest) -> list[Hit]:
+        asked = set(tokenise(request.text)) - _STOP
+        doc_ids = request.filters.doc_ids
+        hits = []
+        for found in self.passages:
+            if found.chunk.library is not request.library or (doc_ids and found.chunk.doc_id not in doc_ids):
+                continue
+            share = len(asked & set(tokenise(found.chunk.text))) / len(asked) if asked else 0.0
+            signals = Signals(dense=1.0 - share, bm25=share * 10, overlap=share)
+            hits.append(Hit(found, share, signals, "strong" if share >= 0.5 else "weak"))
+        return sorted(hits, key=lambda hit: -hit.score)
