@@ -261,6 +261,14 @@ class JobStore(Protocol):
         """Return jobs, newest first."""
         ...
 
+    def unfinished(self) -> Sequence[Job]:
+        """Return every queued, running or paused job, oldest first, for the start of a process."""
+        ...
+
+    def prune(self, keep_finished: int) -> int:
+        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
+        ...
+
     def save(self, job: Job) -> None:
         """Replace a job's state durably."""
         ...
