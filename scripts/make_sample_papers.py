@@ -1,4 +1,4 @@
-"""Render data/sample_docs/sources/*.md into data/sample_docs/papers as PDF, DOCX and Markdown: `python -m scripts.make_sample_papers`."""
+"""Render the sample papers from their Markdown as PDF, DOCX and Markdown: `python -m scripts.make_sample_papers`."""
 
 from __future__ import annotations
 
