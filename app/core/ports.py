@@ -257,7 +257,7 @@ class JobStore(Protocol):
         """Return a job, or raise NotFound."""
         ...
 
-    def list(self, limit: int = 100) -> list[Job]:
+    def list(self, limit: int = 100) -> Sequence[Job]:
         """Return jobs, newest first."""
         ...
 

@@ -1,0 +1,325 @@
+"""The runner: what a job goes through, what survives, what waits for what."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from app.core.cancel import CancelToken
+from app.core.errors import Cancelled, Conflict, DiskFull, InvalidInput, NotFound, Unreadable
+from app.core.types import Job, JobFile
+from app.jobs.context import Handler, JobContext, RateEstimate
+from app.jobs.options import JobOptions
+from app.jobs.runner import JobRunner, per_library
+from tests.fakes.job_store import MemoryJobStore
+
+WAIT_S = 10.0
+
+
+class Gate:
+    """A handler that stands at a gate: says when it has started and goes on when opened or stopped."""
+
+    def __init__(self) -> None:
+        self.started = threading.Semaphore(0)
+        self.opened = threading.Event()
+        self.runs = 0
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        self.runs += 1
+        context.cancel.on_cancel(self.opened.set)
+        self.started.release()
+        assert self.opened.wait(WAIT_S)
+        if context.cancel.cancelled:
+            self.opened.clear()
+        context.checkpoint()
+        return {"runs": self.runs}
+
+
+@contextmanager
+def running(store: MemoryJobStore, kinds: Mapping[str, Handler], **options: float) -> Iterator[JobRunner]:
+    runner = JobRunner(store, JobOptions(**options))  # type: ignore[arg-type]
+    for name, handler in kinds.items():
+        runner.register(name, handler)
+    runner.start()
+    try:
+        yield runner
+    finally:
+        runner.close(WAIT_S)
+
+
+def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
+    store = MemoryJobStore()
+
+    def handler(context: JobContext) -> Mapping[str, object]:
+        context.progress(3, 3, "files")
+        return {"echo": context.payload["word"]}
+
+    with running(store, {"echo": handler}) as runner:
+        job = runner.submit("echo", {"word": "hello"})
+        assert store.get(job.id).state == "queued"
+        ended = runner.wait(job.id, WAIT_S)
+    assert ended == store.get(job.id)
+    assert (ended.state, ended.result, ended.done, ended.total, ended.unit) == ("done", {"echo": "hello"}, 3, 3, "files")
+
+
+def test_an_unknown_kind_is_refused_and_leaves_no_row() -> None:
+    store = MemoryJobStore()
+    with running(store, {}) as runner, pytest.raises(InvalidInput, match="'nope'"):
+        runner.submit("nope", {})
+    assert store.list() == ()
+
+
+def test_a_full_disk_refuses_the_job_instead_of_forgetting_it() -> None:
+    store = MemoryJobStore()
+    store.fail = DiskFull("no space")
+    with running(store, {"echo": lambda _: None}) as runner:
+        with pytest.raises(DiskFull):
+            runner.submit("echo", {})
+        store.fail = None
+        assert runner.list() == []
+
+
+def test_our_errors_fail_the_job_with_their_code_and_others_stay_private() -> None:
+    store = MemoryJobStore()
+
+    def ours(_: JobContext) -> None:
+        raise Unreadable("page 3 is torn")
+
+    def foreign(_: JobContext) -> None:
+        raise KeyError("secret detail")
+
+    with running(store, {"ours": ours, "foreign": foreign}) as runner:
+        first = runner.wait(runner.submit("ours", {}).id, WAIT_S)
+        second = runner.wait(runner.submit("foreign", {}).id, WAIT_S)
+    assert first.state == "failed"
+    assert first.errors == ("unreadable: page 3 is torn",)
+    assert first.result == {"error": {"code": "unreadable", "detail": "page 3 is torn"}}
+    assert second.state == "failed"
+    assert "secret detail" not in str(second)
+    assert second.id in second.errors[0]
+
+
+def test_an_accepted_job_is_tried_again_after_a_retryable_error() -> None:
+    store = MemoryJobStore()
+    attempts: list[int] = []
+
+    def handler(_: JobContext) -> Mapping[str, object]:
+        attempts.append(1)
+        if len(attempts) < 3:
+            raise DiskFull("no space")
+        return {"attempts": len(attempts)}
+
+    with running(store, {"write": handler}, retry_s=0.001) as runner:
+        kept = runner.wait(runner.submit("write", {"retry": True}).id, WAIT_S)
+        attempts.clear()
+        refused = runner.wait(runner.submit("write", {}).id, WAIT_S)
+    assert (kept.state, kept.result, kept.errors) == ("done", {"attempts": 3}, ("disk_full: no space",))
+    assert refused.state == "failed"
+
+
+def test_what_ran_when_the_process_ended_runs_again_and_what_was_paused_waits() -> None:
+    store = MemoryJobStore()
+    first = Gate()
+    with running(store, {"work": first}, workers=1) as runner:
+        job = runner.submit("work", {"n": 1})
+        assert first.started.acquire(timeout=WAIT_S)
+        resting = runner.submit("work", {"n": 2})
+        runner.pause(resting.id)
+    assert store.get(job.id).state == "queued"
+    second = Gate()
+    second.opened.set()
+    with running(store, {"work": second}) as runner:
+        assert runner.wait(job.id, WAIT_S).state == "done"
+        assert runner.get(resting.id).state == "paused"
+
+
+def test_a_killed_process_leaves_running_rows_that_run_again() -> None:
+    store = MemoryJobStore()
+    job = store.create("work", {})
+    store.save(replace(job, state="running", result={"half": True}))
+    seen: list[object] = []
+
+    def handler(context: JobContext) -> Mapping[str, object]:
+        seen.append(context.previous)
+        return {}
+
+    with running(store, {"work": handler}) as runner:
+        assert runner.wait(job.id, WAIT_S).state == "done"
+    assert seen == [{"half": True}]
+
+
+def test_pause_and_resume() -> None:
+    store = MemoryJobStore()
+    gate = Gate()
+    with running(store, {"work": gate}) as runner:
+        job = runner.submit("work", {})
+        assert gate.started.acquire(timeout=WAIT_S)
+        runner.pause(job.id)
+        assert runner.wait(job.id, WAIT_S, until=lambda j: j.state == "paused").state == "paused"
+        assert store.get(job.id).state == "paused"
+        runner.resume(job.id)
+        assert gate.started.acquire(timeout=WAIT_S)
+        gate.opened.set()
+        assert runner.wait(job.id, WAIT_S).result == {"runs": 2}
+        with pytest.raises(Conflict):
+            runner.resume(job.id)
+        with pytest.raises(Conflict):
+            runner.pause(job.id)
+
+
+def test_cancel_ends_waiting_and_running_jobs_and_a_second_cancel_changes_nothing() -> None:
+    store = MemoryJobStore()
+    gate = Gate()
+    with running(store, {"work": gate}, workers=1) as runner:
+        job, queued = runner.submit("work", {}), runner.submit("work", {})
+        assert gate.started.acquire(timeout=WAIT_S)
+        assert runner.cancel(queued.id).state == "cancelled"
+        runner.cancel(job.id)
+        assert runner.wait(job.id, WAIT_S).state == "cancelled"
+        assert runner.cancel(job.id).state == "cancelled"
+        with pytest.raises(NotFound):
+            runner.cancel("nope")
+    assert gate.runs == 1
+
+
+def test_long_work_does_not_hold_up_an_upload() -> None:
+    store = MemoryJobStore()
+    gate = Gate()
+    runner = JobRunner(store, JobOptions(background_workers=1))
+    runner.register("backfill", gate, lane="background")
+    runner.register("ingest", lambda _: {"in": True})
+    runner.start()
+    try:
+        runner.submit("backfill", {})
+        assert gate.started.acquire(timeout=WAIT_S)
+        assert runner.wait(runner.submit("ingest", {}).id, WAIT_S).state == "done"
+    finally:
+        runner.close(WAIT_S)
+
+
+def test_a_background_step_waits_for_interactive_work_but_not_for_ever() -> None:
+    upload = Gate()
+    order: list[str] = []
+
+    def backfill(context: JobContext) -> None:
+        assert upload.started.acquire(timeout=WAIT_S)
+        context.checkpoint()  # the upload is stuck at its gate: only the time limit lets this pass
+        order.append("gave up waiting")
+        upload.opened.set()
+
+    runner = JobRunner(MemoryJobStore(), JobOptions(give_way_s=0.05))
+    runner.register("backfill", backfill, lane="background")
+    runner.register("ingest", upload)
+    runner.start()
+    try:
+        long = runner.submit("backfill", {})
+        runner.submit("ingest", {})
+        assert runner.wait(long.id, WAIT_S).state == "done"
+    finally:
+        runner.close(WAIT_S)
+    assert order == ["gave up waiting"]
+
+
+def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_merged() -> None:
+    gate = Gate()
+    runner = JobRunner(MemoryJobStore(), JobOptions(background_workers=3))
+    runner.register("backfill", gate, lane="background", exclusive=per_library)
+    runner.start()
+    try:
+        first = runner.submit("backfill", {"library": "papers"}, coalesce=True)
+        assert gate.started.acquire(timeout=WAIT_S)
+        second = runner.submit("backfill", {"library": "papers"}, coalesce=True)
+        third = runner.submit("backfill", {"library": "papers"}, coalesce=True)
+        other = runner.submit("backfill", {"library": "public"}, coalesce=True)
+        assert second.id != first.id
+        assert third.id == second.id
+        assert gate.started.acquire(timeout=WAIT_S)
+        assert runner.wait(other.id, WAIT_S, until=lambda j: j.state == "running").state == "running"
+        assert runner.get(second.id).state == "queued"
+        gate.opened.set()
+        assert runner.wait(second.id, WAIT_S).state == "done"
+    finally:
+        runner.close(WAIT_S)
+
+
+def test_progress_and_files_are_seen_at_once_but_written_seldom() -> None:
+    store = MemoryJobStore()
+    seen: list[Job] = []
+
+    def handler(context: JobContext) -> None:
+        context.files([JobFile("a.txt", "queued", 0.0), JobFile("b.txt", "queued", 0.0)])
+        for done in range(100):
+            context.progress(done, 100)
+        context.file(1, "done", 1.0)
+        context.error("a.txt: unreadable")
+        seen.append(runner.get(context.job_id))
+
+    with running(store, {"work": handler}, save_interval_s=3600) as runner:
+        runner.wait(runner.submit("work", {}).id, WAIT_S)
+    assert seen[0].files[1] == JobFile("b.txt", "done", 1.0)
+    assert seen[0].errors == ("a.txt: unreadable",)
+    assert seen[0].done == 99
+    assert store.saves == 1
+
+
+def test_an_interim_result_wakes_those_who_wait_for_it_and_is_durable() -> None:
+    store = MemoryJobStore()
+    gate = threading.Event()
+
+    def handler(context: JobContext) -> None:
+        context.publish({"text": True})
+        assert gate.wait(WAIT_S)
+
+    with running(store, {"work": handler}) as runner:
+        job = runner.submit("work", {})
+        assert runner.wait(job.id, WAIT_S, until=lambda j: j.result is not None).state == "running"
+        assert store.get(job.id).result == {"text": True}
+        gate.set()
+        assert runner.wait(job.id, WAIT_S).result == {"text": True}
+
+
+def test_watching_ends_with_the_job_and_stops_when_the_reader_leaves() -> None:
+    gate = Gate()
+    with running(MemoryJobStore(), {"work": gate}) as runner:
+        job = runner.submit("work", {})
+        assert gate.started.acquire(timeout=WAIT_S)
+        reader = CancelToken()
+        watched = runner.watch(job.id, reader)
+        assert next(watched).state == "running"
+        reader.cancel()
+        with pytest.raises(Cancelled):
+            next(watched)
+        gate.opened.set()
+        assert [j.state for j in runner.watch(job.id, CancelToken())][-1] == "done"
+        with pytest.raises(NotFound):
+            next(runner.watch("nope", CancelToken()))
+
+
+def test_finished_jobs_are_pruned_and_waiting_ones_never() -> None:
+    store = MemoryJobStore()
+    gate = Gate()
+    with running(store, {"work": lambda _: None, "gate": gate}, keep_finished=2) as runner:
+        old = runner.submit("gate", {})
+        assert gate.started.acquire(timeout=WAIT_S)
+        for _ in range(5):
+            runner.wait(runner.submit("work", {}).id, WAIT_S)
+        # The prune follows the end of the job it belongs to; the last one may still be under way.
+        assert len([job for job in runner.list() if job.state == "done"]) <= 3
+        assert runner.get(old.id).state == "running"
+
+
+def test_the_rate_is_smoothed_and_needs_two_looks() -> None:
+    rate = RateEstimate(tau_s=10.0)
+    rate.observe(0, 0.0)
+    assert rate.eta_s(100) is None
+    rate.observe(10, 1.0)
+    assert rate.eta_s(100) == 9.0
+    rate.observe(11, 2.0)  # one slow second changes the estimate only a little: keep 0.905 of 10/s, take 0.095 of 1/s
+    assert rate.eta_s(100) == pytest.approx(89 / (10 * 0.9048 + 0.0952), abs=0.1)
+    assert rate.eta_s(None) is None
+    rate.observe(100, 3.0)
+    assert rate.eta_s(100) == 0.0
