@@ -1,0 +1,103 @@
+"""Two rankings to one score per candidate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.core.types import Fusion
+from app.retrieval.search import Candidates, Floats, Ints
+
+
+def min_max(values: Floats) -> Floats:
+    """Scale to [0, 1]: the best known value becomes 1, the worst 0; NaN stays NaN, equal values all become 1.
+
+    Args:
+        values: float64 `[n]`, higher is better, NaN for unknown.
+
+    References:
+        Lee: Analyses of multiple evidence combination, SIGIR 1997, equation 1.
+    """
+    known = values[~np.isnan(values)]
+    if len(known) == 0:
+        return values
+    low, high = float(known.min()), float(known.max())
+    if high <= low:
+        return np.where(np.isnan(values), np.nan, 1.0)
+    return (values - low) / (high - low)
+
+
+def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floats:
+    """Return the weighted sum of both legs' min-max scaled scores, in [0, 1].
+
+    Unlike ranks, scaled scores keep how far apart the candidates of one leg are. A candidate that only one leg knows
+    (a chunk without a vector) takes that leg's scaled score for both, so it keeps its place among its like.
+
+    Args:
+        candidates: With the signals completed where possible.
+        dense_weight: Share of the dense leg, [0, 1].
+
+    References:
+        Lee 1997 (CombSUM over normalised scores); measured against RRF in evaluation/reports/fusion.md.
+    """
+    dense, lexical = min_max(-candidates.distance), min_max(candidates.bm25)
+    fused = dense_weight * np.where(np.isnan(dense), lexical, dense) + (1 - dense_weight) * np.where(
+        np.isnan(lexical), dense, lexical
+    )
+    return np.nan_to_num(fused, nan=0.0)
+
+
+def reciprocal_rank_fusion(candidates: Candidates, *, k: int = 60) -> Floats:
+    """Return the sum of reciprocal ranks over the two lists, in (0, 2 / (k + 1)].
+
+    Args:
+        candidates: Ranks as the legs returned them; completed signals do not count.
+        k: Rank offset, in ranks; 60 is the value of the paper.
+
+    Raises:
+        ValueError: `k` is negative.
+
+    References:
+        Cormack, Clarke, Buettcher: Reciprocal Rank Fusion, SIGIR 2009.
+    """
+    if k < 0:
+        raise ValueError(f"k must not be negative, got {k!r}")
+    scores = np.zeros(len(candidates))
+    for ranks in (candidates.dense_rank, candidates.lexical_rank):
+        found = ranks > 0
+        scores[found] += 1.0 / (k + ranks[found])
+    return scores
+
+
+def fuse(candidates: Candidates, fusion: Fusion, *, rrf_k: int = 60, dense_weight: float = 0.5) -> Floats:
+    """Return one score per candidate, higher is better.
+
+    `dense` is the negated distance and `lexical` the BM25; chunks such a single leg knows nothing of come last, by the
+    other leg, so that a library without vectors still answers.
+
+    Args:
+        candidates: The pool.
+        fusion: Which formula.
+        rrf_k: Rank offset of `rrf`.
+        dense_weight: Share of the dense leg in `relative_score`.
+    """
+    if fusion == "rrf":
+        return reciprocal_rank_fusion(candidates, k=rrf_k)
+    if fusion == "dense":
+        return _single(-candidates.distance, candidates.bm25)
+    if fusion == "lexical":
+        return _single(candidates.bm25, -candidates.distance)
+    return relative_score(candidates, dense_weight=dense_weight)
+
+
+def _single(values: Floats, others: Floats) -> Floats:
+    """One leg's scores; unknown ones are put below the worst of it, ordered by the other leg's scaled score."""
+    unknown = np.isnan(values)
+    if not unknown.any():
+        return values
+    worst = 0.0 if unknown.all() else float(values[~unknown].min())
+    return np.where(unknown, worst - 2.0 + np.nan_to_num(min_max(others), nan=0.0), values)
+
+
+def best_first(scores: Floats) -> Ints:
+    """Return positions by descending score; ties keep their order."""
+    return np.argsort(-scores, kind="stable")

@@ -1,0 +1,124 @@
+"""The two legs of a search: ask both, and complete what each says of the other's hits."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
+from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, VectorIndex
+from app.core.types import FloatArray, Library, NoticeCode
+from app.core.vectors import cosine_distances
+from app.retrieval.request import SearchRequest
+from app.retrieval.search import Candidates, gather
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The candidates of one question with their signals, and why a leg is missing."""
+
+    candidates: Candidates
+    vector: FloatArray | None
+    """The query vector `[dim]`; None when nothing could embed."""
+    without_vector: int = 0
+    """Candidates that have no vector, after embedding on the fly."""
+    trouble: NoticeCode | None = None
+    """Why the dense leg could not be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """Dense and lexical search over the ports."""
+
+    catalog: Catalog
+    vectors: VectorIndex
+    lexical: LexicalIndex
+    embedder: Embedder | None
+    writer: IndexWriter | None
+    embed_budget_ms: float
+
+    def query_vector(self, request: SearchRequest) -> FloatArray | None:
+        """Return the request's vector or embed its text; None when there is no embedder or it fails."""
+        if request.vector is not None:
+            return request.vector
+        if self.embedder is None:
+            return None
+        try:
+            return self.embedder.embed_query(request.text)
+        except ProviderError as exc:
+            _LOG.warning("searching by words alone: the embedder failed: %s", exc)
+            return None
+
+    def search(self, request: SearchRequest, vector: FloatArray | None, k: int) -> Pool:
+        """Ask each leg for k candidates; a damaged dense index leaves the lexical leg alone."""
+        filters = request.filters or None
+        lexical = self.lexical.search(request.library, request.text, k, filters)
+        if vector is None:
+            return Pool(gather([], lexical), None, trouble="embedder_unavailable")
+        try:
+            dense = self.vectors.search(request.library, vector, k, filters)
+        except (IndexDamaged, Conflict) as exc:
+            _LOG.warning("searching by words alone: the dense index failed: %s", exc)
+            return Pool(gather([], lexical), None, trouble="index_rebuilding")
+        return Pool(gather(dense, lexical), vector)
+
+    def complete(self, request: SearchRequest, pool: Pool) -> Pool:
+        """Fill in distances of lexical hits and BM25 of dense hits, embedding what has no vector within the budget."""
+        candidates, missing = pool.candidates, 0
+        unscored = candidates.without_bm25()
+        if len(unscored):
+            candidates = candidates.with_bm25(self.lexical.score(request.library, request.text, unscored.tolist()))
+        if pool.vector is not None and len(unplaced := candidates.without_distance()):
+            rows = self.vectors.fetch(request.library, unplaced.tolist())
+            candidates = candidates.with_distances(_distances(pool.vector, rows))
+            rest = candidates.without_distance()
+            if len(rest) and self.embedder is not None:
+                rows = self._embed(self.embedder, request.library, rest.tolist())
+                candidates = candidates.with_distances(_distances(pool.vector, rows))
+            missing = len(rest) - len(rows) if len(rest) else 0
+        return Pool(candidates, pool.vector, missing, pool.trouble)
+
+    def _embed(self, embedder: Embedder, library: Library, chunk_ids: list[int]) -> dict[int, FloatArray]:
+        """Embed chunks in order until the next one would pass the budget, and keep the vectors for later questions."""
+        if self.embed_budget_ms <= 0:
+            return {}
+        deadline = time.perf_counter() + self.embed_budget_ms / 1000
+        passages = self.catalog.passages(library, chunk_ids[:_MOST_EMBEDDED])
+        rows: dict[int, FloatArray] = {}
+        longest_s = 0.0
+        for chunk_id in chunk_ids[:_MOST_EMBEDDED]:
+            start = time.perf_counter()
+            if start + longest_s > deadline:
+                break
+            if chunk_id in passages:
+                try:
+                    rows[chunk_id] = embedder.embed_passages([passages[chunk_id].chunk.text])[0]
+                except ProviderError as exc:
+                    _LOG.warning("could not embed a candidate: %s", exc)
+                    break
+                longest_s = max(longest_s, time.perf_counter() - start)
+        self._keep(library, rows)
+        return rows
+
+    def _keep(self, library: Library, rows: dict[int, FloatArray]) -> None:
+        if self.writer is None or not rows:
+            return
+        try:
+            self.writer.write_vectors(library, list(rows), np.stack(list(rows.values())))
+        except (StorageError, Conflict) as exc:  # the question can be answered all the same; the backfill will try again
+            _LOG.warning("could not keep vectors embedded for a question: %s", exc)
+
+
+_MOST_EMBEDDED = 16
+"""More passages than the budget ever allows on a CPU (about 50 a second, DESIGN 4); bounds what is read for it."""
+
+
+def _distances(query: FloatArray, rows: dict[int, FloatArray]) -> dict[int, float]:
+    if not rows:
+        return {}
+    return dict(zip(rows, cosine_distances(query, np.stack(list(rows.values()))).tolist(), strict=True))

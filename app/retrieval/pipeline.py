@@ -1,0 +1,229 @@
+"""A question to ranked passages: the steps of DESIGN 5 in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, Reranker, VectorIndex
+from app.core.trace import Trace
+from app.core.types import FloatArray, Fusion, Hit, Library, Notice, TraceItem
+from app.retrieval.cutoff import band, distance_threshold, mean_closeness, passes
+from app.retrieval.diversity import diversify, maximal_marginal_relevance
+from app.retrieval.fusion import best_first, fuse
+from app.retrieval.keywords import question_weights
+from app.retrieval.legs import Legs, Pool
+from app.retrieval.options import RetrievalOptions
+from app.retrieval.reading import Reading, read
+from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.search import Floats, Ints, pool_size, slots
+from app.retrieval.sentences import best_sentence_similarities, with_sentences
+
+
+class Retriever:
+    """Ranks the passages of one library for one question; stateless, so it may be shared between threads."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        vectors: VectorIndex,
+        lexical: LexicalIndex,
+        embedder: Embedder | None,
+        options: RetrievalOptions,
+        *,
+        writer: IndexWriter | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        """Keep the ports.
+
+        Args:
+            catalog: Passages by id; what it does not return is not live and is not shown.
+            vectors: The dense leg.
+            lexical: The lexical leg.
+            embedder: Of the library's fingerprint; None searches by words alone.
+            options: Defaults and weights.
+            writer: Where vectors embedded on the fly are kept; None forgets them.
+            reranker: A cross-encoder over the best `options.cross_encoder_head`.
+        """
+        self._catalog = catalog
+        self._lexical = lexical
+        self._embedder = embedder
+        self._options = options
+        self._reranker = reranker
+        self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        """Return the best passages and what must be said about them; nothing found is a notice, not an error.
+
+        Args:
+            request: What to search and how many passages to return.
+            trace: Records embed, search, complete, fusion, read, rerank, cutoff and diversity.
+        """
+        wanted = request.top_k or slots(request.mode)
+        k = wanted if request.keep_weak else min(wanted, slots(request.mode))
+        fusion = request.fusion or self._options.fusion
+        pool = self._pool(request, k, trace)
+        if not len(pool.candidates):
+            return Retrieval((), (*_trouble(pool), *self._nothing_found(request)))
+        with trace.stage("fusion", len(pool.candidates)) as stage:
+            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._options.dense_weight)
+            order = best_first(scores)
+            stage.n_out = len(order)
+            stage.items = trace.items(_items(pool.candidates.ids[order].tolist(), scores[order].tolist()))
+        weights = question_weights(self._lexical, request.library, request.text)
+        head = self._head(request, fusion, k, len(order))
+        retrieval = self._rank(request, fusion, pool, scores, order[:head], weights, k, trace)
+        if len(retrieval.hits) < k and head < len(order):
+            retrieval = self._rank(request, fusion, pool, scores, order, weights, k, trace)
+        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
+
+    def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
+        with trace.stage("embed"):
+            vector = self._legs.query_vector(request)
+        with trace.stage("search") as stage:
+            pool = self._legs.search(request, vector, pool_size(request.library, request.mode, k))
+            stage.n_out = len(pool.candidates)
+        with trace.stage("complete", len(pool.candidates)) as stage:
+            pool = self._legs.complete(request, pool)
+            stage.n_out = len(pool.candidates)
+        return pool
+
+    def _head(self, request: SearchRequest, fusion: Fusion, k: int, n: int) -> int:
+        """How many of the n candidates are read at first: enough to fill k places, more where a later step reorders them."""
+        options = self._options
+        if fusion == "dense":
+            return n
+        reorders = options.sentence_rerank or self._reranker is not None or options.mmr
+        if reorders or self._keyword_weight(request.library, fusion):
+            return max(options.rerank_head, 2 * k)
+        return k + k // 2 + 3
+
+    def _keyword_weight(self, library: Library, fusion: Fusion) -> float:
+        if fusion == "relative_score":
+            return self._options.keyword_fusion_weight
+        if fusion != "dense":
+            return 0.0
+        return self._options.public_keyword_rerank_weight if library is Library.PUBLIC else self._options.keyword_rerank_weight
+
+    def _rank(
+        self,
+        request: SearchRequest,
+        fusion: Fusion,
+        pool: Pool,
+        scores: Floats,
+        rows: Ints,
+        weights: Mapping[str, float],
+        k: int,
+        trace: Trace,
+    ) -> Retrieval:
+        """Read the candidates at `rows` and take them through every step after fusion."""
+        with trace.stage("read", len(rows)) as stage:
+            readings = self._read(request.library, pool, scores, rows, weights)
+            stage.n_out = len(readings)
+        with trace.stage("rerank", len(readings)) as stage:
+            readings = self._rerank(request, fusion, readings, pool.vector)
+            stage.n_out = len(readings)
+            stage.items = trace.items(_items([r.passage.chunk.chunk_id for r in readings], [r.score for r in readings]))
+        with trace.stage("cutoff", len(readings)) as stage:
+            threshold = distance_threshold(self._options, request.library, request.mode)
+            passed = {id(r) for r in readings if passes(r, fusion, threshold, self._options.coverage_threshold)}
+            kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
+            stage.n_out = len(kept)
+        fallback = not kept and self._options.enable_fallback
+        if fallback:
+            kept, k = readings, min(k, self._options.fallback_top_n)
+        with trace.stage("diversity", len(kept)) as stage:
+            chosen = self._diversify(kept, k)
+            stage.n_out = len(chosen)
+        hits = tuple(
+            Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
+        )
+        fallback = fallback and bool(hits)
+        notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
+        return Retrieval(hits, notices, mean_closeness(chosen), fallback)
+
+    def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints, weights: Mapping[str, float]) -> list[Reading]:
+        """Join candidates with the catalog; what is no longer live drops out."""
+        candidates = pool.candidates
+        chunk_ids: list[int] = candidates.ids[rows].tolist()
+        passages = self._catalog.passages(library, chunk_ids)
+        return [
+            read(
+                passages[chunk_id],
+                weights,
+                score=float(scores[row]),
+                distance=float(candidates.distance[row]),
+                bm25=float(candidates.bm25[row]),
+            )
+            for row, chunk_id in zip(rows.tolist(), chunk_ids, strict=True)
+            if chunk_id in passages
+        ]
+
+    def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], vector: FloatArray | None) -> list[Reading]:
+        """Apply the keyword, sentence and cross-encoder arms that are on, and return best first."""
+        weight = self._keyword_weight(request.library, fusion)
+        if weight:
+            readings = [replace(r, score=r.score + weight * r.overlap) for r in readings]
+        if self._options.sentence_rerank and vector is not None and self._embedder is not None:
+            readings = _with_best_sentences(readings, vector, self._embedder)
+        readings = sorted(readings, key=lambda r: -r.score)
+        if self._reranker is not None and readings:
+            readings = _cross_encoded(self._reranker, request.text, readings, self._options.cross_encoder_head)
+        return readings
+
+    def _diversify(self, kept: Sequence[Reading], k: int) -> list[Reading]:
+        options = self._options
+        if options.mmr:
+            return maximal_marginal_relevance(kept, k, trade=options.mmr_lambda)
+        return diversify(kept, k, duplicate=options.near_duplicate_jaccard, cap=options.source_cap)
+
+    def _nothing_found(self, request: SearchRequest) -> tuple[Notice, ...]:
+        if not self._catalog.counts(request.library).chunks:
+            name = request.library.value
+            return (Notice("library_empty", f"the library {name!r} is empty; add documents to it, or load the samples"),)
+        if request.filters:
+            return (Notice("filter_matched_nothing", "no passage matches the filters; widen or remove them"),)
+        return ()
+
+
+def _with_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder) -> list[Reading]:
+    found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
+    fused = with_sentences(np.array([r.score for r in readings]), found)
+    return [
+        replace(r, score=float(score), sentence=None if math.isnan(best) else float(best))
+        for r, score, best in zip(readings, fused, found, strict=True)
+    ]
+
+
+def _cross_encoded(reranker: Reranker, question: str, read: Sequence[Reading], head: int) -> list[Reading]:
+    """Order the head by logit; the rest follows. Scores become the logits, the rest going on below the lowest one."""
+    logits = reranker.score(question, [r.passage.chunk.text for r in read[:head]])
+    first = sorted(
+        (replace(r, score=float(logit), rerank=float(logit)) for r, logit in zip(read[:head], logits, strict=True)),
+        key=lambda r: -r.score,
+    )
+    floor = first[-1].score - 1.0
+    return first + [replace(r, score=floor - rank) for rank, r in enumerate(read[head:])]
+
+
+def _items(chunks: Sequence[int], scores: Sequence[float]) -> Iterable[TraceItem]:
+    return (TraceItem(chunk, rank, score, kept=True) for rank, (chunk, score) in enumerate(zip(chunks, scores, strict=True), 1))
+
+
+def _trouble(pool: Pool) -> tuple[Notice, ...]:
+    """What is wrong with the dense leg, if anything."""
+    if pool.trouble == "embedder_unavailable":
+        return (Notice("embedder_unavailable", "the question could not be embedded; passages were ranked by their words alone"),)
+    if pool.trouble == "index_rebuilding":
+        return (Notice("index_rebuilding", "the vector index is not available yet; passages were ranked by their words alone"),)
+    if pool.without_vector:
+        return (
+            Notice(
+                "vectors_missing",
+                f"{pool.without_vector} of {len(pool.candidates)} candidates have no vector yet: ranked by their words alone",
+            ),
+        )
+    return ()

@@ -1,0 +1,69 @@
+"""A candidate whose passage has been read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.core.text import tokenise
+from app.core.types import Passage, Signals
+from app.retrieval.keywords import coverage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A passage while it is ranked, with what each step said of it."""
+
+    passage: Passage
+    tokens: frozenset[str]
+    """Distinct stemmed tokens of the text."""
+    score: float
+    """Higher is better; scale of the fusion in use."""
+    distance: float = math.nan
+    """Cosine distance in [0, 2]; NaN without a vector."""
+    bm25: float = math.nan
+    """BM25; NaN when the lexical leg did not say."""
+    overlap: float = 0.0
+    """Idf-weighted share of the question's words in title and text, [0, 1]."""
+    sentence: float | None = None
+    """Cosine similarity of the best sentence, [-1, 1]; None when it was not asked for."""
+    rerank: float | None = None
+    """Cross-encoder logit; None without one."""
+
+    @property
+    def source(self) -> str:
+        """The document this passage speaks for: copies speak for the first document with the same bytes."""
+        document = self.passage.document
+        return document.duplicate_of or document.doc_id
+
+    @property
+    def similarity(self) -> float | None:
+        """Cosine similarity in [-1, 1], None without a vector."""
+        return None if math.isnan(self.distance) else 1.0 - self.distance
+
+    @property
+    def signals(self) -> Signals:
+        """What is shown of it."""
+        return Signals(
+            dense=None if math.isnan(self.distance) else self.distance,
+            bm25=None if math.isnan(self.bm25) else self.bm25,
+            overlap=self.overlap,
+            sentence=self.sentence,
+            rerank=self.rerank,
+        )
+
+
+def read(passage: Passage, weights: Mapping[str, float], *, score: float, distance: float, bm25: float) -> Reading:
+    """Tokenise a passage once and note how much of the question it holds.
+
+    Args:
+        passage: The candidate.
+        weights: Idf of each of the question's tokens (`keywords.question_weights`).
+        score: Fused score.
+        distance: Cosine distance, NaN when unknown.
+        bm25: BM25, NaN when unknown.
+    """
+    tokens = frozenset(tokenise(passage.chunk.text))
+    overlap = coverage(weights, tokens | frozenset(tokenise(passage.document.title)))
+    return Reading(passage, tokens, score, distance, bm25, overlap)

@@ -1,0 +1,110 @@
+"""Candidates: how many each leg is asked for, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from app.core.types import Library, Mode, Scored
+
+MIN_POOL = 50
+"""Fewest candidates a leg is asked for (REQUIREMENTS B1)."""
+
+_POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
+    (Library.PAPERS, True): (4, 64),
+    (Library.PAPERS, False): (3, 56),
+    (Library.PUBLIC, True): (5, 96),
+    (Library.PUBLIC, False): (4, 80),
+}
+"""(candidates per passage wanted, ceiling) by library and whether the mode is a broad one; REQUIREMENTS B1."""
+
+_BROAD: frozenset[Mode] = frozenset({"general", "compare"})
+
+_SLOTS: dict[Mode, int] = {"general": 24, "compare": 24, "methodology": 16, "datasets": 20, "reproduce": 16}
+"""Most passages an answer of this mode reads; REQUIREMENTS B6 fixes 24 for the broad ones."""
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def slots(mode: Mode) -> int:
+    """Return the most passages an answer of this mode reads, at most 24."""
+    return _SLOTS[mode]
+
+
+def pool_size(library: Library, mode: Mode, top_k: int) -> int:
+    """Return how many candidates each leg is asked for.
+
+    About 4x `top_k` up to 64 in papers and 5x up to 96 in public for the broad modes, a little less for the others;
+    never under 50 nor under 2x `top_k`, whatever the ceiling says.
+    """
+    factor, ceiling = _POOLS[library, mode in _BROAD]
+    return max(min(factor * top_k, ceiling), MIN_POOL, 2 * top_k)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The union of both legs as columns of one length n, dense hits first, each chunk once."""
+
+    ids: Ints
+    """Chunk ids, int64 `[n]`."""
+    distance: Floats
+    """Cosine distance in [0, 2], float64 `[n]`; NaN while unknown."""
+    bm25: Floats
+    """BM25, float64 `[n]`, higher is better; NaN while unknown."""
+    dense_rank: Ints
+    """Place in the dense list from 1; 0 for chunks it did not return."""
+    lexical_rank: Ints
+    """Place in the lexical list from 1; 0 for chunks it did not return."""
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return len(self.ids)
+
+    def without_distance(self) -> Ints:
+        """Return the ids whose distance is unknown, best lexical rank first."""
+        rows = np.flatnonzero(np.isnan(self.distance))
+        return self.ids[rows[np.argsort(self.lexical_rank[rows], kind="stable")]]
+
+    def without_bm25(self) -> Ints:
+        """Return the ids whose BM25 is unknown."""
+        return self.ids[np.isnan(self.bm25)]
+
+    def with_distances(self, known: Mapping[int, float]) -> Candidates:
+        """Return candidates with unknown distances filled in where `known` has them."""
+        return replace(self, distance=_filled(self.ids, self.distance, known))
+
+    def with_bm25(self, known: Mapping[int, float]) -> Candidates:
+        """Return candidates with unknown BM25 scores filled in where `known` has them."""
+        return replace(self, bm25=_filled(self.ids, self.bm25, known))
+
+
+def gather(dense: Sequence[Scored], lexical: Sequence[Scored]) -> Candidates:
+    """Unite the lists of both legs, each sorted best first."""
+    place: dict[int, int] = {}
+    for hit in dense:
+        place.setdefault(hit.chunk_id, len(place))
+    for hit in lexical:
+        place.setdefault(hit.chunk_id, len(place))
+    n = len(place)
+    distance, bm25 = np.full(n, np.nan), np.full(n, np.nan)
+    dense_rank, lexical_rank = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for rank, hit in enumerate(dense, start=1):
+        row = place[hit.chunk_id]
+        distance[row], dense_rank[row] = hit.score, rank
+    for rank, hit in enumerate(lexical, start=1):
+        row = place[hit.chunk_id]
+        bm25[row], lexical_rank[row] = hit.score, rank
+    return Candidates(np.fromiter(place, dtype=np.int64, count=n), distance, bm25, dense_rank, lexical_rank)
+
+
+def _filled(ids: Ints, values: Floats, known: Mapping[int, float]) -> Floats:
+    filled = values.copy()
+    for row in np.flatnonzero(np.isnan(values)):
+        value = known.get(int(ids[row]))
+        if value is not None:
+            filled[row] = value
+    return filled

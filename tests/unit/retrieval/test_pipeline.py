@@ -1,0 +1,215 @@
+"""The steps together, over an index in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from app.core.errors import IndexDamaged, ProviderUnreachable
+from app.core.trace import Trace
+from app.core.types import Filters, FloatArray, Fusion, Library, Passage, Scored
+from app.retrieval.options import RetrievalOptions
+from app.retrieval.pipeline import Retriever
+from app.retrieval.request import Retrieval, SearchRequest
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.index_writer import MemoryIndexWriter
+from tests.fakes.indexes import ExactVectors
+from tests.fakes.retrievers import passage
+from tests.unit.retrieval.conftest import Shelf
+
+Shelve = Callable[[Sequence[Passage]], Shelf]
+
+NORMANS = [
+    passage("Rollo was the leader of the Norse who settled in Normandy.", key="rollo"),
+    passage("The dukes of Normandy conquered England in 1066 at Hastings.", key="hastings"),
+    passage("Wheat and barley are cereals grown in temperate climates.", key="cereals"),
+    passage("A sonata is a piece of music for one or two instruments.", key="sonata"),
+]
+
+
+def _ask(retriever: Retriever, text: str, *, trace: Trace | None = None, **fields: object) -> Retrieval:
+    request = SearchRequest(text, Library.PAPERS, **fields)  # type: ignore[arg-type]
+    return retriever.retrieve(request, trace or Trace())
+
+
+def _keys(found: Retrieval) -> list[str]:
+    return [hit.passage.document.source_key for hit in found.hits]
+
+
+def test_the_passage_that_answers_comes_first(shelve: Shelve) -> None:
+    found = _ask(shelve(NORMANS).retriever(), "Who was the leader of the Norse?")
+    assert _keys(found)[0] == "rollo"
+    signals = found.hits[0].signals
+    assert signals.dense is not None
+    assert signals.dense < 0.65
+    assert signals.bm25
+    assert signals.overlap == pytest.approx(1.0)
+    assert not found.fallback
+    assert found.notices == ()
+    assert 0 < found.confidence <= 1
+
+
+@pytest.mark.parametrize("fusion", ["relative_score", "rrf", "dense", "lexical"])
+def test_every_fusion_ranks_and_scores_fall(shelve: Shelve, fusion: Fusion) -> None:
+    found = _ask(shelve(NORMANS).retriever(), "conquered England", fusion=fusion, top_k=4, keep_weak=True)
+    assert _keys(found)[0] == "hastings"
+    assert len(found.hits) == 4
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_weak_hits_are_dropped_unless_kept(shelve: Shelve) -> None:
+    retriever = shelve(NORMANS).retriever()
+    assert _keys(_ask(retriever, "sonata music instruments")) == ["sonata"]
+    kept = _ask(retriever, "sonata music instruments", keep_weak=True, top_k=3)
+    assert len(kept.hits) == 3
+    assert [hit.band for hit in kept.hits[1:]] == ["weak", "weak"]
+    assert not any(hit.fallback for hit in kept.hits)
+
+
+def test_the_fallback_is_marked(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    found = _ask(shelf.retriever(), "quantum chromodynamics")
+    assert found.fallback
+    assert 0 < len(found.hits) <= 3
+    assert all(hit.fallback and hit.band == "weak" for hit in found.hits)
+    assert [notice.code for notice in found.notices] == ["fallback_used"]
+    off = _ask(shelf.retriever(enable_fallback=False), "quantum chromodynamics")
+    assert off.hits == ()
+    assert not off.fallback
+
+
+def test_an_empty_library_and_a_filter_without_matches_are_told_apart(shelve: Shelve) -> None:
+    assert [n.code for n in _ask(shelve([]).retriever(), "anything").notices] == ["library_empty"]
+    found = _ask(shelve(NORMANS).retriever(), "Normandy", filters=Filters(sections=("results",)))
+    assert [n.code for n in found.notices] == ["filter_matched_nothing"]
+    assert found.hits == ()
+
+
+def test_filters_reach_both_legs(shelve: Shelve) -> None:
+    only = NORMANS[2].document.doc_id
+    found = _ask(shelve(NORMANS).retriever(), "Who led the Norse?", filters=Filters(doc_ids=(only,)), keep_weak=True)
+    assert _keys(found) == ["cereals"]
+
+
+def test_without_an_embedder_words_alone_answer(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, None, RetrievalOptions())
+    found = _ask(retriever, "Who was the leader of the Norse?")
+    assert _keys(found) == ["rollo"]
+    assert found.hits[0].signals.dense is None
+    assert found.hits[0].band == "partial"
+    assert [n.code for n in found.notices] == ["embedder_unavailable"]
+    assert shelf.vectors.searched == []
+
+
+def test_a_failing_embedder_is_a_notice(shelve: Shelve) -> None:
+    class Down(HashEmbedder):
+        def embed_query(self, text: str) -> FloatArray:
+            raise ProviderUnreachable("no embedder at 'http://127.0.0.1:9'; start it")
+
+    shelf = shelve(NORMANS)
+    found = _ask(Retriever(shelf.catalog, shelf.vectors, shelf.lexical, Down(), RetrievalOptions()), "leader of the Norse")
+    assert _keys(found) == ["rollo"]
+    assert [n.code for n in found.notices] == ["embedder_unavailable"]
+
+
+def test_a_damaged_dense_index_leaves_the_words(shelve: Shelve) -> None:
+    class Damaged(ExactVectors):
+        def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+            raise IndexDamaged("the vectors are being rebuilt")
+
+    shelf = shelve(NORMANS)
+    retriever = Retriever(shelf.catalog, Damaged(shelf.catalog), shelf.lexical, shelf.embedder, RetrievalOptions())
+    found = _ask(retriever, "leader of the Norse")
+    assert _keys(found) == ["rollo"]
+    assert [n.code for n in found.notices] == ["index_rebuilding"]
+
+
+def test_a_candidate_without_a_vector_is_embedded_and_kept(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    rollo = NORMANS[0].chunk.chunk_id
+    del shelf.vectors.rows[Library.PAPERS][rollo]
+    writer = MemoryIndexWriter()
+    writer.chunks[rollo] = NORMANS[0].chunk
+    options = RetrievalOptions(embed_on_query_budget_ms=10_000)
+    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, shelf.embedder, options, writer=writer)
+    found = _ask(retriever, "leader of the Norse")
+    assert found.hits[0].signals.dense is not None
+    assert list(writer.vectors) == [rollo]
+    assert found.notices == ()
+
+
+def test_without_budget_missing_vectors_are_said(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    shelf.vectors.rows[Library.PAPERS].clear()
+    found = _ask(shelf.retriever(embed_on_query_budget_ms=0), "Who was the leader of the Norse?")
+    assert _keys(found) == ["rollo"]
+    assert [n.code for n in found.notices] == ["vectors_missing"]
+    assert shelf.embedder.embedded == []
+
+
+def test_a_given_vector_searches_without_embedding(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    vector = shelf.embedder.embed_query("cereals grown in temperate climates")
+    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, None, RetrievalOptions())
+    found = _ask(retriever, "something else", vector=vector)
+    assert _keys(found) == ["cereals"]
+
+
+def test_superseded_chunks_are_not_shown(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    shelf.catalog.gone.add(NORMANS[0].chunk.chunk_id)
+    assert "rollo" not in _keys(_ask(shelf.retriever(), "leader of the Norse", keep_weak=True))
+
+
+def test_deeper_candidates_fill_up_after_copies(shelve: Shelve) -> None:
+    copies = [passage(f"Rollo was the leader of the Norse in Normandy {i}", key=f"copy{i}") for i in range(30)]
+    found = _ask(shelve([*copies, *NORMANS[1:]]).retriever(), "leader of the Norse in Normandy", keep_weak=True, top_k=4)
+    assert len(found.hits) == 4
+    assert sum(key.startswith("copy") for key in _keys(found)) == 1
+
+
+@pytest.mark.parametrize("option", [{"sentence_rerank": True}, {"mmr": True}, {"keyword_fusion_weight": 0.3}])
+def test_arms_keep_the_answer_first(shelve: Shelve, option: dict[str, object]) -> None:
+    found = _ask(shelve(NORMANS).retriever(**option), "Who was the leader of the Norse?", keep_weak=True, top_k=3)
+    assert _keys(found)[0] == "rollo"
+    assert (found.hits[0].signals.sentence is not None) == ("sentence_rerank" in option)
+
+
+def test_a_cross_encoder_orders_by_its_logits(shelve: Shelve) -> None:
+    class Contrary:
+        name = "contrary"
+
+        def score(self, question: str, texts: Sequence[str]) -> list[float]:
+            return [5.0 if "Wheat" in text else -1.0 for text in texts]
+
+    shelf = shelve(NORMANS)
+    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, shelf.embedder, RetrievalOptions(), reranker=Contrary())
+    found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2)
+    assert _keys(found) == ["cereals", "rollo"]
+    assert found.hits[0].score == found.hits[0].signals.rerank == 5.0
+
+
+def test_modes_bound_the_slots(shelve: Shelve) -> None:
+    many = [passage(f"Normandy fact {i} about {chr(97 + i % 26) * 3}{i}", key=f"fact{i}") for i in range(40)]
+    shelf = shelve(many)
+    assert len(_ask(shelf.retriever(), "Normandy fact", mode="general").hits) == 24
+    assert len(_ask(shelf.retriever(), "Normandy fact", mode="methodology", top_k=40).hits) == 16
+    assert len(_ask(shelf.retriever(), "Normandy fact", top_k=40, keep_weak=True).hits) == 40
+
+
+def test_the_trace_names_every_step(shelve: Shelve) -> None:
+    trace = Trace(full=True)
+    _ask(shelve(NORMANS).retriever(), "leader of the Norse", trace=trace, keep_weak=True)
+    stages = trace.report().stages
+    assert [stage.name for stage in stages][:7] == ["embed", "search", "complete", "fusion", "read", "rerank", "cutoff"]
+    fusion = next(stage for stage in stages if stage.name == "fusion")
+    assert [item.rank for item in fusion.items] == list(range(1, fusion.n_out + 1))
+
+
+def test_public_and_papers_do_not_mix(shelve: Shelve) -> None:
+    public = passage("Rollo in the encyclopedia", key="wiki", library=Library.PUBLIC)
+    found = _ask(shelve([*NORMANS, public]).retriever(), "Rollo", keep_weak=True)
+    assert "wiki" not in _keys(found)
