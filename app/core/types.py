@@ -82,6 +82,25 @@ class RawDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class Article:
+    """One page of an encyclopedia dump, before its markup is parsed."""
+
+    key: str
+    """The page's own id in the source; stable across dumps."""
+    revision: str
+    """The source's revision id or a content hash; changes whenever the text does."""
+    title: str
+    markup: Literal["wikitext", "html", "text"]
+    source: str
+    url: str | None = None
+    licence: str | None = None
+    redirect_to: str | None = None
+    """Target title of a redirect; its source holds no prose."""
+    namespace: int = 0
+    """MediaWiki namespace number; 0 holds articles."""
+
+
+@dataclass(frozen=True, slots=True)
 class PageSpan:
     """Characters `[start, end)` of the text stand on page `number` (from 1)."""
 

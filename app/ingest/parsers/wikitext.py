@@ -1,0 +1,224 @@
+"""Wikitext to readable text, fast, with mwparserfromhell for the pages this path finds doubtful.
+
+Markup is removed innermost first by a few passes of compiled expressions, which is linear in practice; a page that still holds an
+unmatched bracket afterwards is doubtful and goes through the full parser. Speed and agreement with the reference are measured by
+`make bench-bulk` (evaluation/reports/bulk.md).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from app.core.text import normalise
+from app.core.types import Heading, ParsedDocument
+
+WIKITEXT_VERSION = "1"
+"""Part of a bulk document's identity: a change of the text this module returns means a new revision."""
+
+_INVISIBLE = (
+    "ref|references|math|chem|gallery|timeline|imagemap|score|graph|hiero|syntaxhighlight|source|templatedata|categorytree|inputbox"
+    "|section|mapframe"
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ELEMENT = re.compile(
+    rf"<({_INVISIBLE})\b(?:[^<>/]|/(?!>))*(?:/>|>.*?</\1\s*>)", re.DOTALL | re.IGNORECASE
+)  # an attribute may hold a slash, so the lazy end is the first '/>' or the closing tag
+_NOWIKI = re.compile(r"<nowiki\s*/>|<nowiki>(.*?)</nowiki>", re.DOTALL | re.IGNORECASE)
+_LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "&<>[]{}'=*#:;_-"})
+_TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
+_PARAMETER = re.compile(r"\{\{\{[^{}]*\}\}\}")
+_TABLE = re.compile(r"^[ \t:*]*\{\||\|\}(?!\})", re.MULTILINE)
+_LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
+_BRACKETS_IN_LINK = re.compile(r"(?<!\[)\[([^\[\]]*)\](?!\])")
+_EXTERNAL = re.compile(r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*[ \t]*([^\[\]\n]*)\]", re.IGNORECASE)
+_QUOTES = re.compile(r"'{2,}")
+_BREAK = re.compile(r"<br\s*/?>|</?(?:p|div|blockquote|center|li|tr)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
+_HEADING = re.compile(r"^(={1,6})[ \t]*(.+?)[ \t]*\1[ \t]*$", re.MULTILINE)
+_LIST = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
+_RULE = re.compile(r"^-{4,}", re.MULTILINE)
+_MAGIC = re.compile(r"__[A-Z]+__")
+_SPACES = re.compile(r"[ \t\xa0]{2,}")
+_EMPTY_BRACKETS = re.compile(r"[ \t]?\([ \t,;]*\)")
+_BLANK = re.compile(r"[ \t]*\n[ \t]*\n\s*")
+_DOUBTFUL = re.compile(r"\{\{|\{\||<ref\b", re.IGNORECASE)
+_LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
+
+_FILE_PREFIXES = frozenset("file image category media datei bild kategorie fichier archivo imagen categoría".split())
+_TEXT_TEMPLATES = frozenset(
+    "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote blockquote cquote quotation mvar"
+    " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship".split()
+)
+_LEVEL_MARK = "\ue000"
+"""A private-use character, which article text does not hold and `normalise` keeps; `_assemble` takes it out again."""
+
+
+def parse_wikitext(source: str, title: str) -> ParsedDocument:
+    """Return the readable text of a page with its section headings.
+
+    Templates, tables, references, files and categories are dropped; a few templates that stand for text (`lang`, `convert`,
+    `nowrap`, ...) keep it. Paragraphs are separated by blank lines, list items start with "- ".
+    """
+    text = _fast(source)
+    warnings: tuple[str, ...] = ()
+    if _DOUBTFUL.search(text):
+        text = _careful(source)
+        warnings = ("unbalanced markup: parsed with mwparserfromhell",)
+    text, stripped = normalise(text)
+    body, headings = _assemble(text)
+    return ParsedDocument(
+        body, "text/x-wiki", headings=tuple(headings), title=title, warnings=warnings, stripped_characters=stripped
+    )
+
+
+def _fast(text: str) -> str:
+    if "<" in text:
+        text = _COMMENT.sub("", text)
+        text = _NOWIKI.sub(lambda match: (match[1] or "").translate(_LITERAL), text)
+        text = _ELEMENT.sub("", text)
+    text = _drop_templates(text)
+    if "{|" in text:
+        text = _drop_tables(text)
+    text = _resolve_links(text)
+    return _inline(text)
+
+
+def _drop_templates(text: str) -> str:
+    if "{{{" in text:
+        text = _PARAMETER.sub("", text)
+    changed = 1
+    while changed and "{{" in text:
+        text, changed = _TEMPLATE.subn(_template_text, text)
+    return text
+
+
+def _template_text(match: re.Match[str]) -> str:
+    """Return what a template without inner templates reads as, mostly nothing."""
+    name, *parts = match[1].split("|")
+    name = name.strip().lower().replace(" ", "-")
+    if name not in _TEXT_TEMPLATES or not parts:
+        return ""
+    values = [part.strip() for part in parts if "=" not in part]
+    if not values:
+        return ""
+    if name in {"convert", "cvt"}:
+        return " ".join(values[:2])
+    if name in {"frac", "sfrac"}:
+        return "/".join(values)
+    if name in {"lang", "transl", "audio"}:
+        return values[-1]
+    return values[0]
+
+
+def _drop_tables(text: str) -> str:
+    """Cut `{| ... |}` with what is nested inside; an unclosed table is left for the residue check."""
+    kept: list[str] = []
+    depth = 0
+    at = 0
+    for match in _TABLE.finditer(text):
+        if match[0].endswith("{|"):
+            if depth == 0:
+                kept.append(text[at : match.start()])
+                at = match.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                at = match.end()
+    kept.append(text[at:])
+    return "".join(kept)
+
+
+def _resolve_links(text: str) -> str:
+    changed = 1
+    while changed and "[[" in text:
+        text, changed = _LINK.subn(_link_text, text)
+        if not changed and "[[" in text:  # single brackets inside a link, as in [[File:a.jpg|[sic]]]
+            text, changed = _BRACKETS_IN_LINK.subn(_bracket_text, text)
+    return _EXTERNAL.sub(r"\1", text)
+
+
+def _bracket_text(match: re.Match[str]) -> str:
+    inner = match[1]
+    if inner.startswith(("http", "//", "ftp", "mailto:")):
+        return inner.partition(" ")[2]
+    return f"&#91;{inner}&#93;"
+
+
+def _link_text(match: re.Match[str]) -> str:
+    inner = match[1]
+    target, bar, label = inner.partition("|")
+    prefix, colon, _ = target.partition(":")
+    if colon and prefix.strip().lower() in _FILE_PREFIXES:
+        return ""
+    if colon and not bar and 2 <= len(prefix) <= 12 and prefix.islower() and prefix.replace("-", "").isascii():
+        return ""  # an interlanguage link
+    if bar:
+        return label.rpartition("|")[2] or target.split("(")[0].rpartition(":")[2].strip()
+    return target.lstrip(":").replace("_", " ")
+
+
+def _inline(text: str) -> str:
+    text = _QUOTES.sub("", text)
+    if "<" in text:
+        text = _TAG.sub("", _BREAK.sub("\n", text))
+    text = _HEADING.sub(lambda match: f"\n\n{_LEVEL_MARK}{len(match[1])}{match[2]}\n\n", text)
+    text = _LIST.sub("- ", text)
+    text = _LOOSE.sub("", _MAGIC.sub("", _RULE.sub("", text)))
+    if "&" in text:
+        text = html.unescape(text)
+    text = _EMPTY_BRACKETS.sub("", text)
+    return _SPACES.sub(" ", text)
+
+
+def _careful(source: str) -> str:
+    """Parse with the reference implementation; slower by an order of magnitude, right where brackets do not match."""
+    import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
+
+    code = mwparserfromhell.parse(_ELEMENT.sub("", _COMMENT.sub("", source)), skip_style_tags=True)
+    for table in code.filter_tags(matches=lambda node: str(node.tag) == "table", recursive=False):
+        code.remove(table)
+    for link in code.filter_wikilinks(matches=lambda node: str(node.title).partition(":")[0].strip().lower() in _FILE_PREFIXES):
+        try:
+            code.remove(link)
+        except ValueError:  # it stood inside a link that is gone already
+            continue
+    marked = _HEADING.sub(lambda match: f"\n\n{_LEVEL_MARK}{len(match[1])}{match[2]}\n\n", str(code))
+    text = str(mwparserfromhell.parse(marked).strip_code(normalize=True, collapse=False))
+    text = _QUOTES.sub("", _EXTERNAL.sub(r"\1", text))
+    text = re.sub(r"\{\{|\{\||\|\}", "", _LOOSE.sub("", _TAG.sub("", text)))
+    return _SPACES.sub(" ", _EMPTY_BRACKETS.sub("", _LIST.sub("- ", text)))
+
+
+def _assemble(text: str) -> tuple[str, list[Heading]]:
+    """Join paragraphs by one blank line, drop headings without text below them, and note where the others stand."""
+    pieces: list[str] = []
+    headings: list[Heading] = []
+    length = 0
+    for level, block in _without_empty_sections([block for block in _BLANK.split(text.strip()) if block.strip()]):
+        if pieces:
+            length += 2
+        if level:
+            headings.append(Heading(length, length + len(block), level, block))
+        pieces.append(block)
+        length += len(block)
+    return "\n\n".join(pieces), headings
+
+
+def _without_empty_sections(blocks: list[str]) -> Iterator[tuple[int, str]]:
+    marked = [_level_of(block.strip()) for block in blocks]
+    marked.append((1, ""))
+    for (level, block), (next_level, _) in pairwise(marked):
+        empty = level and next_level and next_level <= level
+        if block and not empty and block.strip("-* \n"):
+            yield level, block
+
+
+def _level_of(block: str) -> tuple[int, str]:
+    if block.startswith(_LEVEL_MARK):
+        title = block[2:].replace("\n", " ").strip()
+        return (int(block[1]), title) if title else (0, "")
+    return 0, block

@@ -1,0 +1,153 @@
+"""MediaWiki XML dumps as a stream of articles.
+
+Plain, bz2 and gzip files; multistream bz2 is decompressed in parallel by the index beside it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, cast
+from urllib.parse import quote
+
+import mwxml
+from typing_extensions import Buffer
+
+from app.core.errors import Unreadable
+from app.core.types import Article
+
+LICENCE = "CC BY-SA 4.0"
+_BLOCK_BYTES = 1 << 20
+
+
+class XmlDump:
+    """A MediaWiki export; iterating reads it once from the start, in constant memory, in the dump's order.
+
+    Args:
+        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` beside it, when there, lets
+            `workers` threads decompress streams at the same time.
+        workers: Decompression threads, from 1.
+    """
+
+    def __init__(self, path: Path, workers: int = 1) -> None:
+        """Name the file; nothing is opened yet."""
+        self._path = path
+        self._workers = max(1, workers)
+
+    def __iter__(self) -> Iterator[Article]:
+        """Yield the newest revision of each page.
+
+        Raises:
+            Unreadable: The file is no MediaWiki export or ends early; the message names the last good page.
+        """
+        last = "none"
+        with self._open() as file:
+            try:
+                dump = mwxml.Dump.from_file(file)
+                base = _article_base(dump.site_info.base)
+                for page in dump:
+                    revision = None
+                    for revision in page:  # noqa: B007  # a history dump lists revisions oldest first; the last one counts
+                        pass
+                    if revision is None:
+                        continue
+                    last = page.title
+                    text = revision.text or ""
+                    yield Article(
+                        key=str(page.id),
+                        revision=str(revision.id),
+                        title=page.title,
+                        markup="wikitext",
+                        source=text,
+                        url=base + quote(page.title.replace(" ", "_"), safe="/:@!$&'()*+,;=~"),
+                        licence=LICENCE,
+                        redirect_to=page.redirect,
+                        namespace=page.namespace or 0,
+                    )
+            except (mwxml.errors.MalformedXML, EOFError, OSError, ValueError, SyntaxError) as exc:
+                name = self._path.name
+                raise Unreadable(
+                    f"{name!r} cannot be read as a MediaWiki dump beyond page {last!r}: {exc}; compare the download's checksum"
+                ) from exc
+
+    def _open(self) -> IO[bytes]:
+        suffix = self._path.suffix.lower()
+        if suffix == ".gz":
+            return cast("IO[bytes]", gzip.open(self._path, "rb"))
+        if suffix != ".bz2":
+            return self._path.open("rb")
+        index = multistream_index(self._path)
+        if index is not None and self._workers > 1:
+            return io.BufferedReader(_ParallelStreams(self._path, stream_offsets(index), self._workers), _BLOCK_BYTES)
+        return bz2.open(self._path, "rb")
+
+
+def multistream_index(path: Path) -> Path | None:
+    """Return the index that belongs to a multistream dump, when it lies beside it."""
+    if "multistream" not in path.name:
+        return None
+    stem = path.name.replace("multistream", "multistream-index").removesuffix(".bz2").removesuffix(".xml")
+    for name in (f"{stem}.txt.bz2", f"{stem}.txt"):
+        if (path.parent / name).exists():
+            return path.parent / name
+    return None
+
+
+def stream_offsets(index: Path) -> list[int]:
+    """Return the byte offsets of the page streams named by an index of `offset:page id:title` lines, ascending."""
+    with bz2.open(index, "rb") if index.suffix == ".bz2" else index.open("rb") as file:
+        return sorted({int(line.partition(b":")[0]) for line in file if line.strip()})
+
+
+class _ParallelStreams(io.RawIOBase):
+    """The concatenated plain bytes of a multistream file; bz2 releases the interpreter lock, so threads help."""
+
+    def __init__(self, path: Path, offsets: Sequence[int], workers: int) -> None:
+        """Start as many threads as `workers`."""
+        super().__init__()
+        bounds = [0, *(offset for offset in offsets if offset), path.stat().st_size]
+        self._path = path
+        self._spans = iter(pairwise(bounds))
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="bunzip2")
+        self._ahead: deque[Future[bytes]] = deque()
+        self._window = workers * 4
+        self._current = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Say that this can be read."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill a buffer from the current stream, decompressing a few streams ahead."""
+        target = memoryview(buffer).cast("B")
+        while not self._current:
+            while len(self._ahead) < self._window and (span := next(self._spans, None)) is not None:
+                self._ahead.append(self._pool.submit(self._decompress, *span))
+            if not self._ahead:
+                return 0
+            self._current = memoryview(self._ahead.popleft().result())
+        count = min(len(target), len(self._current))
+        target[:count] = self._current[:count]
+        self._current = self._current[count:]
+        return count
+
+    def _decompress(self, start: int, end: int) -> bytes:
+        with self._path.open("rb") as file:
+            file.seek(start)
+            return bz2.decompress(file.read(end - start))
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        super().close()
+
+
+def _article_base(main_page: str | None) -> str:
+    """Return the address that titles are appended to, from the address of the main page."""
+    return (main_page or "https://en.wikipedia.org/wiki/Main_Page").rpartition("/")[0] + "/"
