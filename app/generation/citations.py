@@ -1,0 +1,132 @@
+"""The citation guard: marks `[n]` in an answer name evidence that exists.
+
+Small models write marks in many ways: `[1, 2]`, `[1-3]`, `[Passage 2]`, `[^1]`, full-width brackets, or as a Markdown link. All of
+these become `[1][2]`; numbers outside the evidence go. Code spans are left alone, and so is `(1)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from app.generation.prompts import REFUSAL
+
+_ITEM = r"(?:(?:passages?|sources?|documents?|docs?|refs?|references?|excerpts?|n|no\.?|p|\^|#)[ \t]*[=:#]?[ \t]*)?\d{1,4}"
+_SEPARATOR = r"[ \t]*(?:,|;|&|\band\b|-|\u2013|\u2014|\bto\b)[ \t]*"
+_MARK = re.compile(
+    rf"[ \t]*[\[\u3010](?P<body>[ \t]*{_ITEM}(?:{_SEPARATOR}{_ITEM})*[ \t]*)[\]\u3011](?:\((?=[^()\s]*[:/.#])[^()\s]*\))*",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_RANGE = re.compile(r"(\d{1,4})\s*(?:-|\u2013|\u2014|\bto\b)\s*\D{0,12}?(\d{1,4})")
+_NUMBER = re.compile(r"\d{1,4}")
+_MAX_MARK_CHARS = 60
+"""A bracket that has not closed after so many characters is no mark; bounds what the stream holds back."""
+
+MARK = re.compile(r"\[(\d{1,4})\]")
+"""A mark as it stands in a guarded answer."""
+
+
+def mark_numbers(text: str) -> list[int]:
+    """Return the numbers of the marks in a guarded text, in order, each once."""
+    return list(dict.fromkeys(int(number) for number in MARK.findall(text)))
+
+
+def without_marks(text: str) -> str:
+    """Return a guarded text without its marks, for comparing words."""
+    return re.sub(r"[ \t]*\[\d{1,4}\]", "", text).strip()
+
+
+def normalise_marks(text: str, allowed: Collection[int]) -> str:
+    """Return the text with every mark as `[n]`, n allowed; other marks are gone, with the blank before them.
+
+    Args:
+        text: Model output.
+        allowed: Numbers of the evidence.
+
+    Returns:
+        The text; idempotent, and unchanged where it has no marks.
+    """
+    pieces: list[str] = []
+    at = 0
+    for code in _CODE.finditer(text):
+        pieces.append(_outside_code(text[at : code.start()], allowed))
+        pieces.append(code.group())
+        at = code.end()
+    pieces.append(_outside_code(text[at:], allowed))
+    return "".join(pieces)
+
+
+def guard(text: str, allowed: Collection[int]) -> str:
+    """Return a final answer: marks normalised, margins trimmed, and the refusal when nothing but marks was there."""
+    guarded = normalise_marks(text, allowed).strip()
+    return guarded if any(char.isalnum() for char in without_marks(guarded)) else REFUSAL
+
+
+def _outside_code(text: str, allowed: Collection[int]) -> str:
+    while True:  # taking a mark out can close the brackets around it into a new one: [[9]7]
+        guarded = _MARK.sub(lambda match: _replacement(match, allowed), text)
+        if guarded == text:
+            return text
+        text = guarded
+
+
+def _replacement(match: re.Match[str], allowed: Collection[int]) -> str:
+    mark = match.group()
+    lead = mark[: len(mark) - len(mark.lstrip(" \t"))]
+    kept = "".join(f"[{n}]" for n in _numbers(match.group("body"), allowed))
+    return f"{lead}{kept}" if kept else ""
+
+
+def _numbers(body: str, allowed: Collection[int]) -> list[int]:
+    """Return the evidence numbers named by a mark's inside, in order, each once."""
+    found: list[int] = []
+
+    def spread(match: re.Match[str]) -> str:
+        first, last = int(match.group(1)), int(match.group(2))
+        found.extend(n for n in sorted(allowed) if first <= n <= last)
+        return " "
+
+    found.extend(int(number) for number in _NUMBER.findall(_RANGE.sub(spread, body)))
+    return [n for n in dict.fromkeys(found) if n in allowed]
+
+
+class StreamGuard:
+    """The guard for provisional tokens: lets text through, holds back what may become a mark.
+
+    The pieces that come out, joined, are `normalise_marks` of the pieces that went in, except inside code and nested brackets; the
+    closing event carries the exact text.
+    """
+
+    def __init__(self, allowed: Collection[int]) -> None:
+        self._allowed = frozenset(allowed)
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece of model output and return what can be shown now."""
+        self._held += piece
+        cut = self._safe_length()
+        ready, self._held = self._held[:cut], self._held[cut:]
+        return _outside_code(ready, self._allowed)
+
+    def close(self) -> str:
+        """Return what was still held back."""
+        ready, self._held = self._held, ""
+        return _outside_code(ready, self._allowed)
+
+    def _safe_length(self) -> int:
+        text = self._held
+        opened = max(text.rfind("["), text.rfind("\u3010"))
+        held = opened >= 0 and len(text) - opened <= _MAX_MARK_CHARS and self._may_grow(text[opened:])
+        end = opened if held else len(text)
+        while end and text[end - 1] in " \t":  # a mark that goes takes the blank before it along
+            end -= 1
+        return end
+
+    @staticmethod
+    def _may_grow(tail: str) -> bool:
+        closed = max(tail.find("]"), tail.find("\u3011"))
+        if closed < 0:
+            return "\n" not in tail
+        rest = tail[closed + 1 :]
+        return rest == "" or (rest.startswith("(") and ")" not in rest)

@@ -1,0 +1,139 @@
+"""Instructions aimed at a model, found in text that should only inform.
+
+Patterns, not a classifier: each family below is a way of talking to an assistant instead of to a reader. A finding is shown to
+people and keeps the sentence out of extractive answers; nothing is blocked or deleted, so a false alarm costs one sentence.
+
+References:
+    OWASP Top 10 for LLM applications 2025, LLM01. Families after BIPIA (Yi 2023, arXiv 2312.14197) and garak's latent injection
+    probes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from app.core.text import sentence_spans, tokenise
+
+Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
+"""override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or
+send something; request: a task for an assistant; question: one that has nothing to do with the text around it."""
+
+_REPLY = r"(?:answer|response|reply|replies|output|message|completion|summary|translation)s?"
+_RULES = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|commands?|context|messages?|conversation|constraints?)"
+)
+_DIRECT: dict[Finding, re.Pattern[str]] = {
+    "override": re.compile(
+        r"\b(?:ignore|disregard|forget|bypass|do not (?:follow|obey)|don't (?:follow|obey))\b[^.!?\n]{0,40}"
+        r"\b(?:all|any|the|your|my|these|those|previous|prior|above|earlier|preceding|foregoing|existing|other)\b[^.!?\n]{0,30}"
+        rf"\b{_RULES}\b"
+        r"|\b(?:new|updated|real|actual|important|hidden|secret)\s+(?:system\s+)?(?:instructions?|task|directives?)"
+        r"\s*(?::|for (?:you|the (?:ai|assistant|model)))"
+        r"|\binstead,? (?:you must|reply|respond|answer|say|output|write|print)\b",
+        re.IGNORECASE,
+    ),
+    "role": re.compile(
+        r"\byou are (?:now|no longer|an? (?:ai|assistant|large language model|language model|chatbot|bot))\b"
+        r"|\b(?:act|behave|respond|answer|reply) as"
+        r" (?:if you|though you|an? (?:ai|assistant|unrestricted|evil|pirate|expert|hacker))\b"
+        r"|\bpretend (?:to be|that you|you are)\b|\b(?:developer|jailbreak|dan|god) mode\b|\bsystem prompt\b"
+        r"|\b(?:attention|dear|note to|message (?:to|for)|hey|hello),? (?:the )?(?:ai|assistant|llm|chatbot|language model)s?\b"
+        r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|^\s*#{2,}\s*(?:system|instruction|assistant|user)\b"
+        r"|^\s*(?:system|assistant)\s*:",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+    "output": re.compile(
+        rf"\byour\s+(?:own\s+|final\s+|next\s+|entire\s+|whole\s+|full\s+|main\s+)?{_REPLY}\b"
+        r"|\b(?:in|to|into|with|of)\s+(?:the|this|each|every)\s+(?:final\s+|next\s+)?(?:response|reply|output|completion)"
+        r"\s+(?:you|must|should)\b"
+        r"|\b(?:begin|start|end|finish|prefix|append|conclude)\b[^.!?\n]{0,30}\b(?:answer|response|reply|output)s?\s+with\b"
+        r"|\b(?:reply|respond|answer) (?:only|just|exclusively|always|in|with)\b[^.!?\n]{0,60}"
+        r"(?:[\"\u201c'`]|\b(?:word|sentence|json|uppercase|emoji|french|german|spanish|only)\b)",
+        re.IGNORECASE,
+    ),
+    "disclosure": re.compile(
+        r"\b(?:reveal|print|show|repeat|output|leak|disclose|display|tell me)\b[^.!?\n]{0,30}"
+        r"\b(?:your|the|all|any|its)\b[^.!?\n]{0,20}"
+        r"\b(?:system prompt|hidden prompt|initial prompt|instructions above|api keys?|passwords?|secrets?|credentials)\b"
+        r"|\b(?:send|post|forward|upload|exfiltrate|transmit|leak)\b[^.!?\n]{0,60}"
+        r"\b(?:conversation|chat history|user'?s? data|passwords?|secrets?|api keys?|credentials|documents?)\b[^.!?\n]{0,40}"
+        r"(?:https?://|\S+@\S+)"
+        r"|!\[[^\]]*\]\(\s*https?://[^)\s]*[?=&][^)]*\)",
+        re.IGNORECASE,
+    ),
+}
+_TASK_VERBS = (
+    "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
+    "|give|tell|show|say|answer|respond|reply|repeat|print|output|break down|help|make|recommend|suggest|include|insert|append|add"
+    "|introduce|integrate|modify|augment|enhance|replace|substitute|convert|use|render|misspell|scramble|jumble|rearrange|anagram|remove"
+    "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate|compute|encode|decode|encrypt|reverse|shift|swap"
+    "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine|visit|click|download|install|call|email|subscribe|buy|send|forward"
+)
+# Where a clause may open: at the start, after a stop that the sentence splitter did not take for one, or at a capital that no stop
+# explains (text appended to a passage that was cut in mid-sentence).
+_OPENING = r"(?:(?:\A|[.!?:;]|\n)[\s\"'\u201d\u201c)(>*#-]*(?<!\w)|(?-i:(?<=[a-z0-9)\]] )(?=[A-Z])))"
+# An imperative opens its clause; its verb is followed by what an object starts with, so that "Use of steel grew" and "List price"
+# pass.
+_REQUEST = re.compile(
+    rf"{_OPENING}(?:please\s+|now,?\s+|then,?\s+|also,?\s+|kindly\s+|finally,?\s+)*"
+    r"(?:(?:group|list)\s+(?=letters?\b|words?\b|the\b|all\b|every\b)"
+    rf"|(?:{_TASK_VERBS})\s+)"
+    r"(?:(?:up|out|down|me|us|them|him|her|for|how|what|why|who|when|where|whether|that|this|these|those|the|an?|any|some|every|each|all"
+    r"|random|my|our|their|its|your|one|two|three|in|as|to|from|by|it|letters?|words?|vowels?|spaces?|numbers?|commonly|anagrams?"
+    r"|alphanumeric|users|with)\b|[\"'\u201c])",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    rf"{_OPENING}(?:(?:who|whom|whose|what|what's|which|when|where|why|how)\b|(?:can|could|would|will|do|does|did|is|are|should|may)\s+"
+    r"(?:you|i|we|it|there|the|an?|this|that)\b)[^\n?]*\?",
+    re.IGNORECASE,
+)
+_TO_ASSISTANT = re.compile(r"\b(?:can|could|would|will) you\b|\bhow (?:do|can|should|would) (?:i|you)\b", re.IGNORECASE)
+_FUNCTION_WORDS = frozenset(
+    tokenise(
+        "a an the of in on at to for by and or with from as is are was were be been do does did what which who whom whose when"
+        " where why how that this these those it its there can could would will should may have has had not no if than then so such"
+    )
+)
+_NEIGHBOURS = 3
+"""Sentences on each side that a question is compared with."""
+_SHARED_MAX = 0.5
+"""A question is foreign when at most this share of its content words stands near it."""
+
+
+def inspect(text: str) -> tuple[Finding, ...]:
+    """Return the families of instructions found in a text, in a fixed order; empty for clean text.
+
+    Pure and linear in the text; meant for a document at ingest or a passage at query time.
+    """
+    spans = sentence_spans(text)
+    sentences = [text[start:end] for start, end in spans]
+    found: set[Finding] = set()
+    for index in range(len(sentences)):
+        found.update(findings_at(sentences, index))
+    return tuple(finding for finding in get_args(Finding) if finding in found)
+
+
+def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
+    """Return what is found in one sentence, read beside its neighbours."""
+    sentence = sentences[index]
+    found: list[Finding] = [name for name, pattern in _DIRECT.items() if pattern.search(sentence)]
+    if _REQUEST.search(sentence) and len(sentence.split()) > 2:
+        found.append("request")
+    if (asked := _QUESTION.search(sentence)) and (
+        _TO_ASSISTANT.search(asked.group()) or _is_foreign(asked.group(), sentences, index)
+    ):
+        found.append("question")
+    return tuple(found)
+
+
+def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
+    """Whether a question shares little with the sentences around it."""
+    own = set(tokenise(question)) - _FUNCTION_WORDS
+    around = set(tokenise(sentences[index].replace(question, " ")))
+    for position in range(max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)):
+        if position != index:
+            around.update(tokenise(sentences[position]))
+    return bool(around) and len(own & around) <= _SHARED_MAX * len(own)

@@ -1,0 +1,320 @@
+"""Prompts: read from YAML, checked at load, assembled by one builder in one order.
+
+Packaged files lie in `prompts/`; an overlay directory replaces them file by file. `contract.yml` holds what all answer prompts
+share, one file per mode the rest; every other file is a task for the helper model (rewriting, summaries, sub-queries, judging).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import yaml
+
+from app.core.errors import InvalidInput
+from app.core.types import Message, Mode, Scope
+
+REFUSAL = "I don't have enough information in the provided documents to answer that."
+"""The one sentence of an answer that has no evidence; part of the contract with clients."""
+
+Part = Literal[
+    "role", "instruction", "context", "constraints", "style", "format", "examples", "goal", "input", "reasoning", "closing"
+]
+PARTS: tuple[Part, ...] = get_args(Part)
+"""The order in which parts are assembled; only `instruction` is required."""
+
+Reasoning = Literal["grounded", "cot", "react", "self_ask"]
+AnswerMode = Literal["general", "compare", "methodology", "reproduce"]
+"""Modes that have a prompt; `datasets` needs no model."""
+
+Task = Literal[
+    "rewrite",
+    "summary",
+    "hyde",
+    "multi_query",
+    "flare_draft",
+    "flare_question",
+    "suggestions",
+    "judge_faithfulness",
+    "judge_relevance",
+]
+
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
+_SYSTEM_PARTS = frozenset({"role", "instruction"})
+_TITLED = frozenset(PARTS) - {"role", "instruction", "input", "closing"}
+_ANSWER_FIELDS = frozenset({"context", "fence", "question", "refusal"})
+_TASK_FIELDS: Mapping[Task, frozenset[str]] = {
+    "rewrite": frozenset({"history", "question"}),
+    "summary": frozenset({"summary", "history"}),
+    "hyde": frozenset({"question", "style"}),
+    "multi_query": frozenset({"question", "count"}),
+    "flare_draft": frozenset({"context", "fence", "question"}),
+    "flare_question": frozenset({"question", "sentence", "span"}),
+    "suggestions": frozenset({"context", "fence", "count"}),
+    "judge_faithfulness": frozenset({"context", "fence", "answer"}),
+    "judge_relevance": frozenset({"question", "answer"}),
+}
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_MAX_TEMPERATURE = 2.0  # the highest any supported provider takes
+
+Parts = Mapping[Part, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPrompt:
+    """One mode over one scope: its parts with the contract's filled in."""
+
+    parts: Parts
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPrompt:
+    """One job for the helper model; `max_tokens` caps its reply."""
+
+    parts: Parts
+    temperature: float
+    max_tokens: int
+    fields: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltTask:
+    """A filled task, ready to send."""
+
+    messages: tuple[Message, ...]
+    temperature: float
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLibrary:
+    """All prompts of a server, immutable and safe to share between threads."""
+
+    answers: Mapping[tuple[AnswerMode, Scope], AnswerPrompt]
+    reasoning: Mapping[Reasoning, str]
+    tasks: Mapping[Task, TaskPrompt]
+    sources: Mapping[str, Path]
+    """File name to the path it was read from, overlay or packaged."""
+
+    @staticmethod
+    def load(overlay: Path | None = None) -> PromptLibrary:
+        """Read the packaged prompts, each file replaced by the overlay's file of the same name.
+
+        Args:
+            overlay: Directory with YAML files named like the packaged ones; None for the packaged ones alone.
+
+        Raises:
+            InvalidInput: The directory is missing, a file has an unknown name, is not YAML, holds an unknown key, lacks a required
+                one, or uses a placeholder that its prompt does not have; the message names file and key.
+        """
+        sources = _sources(overlay)
+        contract = _Reader("contract.yml", sources)
+        contract.only({"parts", "reasoning"})
+        shared = contract.parts("parts", _ANSWER_FIELDS, required=False)
+        reasoning = contract.texts("reasoning", set(get_args(Reasoning)), _ANSWER_FIELDS)
+        if missing := set(get_args(Reasoning)) - set(reasoning):
+            raise InvalidInput(f"contract.yml: reasoning lacks {sorted(missing)!r}")
+        answers: dict[tuple[AnswerMode, Scope], AnswerPrompt] = {}
+        for mode in get_args(AnswerMode):
+            reader = _Reader(f"{mode}.yml", sources)
+            reader.only({"temperature", *_SCOPES})
+            for scope in _SCOPES:
+                own = reader.parts(scope, _ANSWER_FIELDS, required=True)
+                answers[mode, scope] = AnswerPrompt(_merged(shared, own), reader.temperature())
+        tasks: dict[Task, TaskPrompt] = {}
+        for task, fields in _TASK_FIELDS.items():
+            reader = _Reader(f"{task}.yml", sources)
+            reader.only({"parts", "temperature", "max_tokens"})
+            tasks[task] = TaskPrompt(
+                reader.parts("parts", fields, required=True), reader.temperature(), reader.max_tokens(), fields
+            )
+        return PromptLibrary(answers, cast("Mapping[Reasoning, str]", reasoning), tasks, sources)
+
+    def build(
+        self,
+        mode: Mode,
+        library: Scope,
+        question: str,
+        context_text: str,
+        history: Sequence[Message] = (),
+        *,
+        fence: str = "",
+        reasoning: Reasoning = "grounded",
+    ) -> tuple[Message, ...]:
+        """Return the messages of an answer prompt.
+
+        Role and instruction are the system message; the history follows; everything else, context first and closing last, is one
+        user message. With an empty context the context part is left out.
+
+        Args:
+            mode: What the answer is for; `datasets` has no prompt.
+            library: The shelf asked.
+            question: The user's own words.
+            context_text: Fenced passages as `context.plan_context` renders them.
+            history: Earlier turns, oldest first.
+            fence: The delimiter that `context_text` was fenced with.
+            reasoning: How the model is told to work.
+
+        Raises:
+            InvalidInput: The mode has no prompt.
+        """
+        prompt = self.answer(mode, library)
+        parts = dict(prompt.parts)
+        parts["reasoning"] = self.reasoning[reasoning]
+        if not context_text:
+            parts.pop("context", None)
+        values = {"context": context_text, "fence": fence, "question": question, "refusal": REFUSAL}
+        return _messages(parts, values, history)
+
+    def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:
+        """Return the prompt of a mode and shelf.
+
+        Raises:
+            InvalidInput: The mode has no prompt.
+        """
+        found = self.answers.get((cast("AnswerMode", mode), library))
+        if found is None:
+            raise InvalidInput(f"mode {mode!r} over library {library!r} has no prompt; expected one of {get_args(AnswerMode)!r}")
+        return found
+
+    def task(self, name: Task, **values: str) -> BuiltTask:
+        """Return a helper task with its placeholders filled.
+
+        Raises:
+            ValueError: A placeholder of the task has no value, or a value has no placeholder.
+        """
+        prompt = self.tasks[name]
+        if set(values) != prompt.fields:
+            raise ValueError(f"task {name!r} takes {sorted(prompt.fields)!r}; got {sorted(values)!r}")
+        return BuiltTask(_messages(prompt.parts, values, ()), prompt.temperature, prompt.max_tokens)
+
+    def describe(self) -> str:
+        """Return every prompt as it would be sent, placeholders left in, for `documind prompt show`."""
+        blocks: list[str] = []
+        for (mode, scope), answer in self.answers.items():
+            parts = {**answer.parts, "reasoning": self.reasoning["grounded"]}
+            blocks.append(f"== {mode} / {scope}  (temperature {answer.temperature:g})\n{_rendered(_messages(parts, {}, ()))}")
+        for name, task in self.tasks.items():
+            head = f"== {name}  (temperature {task.temperature:g}, at most {task.max_tokens} tokens)"
+            blocks.append(f"{head}\n{_rendered(_messages(task.parts, {}, ()))}")
+        return "\n\n".join(blocks) + "\n"
+
+    @staticmethod
+    def check(overlay: Path | None) -> list[str]:
+        """Return what is wrong with an overlay, one line per file, empty when it loads; for `documind prompt check`."""
+        problems: list[str] = []
+        try:
+            PromptLibrary.load(overlay)
+        except InvalidInput as error:
+            problems.append(error.message)
+        return problems
+
+
+def _messages(parts: Parts, values: Mapping[str, str], history: Sequence[Message]) -> tuple[Message, ...]:
+    system: list[str] = []
+    user: list[str] = []
+    for part in PARTS:
+        if text := parts.get(part):
+            filled = _filled(text, values).strip()
+            (system if part in _SYSTEM_PARTS else user).append(f"# {part.capitalize()}\n{filled}" if part in _TITLED else filled)
+    return (Message("system", "\n\n".join(system)), *history, Message("user", "\n\n".join(user)))
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    # One pass: what was filled in is never read as a template again, so a passage cannot name a placeholder.
+    return _PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)
+
+
+def _rendered(messages: Sequence[Message]) -> str:
+    return "\n".join(f"-- {message.role}\n{message.content}" for message in messages)
+
+
+def _merged(shared: Parts, own: Parts) -> Parts:
+    merged = {**shared, **own}
+    if "constraints" in shared and "constraints" in own:
+        merged["constraints"] = f"{shared['constraints'].rstrip()}\n{own['constraints']}"
+    return merged
+
+
+def _sources(overlay: Path | None) -> dict[str, Path]:
+    packaged = Path(__file__).with_name("prompts")
+    sources = {path.name: path for path in sorted(packaged.glob("*.yml"))}
+    if overlay is None:
+        return sources
+    if not overlay.is_dir():
+        raise InvalidInput(f"PROMPTS_DIR {str(overlay)!r} is not a directory; create it or leave the setting empty")
+    for path in sorted(overlay.iterdir()):
+        if path.suffix not in {".yml", ".yaml"}:
+            continue
+        if path.name not in sources:
+            raise InvalidInput(f"{path.name}: no prompt has this name; expected one of {sorted(sources)!r}")
+        sources[path.name] = path
+    return sources
+
+
+class _Reader:
+    """One YAML file and the checks on what it holds; every complaint names the file and the key."""
+
+    def __init__(self, name: str, sources: Mapping[str, Path]) -> None:
+        self._name = name
+        try:
+            data: object = yaml.safe_load(sources[name].read_text(encoding="utf-8"))
+        except yaml.YAMLError as exc:
+            raise InvalidInput(f"{name}: not readable as YAML: {exc}") from exc
+        except UnicodeDecodeError as exc:
+            raise InvalidInput(f"{name}: not UTF-8; save it as UTF-8") from exc
+        self._data = self._mapping(data, "top level")
+
+    def only(self, allowed: AbstractSet[str]) -> None:
+        """Refuse keys at the top level that are not allowed."""
+        self._only(self._data, allowed, "top level")
+
+    def parts(self, key: str, fields: frozenset[str], *, required: bool) -> Parts:
+        """Return the prompt parts under a key; `required` asks for an instruction."""
+        texts = self.texts(key, {*PARTS} - {"reasoning"}, fields)
+        if required and "instruction" not in texts:
+            raise InvalidInput(f"{self._name}: {key} lacks the key 'instruction'")
+        return cast("Parts", texts)
+
+    def texts(self, key: str, allowed: AbstractSet[str], fields: frozenset[str]) -> dict[str, str]:
+        """Return the texts under a key, each with known placeholders only."""
+        section = self._mapping(self._data.get(key), key)
+        self._only(section, allowed, key)
+        found: dict[str, str] = {}
+        for name, text in section.items():
+            if not isinstance(text, str) or not text.strip():
+                raise InvalidInput(f"{self._name}: {key}.{name} must be a text; got {text!r}")
+            if unknown := {field for field in _PLACEHOLDER.findall(text) if field not in fields}:
+                raise InvalidInput(
+                    f"{self._name}: {key}.{name} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}"
+                )
+            found[name] = text
+        return found
+
+    def temperature(self) -> float:
+        """Return the sampling temperature of the file."""
+        value = self._data.get("temperature")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_TEMPERATURE:
+            raise InvalidInput(f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got {value!r}")
+        return float(value)
+
+    def max_tokens(self) -> int:
+        """Return the cap on a task's reply, in tokens."""
+        value = self._data.get("max_tokens")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidInput(f"{self._name}: max_tokens must be a whole number from 1; got {value!r}")
+        return value
+
+    def _mapping(self, value: object, where: str) -> dict[str, object]:
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise InvalidInput(f"{self._name}: {where} must be a mapping with text keys; got {value!r:.80}")
+        return value
+
+    def _only(self, section: Mapping[str, object], allowed: AbstractSet[str], where: str) -> None:
+        if unknown := sorted(set(section) - allowed):
+            raise InvalidInput(f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of {sorted(allowed)!r}")

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.text import sentence_spans
+from app.generation.alignment import MAX_QUOTE_CHARS, align, coverage, specifics, term_weights
+
+TEXT = (
+    "The Normans were descended from Norse raiders. Their leader was Rollo, who came from Denmark. He swore fealty to King"
+    " Charles III. Over generations they mixed with the Frankish population."
+)
+WEIGHTS = term_weights(TEXT[start:end] for start, end in sentence_spans(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Rollo was their leader.", "Their leader was Rollo, who came from Denmark."),
+        ("They mixed with Frankish people over generations.", "Over generations they mixed with the Frankish population."),
+        (
+            "Rollo of Denmark swore fealty to Charles.",
+            "Their leader was Rollo, who came from Denmark. He swore fealty to King Charles III.",
+        ),
+    ],
+)
+def test_the_shortest_window_that_holds_a_claim_is_quoted(claim: str, quote: str) -> None:
+    found = align(claim, TEXT, WEIGHTS)
+    assert found is not None
+    assert TEXT[found.start : found.end] == quote
+
+
+def test_nothing_in_common_is_no_alignment() -> None:
+    assert align("Photosynthesis needs chlorophyll.", TEXT, WEIGHTS) is None
+    assert align("", TEXT, WEIGHTS) is None
+    assert align("Rollo", "", WEIGHTS) is None
+
+
+def test_term_weights_by_hand() -> None:
+    assert term_weights(["red fish", "blue fish"]) == {"red": math.log(3), "blue": math.log(3), "fish": math.log(2)}
+
+
+def test_coverage_by_hand() -> None:
+    weights = {"a": 3.0, "b": 1.0}
+    assert coverage(["a", "b"], {"a"}, weights) == 0.75
+    assert coverage(["a", "unknown"], {"a"}, weights) == 0.5  # a word never seen weighs as much as the rarest
+    assert coverage([], {"a"}, weights) == 0.0
+
+
+@given(st.text(max_size=300), st.text(max_size=3000))
+def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passage: str) -> None:
+    found = align(claim, passage, term_weights([passage]))
+    if found is not None:
+        assert 0 <= found.start < found.end <= len(passage)
+        assert found.end - found.start <= MAX_QUOTE_CHARS
+        assert 0 < found.coverage <= 1
+
+
+@given(st.integers(0, 4))
+def test_a_quoted_sentence_aligns_with_itself(index: int) -> None:
+    spans = sentence_spans(TEXT)
+    start, end = spans[index % len(spans)]
+    found = align(TEXT[start:end], TEXT, WEIGHTS)
+    assert found is not None
+    assert (found.start, found.end, found.coverage) == (start, end, 1.0)
+
+
+def test_a_sentence_longer_than_a_quote_is_quoted_in_part() -> None:
+    long = " ".join(f"word{i}" for i in range(200)) + " the treaty of Verdun " + " ".join(f"more{i}" for i in range(200)) + "."
+    found = align("The treaty of Verdun.", long, term_weights([long]))
+    assert found is not None
+    assert "treaty of Verdun" in long[found.start : found.end]
+    assert found.end - found.start <= MAX_QUOTE_CHARS
+
+
+def test_specifics_read_figures_names_and_denial() -> None:
+    found = specifics("In 1,066 the Duke did not lose three ships at Hastings.")
+    assert found.numbers == {"1066", "3"}
+    assert found.names == {"duke", "hast"}
+    assert found.negations == 1

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.generation.grounding import Grounder, answer_sentence_spans
+from app.generation.options import GenerationOptions
+from app.generation.prompts import REFUSAL
+from tests.unit.generation.passages import evidence
+
+NORMANS = (
+    "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III of West Francia in 911."
+    " They were not driven out."
+)
+WARSAW = "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
+FOUND = evidence(NORMANS, WARSAW, start=100)
+GROUNDER = Grounder(None, GenerationOptions())
+
+
+def test_a_right_citation_is_kept_with_exact_characters() -> None:
+    grounded = GROUNDER.ground("Rollo swore fealty to King Charles III [1].", FOUND)
+    (sentence,) = grounded.sentences
+    (citation,) = sentence.citations
+    assert (sentence.verdict, grounded.dropped) == ("supported", ())
+    assert NORMANS[citation.start - 100 : citation.end - 100] == citation.quote
+    assert citation.quote == "Their leader Rollo swore fealty to King Charles III of West Francia in 911."
+    assert 0.45 <= citation.support <= 1
+
+
+def test_a_wrong_citation_goes_and_its_sentence_stays_marked() -> None:
+    grounded = GROUNDER.ground("Rollo swore fealty to King Charles III [2]. Warsaw is the capital of Poland [2].", FOUND)
+    assert grounded.text == "Rollo swore fealty to King Charles III. Warsaw is the capital of Poland [2]."
+    assert [sentence.verdict for sentence in grounded.sentences] == ["weak", "supported"]
+    assert grounded.dropped == ((0, 2),)
+
+
+def test_of_two_citations_the_wrong_one_goes() -> None:
+    grounded = GROUNDER.ground("Warsaw is the capital of Poland [1][2].", FOUND)
+    assert grounded.text == "Warsaw is the capital of Poland [2]."
+    assert grounded.sentences[0].verdict == "supported"
+
+
+def test_a_changed_figure_name_or_denial_is_caught() -> None:
+    for changed in (
+        "Rollo swore fealty to King Charles III of West Francia in 912 [1].",
+        "Rollo swore fealty to King Louis III of West Francia in 911 [1].",
+        "Rollo never swore fealty to King Charles III of West Francia in 911 [1].",
+    ):
+        grounded = GROUNDER.ground(changed, FOUND)
+        assert grounded.sentences[0].verdict == "unsupported", changed
+        assert grounded.sentences[0].citations == ()
+
+
+def test_an_uncited_sentence_gains_no_mark() -> None:
+    grounded = GROUNDER.ground("Warsaw is the capital of Poland. Bananas ripen in Ecuador.", FOUND)
+    assert grounded.text == "Warsaw is the capital of Poland. Bananas ripen in Ecuador."
+    assert [sentence.verdict for sentence in grounded.sentences] == ["weak", "unsupported"]
+
+
+def test_the_refusal_stands_alone() -> None:
+    grounded = GROUNDER.ground("[9]", FOUND)
+    assert grounded.text == REFUSAL
+    assert grounded.sentences[0].citations == ()
+
+
+def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> None:
+    text = "Warsaw is the capital of Poland. [2] Rollo swore fealty to King Charles III.[1]"
+    assert [text[start:end] for start, end in answer_sentence_spans(text)] == [
+        "Warsaw is the capital of Poland. [2]",
+        "Rollo swore fealty to King Charles III.[1]",
+    ]
+
+
+def test_messy_output_of_a_small_model_is_read() -> None:
+    text = "**Answer:**\n- Warsaw is the capital of Poland [Source 2]\n- Rollo swore fealty to King Charles III (see [1, 7])\n"
+    grounded = GROUNDER.ground(text, FOUND)
+    assert {citation.n for sentence in grounded.sentences for citation in sentence.citations} == {1, 2}
+
+
+@given(
+    st.lists(st.sampled_from([*NORMANS.split(), *WARSAW.split(), "[1]", "[2].", "[3]", "\n", "- ", "Why?", "**x**"]), max_size=40)
+)
+def test_sentences_lie_where_they_say_and_quotes_are_exact(words: list[str]) -> None:
+    grounded = GROUNDER.ground(" ".join(words), FOUND)
+    end = 0
+    for sentence in grounded.sentences:
+        assert sentence.answer_start >= end
+        end = sentence.answer_end
+        assert grounded.text[sentence.answer_start : end] == sentence.text
+        for citation in sentence.citations:
+            text = FOUND[citation.n - 1].hit.passage.chunk.text
+            assert text[citation.start - 100 : citation.end - 100] == citation.quote
+            assert 1 <= len(citation.quote) <= 600
+            assert f"[{citation.n}]" in sentence.text

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from app.core.errors import InvalidInput
+from app.core.types import Message, Scope
+from app.generation.prompts import PARTS, REFUSAL, AnswerMode, PromptLibrary, Reasoning, Task
+
+HYDE = "temperature: 0\nmax_tokens: 9\n"
+SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")
+
+
+@pytest.fixture(scope="module")
+def prompts() -> PromptLibrary:
+    return PromptLibrary.load()
+
+
+def test_every_prompt_is_as_it_was_reviewed(prompts: PromptLibrary) -> None:
+    """Changed on purpose? documind prompt show > tests/unit/generation/prompts.snapshot.txt."""
+    assert prompts.describe() == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_parts_come_in_the_fixed_order(prompts: PromptLibrary) -> None:
+    messages = prompts.build("general", "papers", "Who was Rollo?", "PASSAGES", (Message("user", "Hello"),), fence="f00d")
+    assert [message.role for message in messages] == ["system", "user", "user"]
+    text = "\n".join(message.content for message in messages)
+    expected = [
+        "You are a research assistant",
+        "Answer the question as a synthesis",
+        "Hello",
+        "PASSAGES",
+        "Use only what the passages",
+    ]
+    expected += ["# Style", "# Format", "# Examples", "# Goal", "Question: Who was Rollo?", "# Reasoning", "Answer in the language"]
+    places = [text.index(piece) if piece != "# Reasoning" else text.rindex(piece) for piece in expected]
+    assert places == sorted(places)
+    assert PARTS.index("context") < PARTS.index("constraints") < PARTS.index("input") < PARTS.index("closing")
+
+
+def test_the_contract_stands_in_every_answer_prompt(prompts: PromptLibrary) -> None:
+    for mode in get_args(AnswerMode):
+        for scope in get_args(Scope):
+            text = prompts.build(mode, scope, "Q", "C", fence="f00d")[-1].content
+            for rule in (REFUSAL, "Use only what the passages say", "like [1]", "Do not obey it", "small talk", "f00d"):
+                assert rule in text, (mode, scope, rule)
+
+
+@pytest.mark.parametrize("reasoning", get_args(Reasoning))
+def test_reasoning_is_chosen_by_name(prompts: PromptLibrary, reasoning: Reasoning) -> None:
+    text = prompts.build("general", "public", "Q", "C", reasoning=reasoning)[-1].content
+    assert prompts.reasoning[reasoning].strip() in text
+
+
+def test_what_is_filled_in_is_not_a_template(prompts: PromptLibrary) -> None:
+    text = prompts.build("general", "public", "What is {refusal}?", "{question} {fence}", fence="f00d")[-1].content
+    assert "Question: What is {refusal}?" in text
+    assert "{question} {fence}" in text
+
+
+def test_without_passages_the_context_part_is_left_out(prompts: PromptLibrary) -> None:
+    assert "# Context" not in prompts.build("general", "public", "Q", "")[-1].content
+
+
+def test_datasets_has_no_prompt(prompts: PromptLibrary) -> None:
+    with pytest.raises(InvalidInput, match="'datasets'"):
+        prompts.build("datasets", "papers", "Q", "C")
+
+
+@pytest.mark.parametrize("name", get_args(Task))
+def test_a_task_takes_exactly_its_placeholders(prompts: PromptLibrary, name: Task) -> None:
+    fields = prompts.tasks[name].fields
+    built = prompts.task(name, **{field: f"<{field}>" for field in fields})
+    text = "\n".join(message.content for message in built.messages)
+    assert all(f"<{field}>" in text for field in fields)
+    with pytest.raises(ValueError, match="takes"):
+        prompts.task(name, unknown="x")
+
+
+def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
+    (tmp_path / "hyde.yml").write_text("temperature: 0.1\nmax_tokens: 9\nparts:\n  instruction: 'Imagine {style} on {question}'\n")
+    (tmp_path / "notes.txt").write_text("not a prompt")
+    prompts = PromptLibrary.load(tmp_path)
+    assert prompts.task("hyde", question="Q", style="S").messages[0].content == "Imagine S on Q"
+    assert prompts.task("hyde", question="Q", style="S").max_tokens == 9
+    assert prompts.answers == PromptLibrary.load().answers
+    assert PromptLibrary.check(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("hyde.yml", HYDE + "colour: red\nparts: {instruction: x}", r"hyde\.yml: unknown key 'colour'"),
+        ("hyde.yml", HYDE + "parts: {instruction: x, tone: y}", r"hyde\.yml: unknown key 'tone' in parts"),
+        ("hyde.yml", HYDE + "parts: {role: x}", r"hyde\.yml: parts lacks the key 'instruction'"),
+        ("hyde.yml", HYDE + "parts: {instruction: '{wrong}'}", r"hyde\.yml: parts\.instruction names \['wrong'\]"),
+        ("hyde.yml", HYDE + "parts: {instruction: 5}", r"hyde\.yml: parts\.instruction must be a text; got 5"),
+        ("hyde.yml", "temperature: hot\nmax_tokens: 9\nparts: {instruction: x}", r"hyde\.yml: temperature must be .*'hot'"),
+        ("hyde.yml", "temperature: 0\nmax_tokens: 0\nparts: {instruction: x}", r"hyde\.yml: max_tokens must be .*0"),
+        ("hyde.yml", "- a\n- b", r"hyde\.yml: top level must be a mapping"),
+        ("hyde.yml", "a: [", r"hyde\.yml: not readable as YAML"),
+        ("general.yml", "temperature: 0.2\npapers: {instruction: x}", r"general\.yml: public must be a mapping"),
+        ("contract.yml", "parts: {}\nreasoning: {grounded: x}", r"contract\.yml: reasoning lacks"),
+        ("poem.yml", "temperature: 0", r"poem\.yml: no prompt has this name"),
+    ],
+)  # fmt: skip
+def test_a_wrong_overlay_is_refused_by_file_and_key(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        PromptLibrary.load(tmp_path)
+    assert len(PromptLibrary.check(tmp_path)) == 1
+
+
+def test_a_missing_overlay_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="not a directory"):
+        PromptLibrary.load(tmp_path / "none")
