@@ -506,12 +506,26 @@ class ContextTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A sentence of a paper and one of the encyclopedia that give different figures for the same thing; numbers of evidence."""
+
+    paper: int
+    article: int
+    paper_sentence: str
+    article_sentence: str
+    paper_figures: tuple[float, ...]
+    article_figures: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TraceReport:
     """Everything recorded while answering."""
 
     stages: tuple[StageTrace, ...] = ()
     llm_calls: int = 0
     context: ContextTrace | None = None
+    disagreements: tuple[Disagreement, ...] = ()
+    """Found where a question spans both libraries."""
 
 
 @dataclass(frozen=True, slots=True)
