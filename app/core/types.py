@@ -146,6 +146,26 @@ class ParsedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class PageText:
+    """The stored text of one page and a half-open span within it, to be found on the page again."""
+
+    number: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """Where a span stands on a page: rectangles (x0, y0, x1, y1) in PDF points, origin top left, one per line."""
+
+    page: int
+    width: float
+    height: float
+    rects: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkSpan:
     """Where a chunk lies in its revision, before it has an id."""
 
