@@ -18,12 +18,19 @@ class RetrievalOptions:
     adaptive_weight: bool = False
     """Weigh the legs by how far each one's best hit stands out, question by question, instead of by `dense_weight`."""
     relevance_threshold: float = 0.65
-    """Cosine distance under which a hit of papers passes the cutoff."""
+    """Cosine distance under which a hit of papers passes the cutoff of the arm `dense`."""
     public_relevance_threshold: float = 0.65
-    compare_slack: float = 0.05
-    """Added to the distance threshold in compare mode, whose subjects seldom share one passage."""
+    """The same for public."""
+    closeness_threshold: float = 0.375  # evaluation/reports/confidence.md
+    """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5, 1]; for MiniLM."""
     coverage_threshold: float = 0.5
-    """Idf-weighted share of the question's words that lets a hit pass whatever its distance (DESIGN 5)."""
+    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1] (DESIGN 5)."""
+    compare_slack: float = 0.05
+    """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
+    confidence_midpoint: float = 0.40  # evaluation/reports/confidence.md
+    """Closeness of the best hit at which it is as likely as not that the library answers the question; for MiniLM."""
+    confidence_slope: float = 28.0  # evaluation/reports/confidence.md
+    """Steepness of the logistic curve of the confidence, per unit of closeness."""
     keyword_rerank_weight: float = 0.15
     """W of the arm `dense` in papers: order by `distance - W * overlap`."""
     public_keyword_rerank_weight: float = 0.15

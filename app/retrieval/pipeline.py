@@ -11,7 +11,7 @@ import numpy as np
 from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, Reranker, VectorIndex
 from app.core.trace import Trace
 from app.core.types import FloatArray, Fusion, Hit, Library, Notice, TraceItem
-from app.retrieval.cutoff import band, distance_threshold, mean_closeness, passes
+from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
 from app.retrieval.keywords import question_weights
@@ -129,8 +129,7 @@ class Retriever:
             stage.n_out = len(readings)
             stage.items = trace.items(_items([r.passage.chunk.chunk_id for r in readings], [r.score for r in readings]))
         with trace.stage("cutoff", len(readings)) as stage:
-            threshold = distance_threshold(self._options, request.library, request.mode)
-            passed = {id(r) for r in readings if passes(r, fusion, threshold, self._options.coverage_threshold)}
+            passed = {id(r) for r in readings if passes(r, fusion, request.library, request.mode, self._options)}
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
         fallback = not kept and self._options.enable_fallback
@@ -144,7 +143,7 @@ class Retriever:
         )
         fallback = fallback and bool(hits)
         notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
-        return Retrieval(hits, notices, mean_closeness(chosen), fallback)
+        return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
     def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints, weights: Mapping[str, float]) -> list[Reading]:
         """Join candidates with the catalog; what is no longer live drops out."""
