@@ -14,7 +14,7 @@ from app.answer.strategies.base import Desk, Found
 MAX_QUERIES = 3
 """Sub-queries searched at most (REQUIREMENTS C1)."""
 
-_BULLET = re.compile(r"^\s*(?:[-*\u2022]+|\(?\d{1,2}[.):]|(?:sub-?)?query(?: \d)?:)\s*", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:(?:[-*\u2022]+|\(?\d{1,2}[.):])\s*)?(?:(?:sub-?)?query(?:\s\d)?:\s*)?", re.IGNORECASE)
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019 "
 
 
