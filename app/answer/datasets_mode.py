@@ -37,7 +37,8 @@ _NOUN = (
     r"|cohorts?|treebanks?)"
 )
 _NAME = r"(?:[A-Z][\w+/.'-]*[\w+]|[A-Z]{2,}\d*)"
-_NAMED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*|of|for|and)){{0,4}}) (?:[a-z]+ ){{0,1}}{_NOUN}\b")
+_NAMED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*|of|for|and)){{0,4}}) (?:[a-z]+ )?{_NOUN}\b")
+_TITLED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}))\b")
 _CALLED = re.compile(
     rf"\b{_NOUN},? (?:called|named|known as|dubbed) [\"'\u201c]?(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*)){{0,3}})"
 )
@@ -94,6 +95,7 @@ def _names(sentence: str) -> Iterable[tuple[str, str]]:
     spans = [(match.span(), "source", match.group()) for match in _PLACE.finditer(sentence)]
     spans += [(match.span("name"), "data set", match["name"]) for match in _CALLED.finditer(sentence)]
     spans += [(match.span("name"), "data set", match["name"]) for match in _NAMED.finditer(sentence)]
+    spans += [(m.span("name"), "data set", m["name"]) for m in _TITLED.finditer(sentence) if m["name"].split()[-1][0].isupper()]
     spans += [(match.span(), "data set", match.group()) for match in _KNOWN_NAME.finditer(sentence)]
     for (start, end), kind, raw in sorted(spans, key=lambda span: (span[0][0], -span[0][1])):
         name = raw if kind == "source" else _trimmed(raw)
@@ -118,7 +120,7 @@ def _key(name: str) -> str:
 
 def _row(finding: Finding) -> str:
     """Return one entry; the quoted sentence keeps its words and loses marks of its own."""
-    quote = re.sub(r"\[\d[\d,;\s\u2013-]*\]", "", finding.sentence).strip().rstrip(".")
+    quote = re.sub(r"\s*\[\d[\d,;\s\u2013-]*\]", "", finding.sentence).strip().rstrip(".")
     if len(quote) > _MAX_SENTENCE_CHARS:
         quote = f"{quote[:_MAX_SENTENCE_CHARS].rsplit(maxsplit=1)[0]}\u2026"
     marks = "".join(f"[{n}]" for n in finding.numbers[:4])

@@ -137,7 +137,8 @@ class RAGService:
 
     def _turn(self, question: Question, intent: Intent, cancel: CancelToken, trace: Trace) -> Turn:
         """Return a turn with the models that it may need; those of a turn that needs none are not looked for."""
-        searches_only = question.retrieve_only and question.strategy == "baseline" and not question.history
+        remembers = question.history or question.conversation_id is not None
+        searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
         needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
         choice = ModelChoice(None) if needs_none else self._models.select(question.model)
         calls = ModelCalls(trace, cancel, self._draftsman.prompts, choice.helper)

@@ -49,6 +49,8 @@ class Bench:
     answers: MemoryAnswerStore = field(default_factory=MemoryAnswerStore)
     conversations: MemoryConversationStore = field(default_factory=MemoryConversationStore)
     generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
+    touched: list[Library] = field(default_factory=list)
+    """Libraries whose shelf was asked for, in order."""
     retriever: WordRetriever = field(init=False)
     memory: ConversationMemory = field(init=False)
     service: RAGService = field(init=False)
@@ -58,7 +60,7 @@ class Bench:
         self.retriever.passages = self.passages  # the same list: tests add and remove
         self.memory = ConversationMemory(self.conversations, self.options)
         self.service = RAGService(
-            shelf_of=lambda _: Shelf(self.retriever, self.embedder),
+            shelf_of=self.shelf_of,
             state=LibraryState(PassageCatalog(self.passages)),
             models=self.models,
             draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
@@ -68,6 +70,10 @@ class Bench:
             options=self.options,
             retrieval=RetrievalOptions(),
         )
+
+    def shelf_of(self, library: Library) -> Shelf:
+        self.touched.append(library)
+        return Shelf(self.retriever, self.embedder)
 
     def ask(self, question: Question) -> Answer:
         return self.service.answer(question)
