@@ -1,26 +1,73 @@
-"""What the edge needs from the composition.
+"""What routes depend on."""
 
-`app.bootstrap.Services` is built once per process; routes reach it through the dependency `Composition` and know nothing else
-of how things are made. The fields and the calls the routes make on them (all synchronous, thread-safe):
+from __future__ import annotations
 
-    settings        Settings
-    catalog         ports.Catalog, and: fingerprint(library) -> Fingerprint | None, build_state(library) -> str,
-                    watermarks() -> Mapping[str, int], original(library, doc_id) -> Path (raises NoOriginal),
-                    find(library, name) -> Document (by title or file name, raises NotFound)
-    writer          ports.IndexWriter, and: clear(library) -> LibraryCounts, restore(library, doc_id) -> Document,
-                    original_path(sha256) -> Path, discard_original(sha256) (a no-op while a document refers to it)
-    vectors         ports.VectorIndex
-    lexical         ports.LexicalIndex
-    jobs            app.jobs.runner.JobRunner, kinds registered by `app.jobs.kinds`
-    rag             app.answer.service.RAGService: stream(question, cancel) -> Iterator[AnswerEvent]
-    retriever       what `GET /search` asks: search(SearchRequest) -> Retrieval
-    answers         ports.AnswerStore
-    conversations   ports.ConversationStore
-    embedder        ports.Embedder in use
-    generator       ports.Generator in use
-    ollama          installed models, loaded models, pull with progress, reachability
-    arxiv           fetch(arxiv_id) -> RawDocument
-    samples         the bundled documents, per library
-    boxes           boxes(path, text, start, end) -> page boxes of a span, in PDF points
-    status()        what health, readiness and diagnostics show; cheap, no model call
-"""
+import time
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from fastapi import Depends, Query, Request
+
+from app.api.errors import request_id_of
+from app.api.middleware.auth import KeyCheck
+from app.api.schemas.base import LibraryName, ScopeName
+from app.api.services import Services
+from app.api.sse import StreamSlots
+from app.api.startup import Startup
+from app.core.types import Library
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What the app holds before its services exist; in `app.state.edge`."""
+
+    settings: Settings
+    startup: Startup
+    streams: StreamSlots
+    key: KeyCheck
+    started_s: float = field(default_factory=time.monotonic)
+
+    def uptime_s(self) -> float:
+        """Return the seconds since the app was made."""
+        return time.monotonic() - self.started_s
+
+
+# These are async so that FastAPI calls them in place: a plain def would cost each request a trip through the thread pool.
+
+
+async def _edge(request: Request) -> Edge:
+    edge: Edge = request.app.state.edge
+    return edge
+
+
+async def _services(request: Request) -> Services:
+    edge: Edge = request.app.state.edge
+    return edge.startup.services()
+
+
+async def _request_id(request: Request) -> str:
+    return request_id_of(request)
+
+
+AtEdge = Annotated[Edge, Depends(_edge)]
+Composition = Annotated[Services, Depends(_services)]
+RequestIdentity = Annotated[str, Depends(_request_id)]
+
+
+async def _one_library(
+    request: Request, library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None
+) -> Library:
+    edge: Edge = request.app.state.edge
+    return Library(library or edge.settings.default_library)
+
+
+async def _scope(
+    request: Request, library: Annotated[ScopeName | None, Query(description="default: DEFAULT_LIBRARY")] = None
+) -> Literal["public", "papers", "all"]:
+    edge: Edge = request.app.state.edge
+    return library or edge.settings.default_library
+
+
+OneLibrary = Annotated[Library, Depends(_one_library)]
+AnyLibrary = Annotated[ScopeName, Depends(_scope)]

@@ -146,26 +146,6 @@ class ParsedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class PageText:
-    """The stored text of one page and a half-open span within it, to be found on the page again."""
-
-    number: int
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PageBoxes:
-    """Where a span stands on a page: rectangles (x0, y0, x1, y1) in PDF points, origin top left, one per line."""
-
-    page: int
-    width: float
-    height: float
-    rects: tuple[tuple[float, float, float, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ChunkSpan:
     """Where a chunk lies in its revision, before it has an id."""
 
@@ -526,26 +506,12 @@ class ContextTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A sentence of a paper and one of the encyclopedia that give different figures for the same thing; numbers of evidence."""
-
-    paper: int
-    article: int
-    paper_sentence: str
-    article_sentence: str
-    paper_figures: tuple[float, ...]
-    article_figures: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class TraceReport:
     """Everything recorded while answering."""
 
     stages: tuple[StageTrace, ...] = ()
     llm_calls: int = 0
     context: ContextTrace | None = None
-    disagreements: tuple[Disagreement, ...] = ()
-    """Found where a question spans both libraries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -653,3 +619,27 @@ class Job:
     result: Mapping[str, object] | None
     created_at: str
     updated_at: str
+
+
+# --- status -----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host that models run on, and whether it answers."""
+
+    name: str
+    url: str
+    reachable: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """How the parts of a running server are; counts and change numbers, no model call."""
+
+    hosts: tuple[HostStatus, ...] = ()
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """`library:projection` -> last change applied; `catalog` -> newest change there is."""
+    builds: Mapping[str, str] = field(default_factory=dict)
+    """Library -> its live build, or what is happening to it (`rebuilding 40 %`)."""

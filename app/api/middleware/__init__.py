@@ -1,1 +1,1 @@
-"""Pure ASGI middleware, outermost first as API requirements F1 list it."""
+"""Pure ASGI middleware, one concern per module. `app.api.app` puts them in order, outermost first."""

@@ -1,0 +1,91 @@
+"""Answers as replies: one JSON body, or server-sent events. Both fold the same stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.answer.records import source_record, to_record
+from app.api.services import Answering
+from app.api.sse import EventStream, Pump, StreamSlots, cancel_on_disconnect, event
+from app.core.cancel import CancelToken
+from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, SourcesEvent, TokenEvent
+
+
+def reply(rag: Answering, question: Question, slots: StreamSlots, request_id: str, *, stream: bool) -> Response:
+    """Return the response to a question.
+
+    A search without an answer is quick and runs in the caller's thread. Everything else may wait for a model: it runs in a thread
+    of its own, so that answers never use up the pool that all other requests share, and stops when the client leaves.
+
+    Raises:
+        Busy: As many answers as are allowed are being written.
+    """
+    if question.retrieve_only and not stream:
+        return Response(body(rag.answer(question), request_id), media_type="application/json")
+
+    def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
+        return rag.stream(question, cancel)
+
+    pump = Pump(produce, slots)
+    if stream:
+        return EventStream(pump, lambda item: render(item, request_id), request_id)
+    return AnswerReply(pump, request_id)
+
+
+class AnswerReply(Response):
+    """A JSON answer that is given up when the client leaves before it is ready."""
+
+    def __init__(self, pump: Pump[AnswerEvent], request_id: str) -> None:
+        """Bind a pump that has not started."""
+        super().__init__()
+        self._pump = pump
+        self._request_id = request_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait for the final event and send it."""
+        pump = self._pump
+        pump.start()
+        watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
+        answer: Answer | None = None
+        try:
+            while (batch := await pump.next_batch(3600.0)) is not None:
+                answer = next((item.answer for item in batch if isinstance(item, FinalEvent)), answer)
+        finally:
+            pump.cancel.cancel()
+            watcher.cancel()
+        if pump.error is not None:
+            raise pump.error
+        if answer is not None:
+            await Response(body(answer, self._request_id), media_type="application/json")(scope, receive, send)
+
+
+def body(answer: Answer, request_id: str) -> bytes:
+    """Return a QueryResponse as UTF-8 JSON."""
+    return json.dumps({**to_record(answer), "request_id": request_id}, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def render(item: AnswerEvent, request_id: str) -> bytes:
+    """Return the server-sent event of one step of an answer."""
+    match item:
+        case MetaEvent():
+            return event(
+                "meta",
+                {
+                    "answer_id": item.answer_id,
+                    "conversation_id": item.conversation_id,
+                    "generator": item.generator,
+                    "embedder": item.embedder,
+                    "request_id": request_id,
+                },
+            )
+        case SourcesEvent():
+            return event("sources", {"sources": [source_record(evidence) for evidence in item.evidence]})
+        case TokenEvent():
+            return event("token", {"text": item.text})
+        case FinalEvent():
+            return event("final", {**to_record(item.answer), "request_id": request_id})

@@ -1,0 +1,149 @@
+"""The HTTP application: routes, middleware in order, and a start that answers probes at once.
+
+Run it with `uvicorn app.api.app:create_app --factory` or `documind serve`.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
+
+from anyio import to_thread
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from app.api import errors
+from app.api.deps import Edge
+from app.api.middleware.auth import ApiKey, KeyCheck
+from app.api.middleware.edge import RequestEdge
+from app.api.middleware.headers import SecurityHeaders
+from app.api.middleware.hosts import HostAndOrigin
+from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
+from app.api.middleware.request_id import RequestId
+from app.api.page import add_docs, add_page
+from app.api.routes import documents, health, ingest, jobs, libraries, papers, query
+from app.api.services import Services
+from app.api.sse import StreamSlots
+from app.api.startup import Startup
+from app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+Build = Callable[[Settings], AbstractContextManager[Services]]
+
+_JSON_BYTES = 4 * 2**20
+"""Cap of an ordinary body: 200 history messages of 20,000 characters fit."""
+_FILES_PER_REQUEST = 40
+"""An upload may hold this many files of the largest size."""
+_GZIP_BYTES = 1024
+
+_DESCRIPTION = (
+    "Two libraries, `public` and `papers`; answers whose every citation points at exact characters of a stored document. "
+    "Offsets are Unicode code points, half-open. Errors are problem+json with a stable `code`."
+)
+
+
+def end_process(error: BaseException) -> None:
+    """Ask the server around us to stop: without its services it would only refuse."""
+    del error
+    signal.raise_signal(signal.SIGTERM)
+
+
+def create_app(
+    settings: Settings | None = None,
+    *,
+    build: Build,
+    on_failure: Callable[[BaseException], None] = end_process,
+) -> FastAPI:
+    """Return the application; nothing is opened before its lifespan begins.
+
+    Args:
+        settings: None reads the environment.
+        build: Makes the services; runs in a thread while probes are already answered.
+        on_failure: Called in that thread when the services cannot be built.
+    """
+    settings = settings or Settings()
+    startup = Startup(partial(build, settings), on_failure)
+    edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = settings.thread_pool_size
+        await to_thread.run_sync(_remove_orphans, settings)
+        startup.begin()
+        try:
+            yield
+        finally:
+            await to_thread.run_sync(startup.close)
+
+    app = FastAPI(
+        title="DocuMind",
+        version=health.package_version(),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        root_path=settings.root_path,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None if settings.disable_openapi else "/openapi.json",
+        middleware=_middleware(settings, edge),
+    )
+    app.state.edge = edge
+    errors.install(app)
+    for module in (health, libraries, ingest, jobs, papers, documents, query):
+        app.include_router(module.router)
+    if not settings.disable_openapi:
+        add_docs(app)
+    add_page(app)
+    return app
+
+
+def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
+    """Return the layers, outermost first (REQUIREMENTS F1)."""
+    upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
+
+    def limit_of(path: str) -> int:
+        return upload_bytes if path == "/api/v1/ingest" else _JSON_BYTES
+
+    layers = [
+        Middleware(RequestId),
+        Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
+        Middleware(
+            HostAndOrigin,
+            trusted=_served_names(settings),
+            origins=settings.cors_origins,
+            any_origin=settings.cors_allow_all,
+        ),
+        Middleware(
+            CORSMiddleware,
+            allow_origins=["*"] if settings.cors_allow_all else list(settings.cors_origins),
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
+            expose_headers=["X-Request-ID", "Retry-After"],
+        ),
+        Middleware(BodyLimit, limit_of=limit_of),
+        Middleware(Concurrency, limit=settings.thread_pool_size),
+    ]
+    if settings.rate_limit_per_minute:
+        layers.append(Middleware(RateLimit, per_minute=settings.rate_limit_per_minute))
+    layers.append(Middleware(ApiKey, check=edge.key))
+    if settings.enable_response_gzip:
+        layers.append(Middleware(GZipMiddleware, minimum_size=_GZIP_BYTES, compresslevel=5))
+    layers.append(Middleware(RequestEdge))
+    return layers
+
+
+def _served_names(settings: Settings) -> tuple[str, ...]:
+    """Return the Host names besides the loopback ones: those trusted, and the address listened on unless it is all of them."""
+    wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
+    return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)
+
+
+def _remove_orphans(settings: Settings) -> None:
+    """Remove uploads that an earlier process had not taken over when it ended."""
+    shutil.rmtree(settings.data_dir / "uploads", ignore_errors=True)

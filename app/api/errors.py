@@ -1,0 +1,179 @@
+"""Errors as problem+json: the only place where an error class meets an HTTP status."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import NotRequired, TypedDict
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from app.api.schemas.problem import Problem
+from app.core import errors
+
+logger = logging.getLogger(__name__)
+
+PROBLEM_TYPE = "application/problem+json"
+
+STATUS: Mapping[type[errors.DocuMindError], int] = {
+    errors.DocuMindError: 500,
+    errors.InputError: 422,
+    errors.UnsupportedType: 415,
+    errors.TooLarge: 413,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Unauthorized: 401,
+    errors.AccessError: 403,
+    errors.ModelNotInstalled: 503,
+    errors.ProviderTimeout: 504,
+    errors.ProviderError: 502,
+    errors.RateLimited: 429,
+    errors.Overload: 503,
+    errors.DiskFull: 507,
+    errors.Locked: 409,
+    errors.StorageError: 503,
+    errors.Cancelled: 503,  # a shutdown cut the request short; a client that left never sees it
+}
+"""Looked up along the class's MRO, so that a new class answers like its parent."""
+
+_BY_HTTP_STATUS = {401: "unauthorized", 403: "host_refused", 404: "not_found", 413: "too_large", 415: "unsupported_type"}
+"""Codes for what the framework refuses by itself; anything else of the 4xx is invalid_input."""
+
+
+class ProblemDict(TypedDict):
+    """The body of every error, as JSON values."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    retryable: bool
+    request_id: str
+    documents: NotRequired[list[Mapping[str, object]]]
+    """Outcomes per file, when an ingest failed for all of them."""
+
+
+def status_of(error: type[errors.DocuMindError]) -> int:
+    """Return the HTTP status of an error class."""
+    return next(STATUS[cls] for cls in error.__mro__ if cls in STATUS)
+
+
+def codes() -> dict[str, type[errors.DocuMindError]]:
+    """Return the class that stands for each stable code, the most general one where several share it."""
+    found: dict[str, type[errors.DocuMindError]] = {}
+    for cls in sorted(errors.error_classes().values(), key=lambda cls: len(cls.__mro__)):
+        found.setdefault(cls.code, cls)
+    return found
+
+
+def status_of_code(code: str) -> int:
+    """Return the HTTP status of a stable code, 500 when it is not one of ours."""
+    classes = [cls for cls in errors.error_classes().values() if cls.code == code]
+    # The most specific class decides: `index_damaged` is IndexDamaged, not its parent.
+    return status_of(max(classes, key=lambda cls: len(cls.__mro__))) if classes else 500
+
+
+def problem(*, status: int, code: str, detail: str, retryable: bool, request_id: str) -> ProblemDict:
+    """Return a problem body; the title is the status's own phrase."""
+    return ProblemDict(
+        type=f"urn:documind:{code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        code=code,
+        retryable=retryable,
+        request_id=request_id,
+    )
+
+
+def problem_of(error: errors.DocuMindError, request_id: str) -> ProblemDict:
+    """Return the problem body of one of our errors."""
+    return problem(
+        status=status_of(type(error)), code=error.code, detail=error.message, retryable=error.retryable, request_id=request_id
+    )
+
+
+def internal_problem(request_id: str) -> ProblemDict:
+    """Return the body for an error that is not ours: nothing of it leaves the log."""
+    detail = f"something failed that should not have; the server's log has the details under request id {request_id}"
+    return problem(status=500, code="internal", detail=detail, retryable=False, request_id=request_id)
+
+
+def problem_response(body: ProblemDict, retry_after_s: float | None = None) -> Response:
+    """Return the response of a problem body; overload says when to come back."""
+    headers = {}
+    if retry_after_s is not None or body["code"] in {"busy", "rate_limited"}:
+        headers["Retry-After"] = str(max(1, round(retry_after_s or 1)))
+    if body["status"] == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    # ASCII only: a detail may quote lone surrogates from the request, which UTF-8 cannot carry.
+    return Response(json.dumps(body), status_code=body["status"], headers=headers, media_type=PROBLEM_TYPE)
+
+
+def response_of(error: errors.DocuMindError, request_id: str) -> Response:
+    """Return the response of one of our errors."""
+    return problem_response(problem_of(error, request_id), error.retry_after_s)
+
+
+def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
+    """Return OpenAPI `responses` for stable codes, on top of those that the middleware may send on any route."""
+    by_status: dict[int, list[str]] = {}
+    for code in dict.fromkeys((*codes_, "invalid_input", "unauthorized", "host_refused", "rate_limited", "busy")):
+        by_status.setdefault(status_of_code(code), []).append(code)
+    by_status.setdefault(403, []).append("origin_refused")
+    return {
+        status: {"description": f"{HTTPStatus(status).phrase}: {', '.join(names)}", "model": Problem}
+        for status, names in sorted(by_status.items())
+    }
+
+
+def request_id_of(request: Request) -> str:
+    """Return the id that the outermost middleware gave this request."""
+    return str(request.scope.get("request_id", ""))
+
+
+def install(app: FastAPI) -> None:
+    """Answer our errors, validation errors and the framework's own refusals as problems."""
+
+    def ours(request: Request, error: Exception) -> Response:
+        if not isinstance(error, errors.DocuMindError):
+            raise error
+        if status_of(type(error)) >= 500:
+            logger.warning("%s %s: %s: %s", request.method, request.scope["path"], error.code, error.message)
+        return response_of(error, request_id_of(request))
+
+    def invalid(request: Request, error: Exception) -> Response:
+        if not isinstance(error, RequestValidationError):
+            raise error
+        detail = "; ".join(_line(item) for item in error.errors()[:20])
+        return response_of(errors.InvalidInput(detail), request_id_of(request))
+
+    def refused(request: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            raise error
+        code = _BY_HTTP_STATUS.get(error.status_code, "invalid_input" if error.status_code < 500 else "internal")
+        detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
+        body = problem(status=error.status_code, code=code, detail=detail, retryable=False, request_id=request_id_of(request))
+        response = problem_response(body)
+        response.headers.update(error.headers or {})
+        return response
+
+    app.add_exception_handler(errors.DocuMindError, ours)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, refused)
+
+
+def _line(item: Mapping[str, object]) -> str:
+    """Return one validation finding as `field: what is wrong (got value)`."""
+    location = item.get("loc")
+    parts: Iterable[object] = location if isinstance(location, tuple) else ()
+    where = ".".join(str(part) for part in parts if part not in {"body", "query", "path"}) or "request"
+    got = item.get("input")
+    shown = f" (got {got!r:.80})" if isinstance(got, str | int | float | bool) else ""
+    return f"{where}: {item.get('msg')}{shown}"

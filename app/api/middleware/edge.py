@@ -1,0 +1,40 @@
+"""The request edge: what nobody expected becomes a 500 with a request id, and a traceback in the log."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.errors import internal_problem, problem_response
+
+logger = logging.getLogger(__name__)
+
+
+class RequestEdge:
+    """Innermost: catches every exception that is not ours, so that the headers of the outer layers are on its reply too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap an app."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            request_id = scope.get("request_id", "")
+            logger.exception("%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id})
+            if started:
+                raise  # too late for a reply of ours; the server closes the connection
+            await problem_response(internal_problem(request_id))(scope, receive, send)

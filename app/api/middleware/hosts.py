@@ -1,0 +1,111 @@
+"""Who may ask: the Host allow-list against DNS rebinding, the Origin check against foreign web pages.
+
+Both are needed. A rebound page sends its own name as Host and as Origin, so comparing the two lets it pass; a foreign page that
+posts a form to 127.0.0.1 sends a fine Host (facts/security.md 4.3).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.middleware.scope import header, header_count, refuse
+from app.core.errors import HostRefused, OriginRefused
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def split_host(value: str) -> tuple[str, int | None] | None:
+    """Return (lower-case name without brackets or trailing dot, port) of a Host header; None when it is malformed."""
+    if not value or any(c in value for c in "/@\\?# \t,") or not value.isascii():
+        return None
+    try:
+        parts = urlsplit(f"//{value}")
+        port = parts.port
+    except ValueError:
+        return None
+    name = (parts.hostname or "").removesuffix(".")
+    return (name, port) if name else None
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether a host name can only mean this machine."""
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class HostAndOrigin:
+    """Refuses foreign Host names always, and foreign origins where state may change and on websockets."""
+
+    def __init__(self, app: ASGIApp, *, trusted: Iterable[str], origins: Iterable[str], any_origin: bool) -> None:
+        """Wrap an app.
+
+        Args:
+            app: What to protect.
+            trusted: Host names besides the loopback ones; `*.example.org` covers every name below example.org.
+            origins: Web origins (`scheme://host[:port]`) that may change state.
+            any_origin: Development: every origin may.
+        """
+        self._app = app
+        names = [name.strip().lower().strip("[]") for name in trusted]
+        self._names = frozenset(name for name in names if name and not name.startswith("*."))
+        self._below = tuple(name[1:] for name in names if name.startswith("*."))
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+        self._any_origin = any_origin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        given = header(scope, b"host") or ""
+        host = split_host(given) if header_count(scope, b"host") == 1 else None
+        if host is None or not self._known(host[0]):
+            message = f"host {given!r} is not served here; use localhost, or add the name to TRUSTED_HOSTS"
+            await refuse(HostRefused(message), scope, receive, send)
+            return
+        changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
+        if changes and (origin := self._foreign(scope, host)) is not None:
+            message = f"a page of {origin!r} may not change anything here; add its origin to CORS_ORIGINS if it should"
+            await refuse(OriginRefused(message), scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _known(self, name: str) -> bool:
+        """Return whether a host name is on the allow-list."""
+        return is_loopback(name) or name in self._names or name.endswith(self._below)
+
+    def _foreign(self, scope: Scope, host: tuple[str, int | None]) -> str | None:
+        """Return the origin that must be refused; None when the request may go on."""
+        if self._any_origin:
+            return None
+        origin = header(scope, b"origin")
+        if origin is None:
+            # Browsers send Origin with every unsafe request; older ones at least say which site it came from.
+            site = header(scope, b"sec-fetch-site")
+            return None if site in {None, "same-origin", "none"} else f"{site} (no Origin)"
+        if origin.lower() in self._origins or _same_server(origin, host):
+            return None
+        return origin
+
+
+def _same_server(origin: str, host: tuple[str, int | None]) -> bool:
+    """Return whether an Origin names the server that the Host header names; the loopback names are one server."""
+    try:
+        parts = urlsplit(origin.lower())
+        name, port = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:
+        return False
+    if parts.scheme not in _DEFAULT_PORTS or parts.path or parts.query or not name:
+        return False
+    default = _DEFAULT_PORTS[parts.scheme]
+    same_name = name == host[0] or (is_loopback(name) and is_loopback(host[0]))
+    return same_name and (port or default) == (host[1] or default)

@@ -1,0 +1,198 @@
+"""Limits on what one request and all requests together may take."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.middleware.scope import header, is_health, refuse, route_path
+from app.core.errors import Busy, DocuMindError, RateLimited, TooLarge
+
+_DRAIN_BYTES = 8 * 1024 * 1024
+_DRAIN_S = 2.0
+"""How much of a refused body is read and thrown away, so that the client gets to read the refusal instead of a reset."""
+_GRACE_S = 30.0
+_MIN_BYTES_PER_S = 16 * 1024
+"""A body may take 30 s plus its size at this rate: slower is an attack or a dead line (facts/security.md: uvicorn has no limit)."""
+_BUCKETS = 10_000
+
+
+class BodyLimit:
+    """Refuses bodies over a cap, declared or chunked, with 413, and bodies that trickle with 503."""
+
+    def __init__(self, app: ASGIApp, *, limit_of: Callable[[str], int], clock: Callable[[], float] = time.monotonic) -> None:
+        """Wrap an app; `limit_of` says how many bytes a path within the app may get."""
+        self._app = app
+        self._limit_of = limit_of
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(receive, self._limit_of(route_path(scope)), self._clock)
+        length = header(scope, b"content-length")
+        if length is not None and length.isdigit() and int(length) > body.limit:
+            await body.drain()
+            await refuse(body.too_large(), scope, receive, send)
+            return
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if body.refusal is not None and not started:
+                return  # whatever the app made of a torn body is replaced below
+            if message["type"] == "http.response.start":
+                started = True
+                if message["status"] >= 400:
+                    await body.drain()
+            await send(message)
+
+        try:
+            await self._app(scope, body.receive, guarded)
+        except DocuMindError as error:
+            if error is not body.refusal:
+                raise
+        if body.refusal is not None and not started:
+            await body.drain()
+            await refuse(body.refusal, scope, receive, send)
+
+
+class _Body:
+    """One request body on its way in."""
+
+    def __init__(self, receive: Receive, limit: int, clock: Callable[[], float]) -> None:
+        self._receive = receive
+        self._clock = clock
+        self._started_s = clock()
+        self._seen = 0
+        self._complete = False
+        self.limit = limit
+        self.refusal: DocuMindError | None = None
+
+    def too_large(self) -> TooLarge:
+        """Return the refusal of a body over its cap."""
+        return TooLarge(f"the request body is over {self.limit:,} bytes; send less at once")
+
+    async def receive(self) -> Message:
+        """Pass the next message on, or raise the refusal."""
+        if self.refusal is not None:
+            raise self.refusal
+        if self._complete:
+            return await self._receive()
+        try:
+            message = await self._within(self._started_s + _GRACE_S + self._seen / _MIN_BYTES_PER_S - self._clock())
+        except TimeoutError:
+            self.refusal = Busy("the request body arrives too slowly; try again on a better line", retry_after_s=5)
+            self._complete = True  # nothing more is read of it
+            raise self.refusal from None
+        if message["type"] == "http.request":
+            self._seen += len(message.get("body", b""))
+            self._complete = not message.get("more_body", False)
+            if self._seen > self.limit:
+                self.refusal = self.too_large()
+                raise self.refusal
+        else:
+            self._complete = True
+        return message
+
+    async def drain(self) -> None:
+        """Read and forget the rest of the body, within limits."""
+        until_s, seen = self._clock() + _DRAIN_S, 0
+        while not self._complete and seen < _DRAIN_BYTES:
+            try:
+                message = await self._within(until_s - self._clock())
+            except TimeoutError:
+                return
+            seen += len(message.get("body", b""))
+            self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+
+    async def _within(self, timeout_s: float) -> Message:
+        """Return the next message, or raise TimeoutError; asks the clock too, for messages that come without a wait."""
+        if timeout_s <= 0:
+            raise TimeoutError
+        async with asyncio.timeout(timeout_s):
+            return await self._receive()
+
+
+class Concurrency:
+    """Refuses requests over a number in flight, at once, with 503; health checks always pass.
+
+    A reply that turns out to be an event stream gives its place back: streams have a cap of their own.
+    """
+
+    def __init__(self, app: ASGIApp, *, limit: int) -> None:
+        """Wrap an app."""
+        self._app = app
+        self._limit = limit
+        self._in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or is_health(scope):
+            await self._app(scope, receive, send)
+            return
+        if self._in_flight >= self._limit:
+            await refuse(Busy("the server is at its limit; try again in a moment", retry_after_s=1), scope, receive, send)
+            return
+        self._in_flight += 1
+        held = True
+
+        def release() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._in_flight -= 1
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_stream(message):
+                release()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            release()
+
+
+def _is_stream(message: Message) -> bool:
+    return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in message["headers"])
+
+
+class RateLimit:
+    """A token bucket per client address: `per_minute` on average, the same number at once."""
+
+    def __init__(self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """Wrap an app."""
+        self._app = app
+        self._per_minute = per_minute
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Address -> (tokens, when), least recently seen first; bounded, so that many addresses cannot fill the memory."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and not is_health(scope):
+            client = scope.get("client")
+            wait_s = self._take(str(client[0]) if client else "")
+            if wait_s > 0:
+                message = f"more than {self._per_minute} requests a minute; try again in {wait_s:.0f} s"
+                await refuse(RateLimited(message, retry_after_s=wait_s), scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _take(self, address: str) -> float:
+        """Take one token; return how many seconds are missing for it, 0 when it was there."""
+        now_s = self._clock()
+        tokens, at_s = self._buckets.pop(address, (float(self._per_minute), now_s))
+        tokens = min(float(self._per_minute), tokens + (now_s - at_s) * self._per_minute / 60)
+        granted = tokens >= 1
+        self._buckets[address] = (tokens - 1 if granted else tokens, now_s)
+        if len(self._buckets) > _BUCKETS:
+            self._buckets.popitem(last=False)
+        return 0.0 if granted else max(1.0, (1 - tokens) * 60 / self._per_minute)

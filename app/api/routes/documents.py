@@ -1,0 +1,76 @@
+"""What is inside a document: text, chunks, boxes on the page, the original."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query
+from starlette.responses import FileResponse, Response
+
+from app.api.deps import Composition, OneLibrary
+from app.api.errors import declared
+from app.api.routes.papers import DocumentName, resolve
+from app.api.schemas.documents import Chunk, ChunkList, TextSpan
+from app.core.errors import NoOriginal
+
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+
+Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")]
+Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
+
+
+@router.get("/{doc_id}/text", operation_id="document_text", response_model=TextSpan, responses=declared("not_found", "conflict"))
+def document_text(
+    services: Composition,
+    library: OneLibrary,
+    doc_id: DocumentName,
+    start: Offset = 0,
+    end: Annotated[int | None, Query(ge=0, le=2**31)] = None,
+    revision: Revision = None,
+) -> TextSpan:
+    """Exactly the characters [start, end) of a revision; superseded revisions answer too."""
+    span = services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
+    return TextSpan(text=span.text, start=span.start, end=span.end, length=span.length, revision=span.revision)
+
+
+@router.get(
+    "/{doc_id}/chunks", operation_id="document_chunks", response_model=ChunkList, responses=declared("not_found", "conflict")
+)
+def document_chunks(services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None) -> ChunkList:
+    """The chunks of a revision in order."""
+    found = resolve(services, library, doc_id)
+    chunks = services.catalog.chunks(library, found, revision)
+    shown = chunks[0].revision if chunks else services.catalog.document(library, found).revision
+    return ChunkList(
+        doc_id=found,
+        revision=shown,
+        chunks=[Chunk(index=c.ordinal, start=c.start, end=c.end, section=c.section, page=c.page, text=c.text) for c in chunks],
+    )
+
+
+@router.get(
+    "/{doc_id}/file",
+    operation_id="document_file",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "the original bytes",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **declared("not_found", "no_original", "conflict"),
+    },
+)
+def document_file(services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None) -> Response:
+    """The original bytes, always as an attachment of no particular type: nothing of it runs in a browser."""
+    document = services.catalog.document(library, resolve(services, library, doc_id))
+    original = services.writer.original_path(services.catalog.revision_sha256(library, document.doc_id, revision))
+    if not document.has_original or not original.is_file():
+        raise NoOriginal(f"document {document.doc_id!r} has no original bytes (bulk text keeps none)")
+    name = document.filename or document.doc_id
+    ascii_name = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in name)
+    return FileResponse(
+        original,
+        media_type="application/octet-stream",
+        headers={"Content-Disposition": f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"},
+    )

@@ -1,0 +1,142 @@
+"""Probes and diagnostics."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.deps import AtEdge, Composition
+from app.api.errors import declared
+from app.api.schemas.documents import CollectionStats, Fingerprint
+from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
+from app.api.services import Services
+from app.core.types import Library
+
+router = APIRouter(tags=["health"])
+
+
+def package_version() -> str:
+    """Return the version of the installed distribution, or that of the checkout."""
+    try:
+        return version("documind-server")
+    except PackageNotFoundError:
+        return "0.1.0"
+
+
+@router.get("/health/live", operation_id="live", response_model=Live)
+async def live() -> Live:
+    """The process is up. Answered without the thread pool, also while the server starts or is at its limits."""
+    return Live()
+
+
+@router.get(
+    "/health/ready", operation_id="ready", response_model=Ready, responses={503: {"model": Ready, "description": "not yet"}}
+)
+async def ready(edge: AtEdge, response: Response) -> Ready:
+    """Whether requests will be answered; 503 names what is missing."""
+    startup = edge.startup
+    if startup.failure:
+        response.status_code = 503
+        return Ready(status="failed", missing=list(startup.missing), detail=startup.failure)
+    if startup.missing:
+        response.status_code = 503
+        return Ready(status="starting", missing=list(startup.missing))
+    return Ready(status="ready", missing=[])
+
+
+@router.get("/health", operation_id="health", response_model=Health)
+def health(request: Request, edge: AtEdge) -> Health:
+    """Who answers and who embeds, and whether their hosts can be reached. Counts only for those who may see them."""
+    startup = edge.startup
+    if startup.missing and startup.missing != ("embedder",):
+        status = "failed" if startup.failure else "starting"
+        return Health(status=status, version=package_version(), embedder=None, generator=None, hosts=[], libraries=None)
+    services = startup.services()
+    hosts = [ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail) for h in services.status().hosts]
+    identity = services.embedder.identity
+    return Health(
+        status="starting" if startup.missing else "ready",
+        version=package_version(),
+        embedder=f"{identity.provider}:{identity.model}",
+        generator=services.generator.name,
+        hosts=hosts,
+        libraries=[library_stats(services, library) for library in Library] if edge.key.accepts(request.scope) else None,
+    )
+
+
+def library_stats(services: Services, library: Library) -> CollectionStats:
+    """Return the counts of one library."""
+    counts = services.catalog.counts(library)
+    return CollectionStats(
+        library=library.value,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        embedded=counts.embedded,
+        by_type=dict(counts.by_type),
+    )
+
+
+def library_fingerprint(services: Services, library: Library) -> Fingerprint | None:
+    """Return what a library's index was made with."""
+    found = services.catalog.fingerprint(library)
+    return None if found is None else Fingerprint.model_validate(found, from_attributes=True)
+
+
+@router.get("/api/v1/diagnostics", operation_id="diagnostics", response_model=Diagnostics, responses=declared())
+def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
+    """Everything somebody who helps a user asks for; no secrets, no questions."""
+    settings, status = edge.settings, services.status()
+    identity = services.embedder.identity
+    libraries = []
+    for library in Library:
+        counts = services.catalog.counts(library)
+        libraries.append(
+            LibraryDiagnostics(
+                library=library.value,
+                documents=counts.documents,
+                chunks=counts.chunks,
+                embedded=counts.embedded,
+                bytes=counts.bytes,
+                fingerprint=library_fingerprint(services, library),
+            )
+        )
+    return Diagnostics(
+        version=package_version(),
+        git_sha=settings.documind_git_sha,
+        python=sys.version.split()[0],
+        platform=platform.platform(terse=True),
+        uptime_s=round(edge.uptime_s(), 1),
+        app_env=settings.app_env,
+        embedder=f"{identity.provider}:{identity.model}",
+        generator=services.generator.name,
+        default_library=settings.default_library,
+        libraries=libraries,
+        retrieval={
+            "top_k_results": settings.top_k_results,
+            "fusion": settings.fusion,
+            "relevance_threshold": settings.relevance_threshold,
+            "public_relevance_threshold": settings.public_relevance_threshold,
+            "keyword_rerank_weight": settings.keyword_rerank_weight,
+            "public_keyword_rerank_weight": settings.public_keyword_rerank_weight,
+            "enable_fallback_retrieval": settings.enable_fallback_retrieval,
+            "fallback_top_n": settings.fallback_top_n,
+            "grounding_min_similarity": settings.grounding_min_similarity,
+            "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
+        },
+        chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
+        limits={
+            "max_file_size_bytes": settings.max_file_size_mb * 2**20,
+            "thread_pool_size": settings.thread_pool_size,
+            "max_streams": settings.max_streams,
+            "max_model_calls": settings.max_model_calls,
+            "rate_limit_per_minute": settings.rate_limit_per_minute,
+            "max_dense_vectors": settings.index().max_dense_vectors,
+        },
+        watermarks=dict(status.watermarks),
+        active_streams=edge.streams.taken,
+        jobs=dict(Counter(job.state for job in services.jobs.list(1000))),
+    )

@@ -1,0 +1,200 @@
+"""Uploads: files to originals on disk, a durable job, and its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.errors import declared, problem, problem_response, status_of_code
+from app.api.names import display_name, source_key
+from app.api.schemas.base import LibraryName, WaitName
+from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
+from app.api.services import Services
+from app.api.uploads import Upload, UploadReceiver
+from app.api.waiting import settled
+from app.core.errors import Conflict, InvalidInput
+from app.core.types import IngestOutcome, Job, JobFile, Library
+from app.jobs.board import is_finished
+from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+
+router = APIRouter(prefix="/api/v1", tags=["ingest"])
+
+FEED_BYTES = 1024 * 1024
+"""Bytes collected before a worker thread parses and writes them: a trip per network packet would cost more than the work."""
+
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "or `files`"},
+                        "library": {"type": "string", "enum": ["public", "papers"]},
+                        "source_key": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "a relative path per file, in the order of the files",
+                        },
+                    },
+                }
+            }
+        },
+    }
+}
+_FAILURES = ("unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "conflict", "disk_full", "index_damaged")
+
+
+@router.post(
+    "/ingest",
+    operation_id="ingest",
+    status_code=201,
+    response_model=IngestResponse,
+    openapi_extra=_FORM,
+    responses={
+        200: {"model": IngestResponse, "description": "all files were known and unchanged"},
+        202: {"model": IngestResponse, "description": "accepted: the files are on disk, the job goes on"},
+        207: {"model": IngestResponse, "description": "some files failed"},
+        **declared(*_FAILURES),
+    },
+)
+async def ingest(  # async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
+    request: Request,
+    services: Composition,
+    edge: AtEdge,
+    request_id: RequestIdentity,
+    library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
+    wait: Annotated[WaitName, Query(description="true: until vectors are applied; text: until acknowledged; false: not")] = "true",
+) -> Response:
+    """Index one or more files. The outcome of each is reported; none of them is half indexed."""
+    receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
+    try:
+        pending = bytearray()
+        async for piece in request.stream():
+            pending += piece
+            if len(pending) >= FEED_BYTES:
+                await to_thread.run_sync(receiver.feed, bytes(pending))
+                pending.clear()
+        job = await to_thread.run_sync(_accept, receiver, bytes(pending), services, library, edge, wait == "false")
+    finally:
+        await to_thread.run_sync(receiver.discard)
+    if wait == "false":
+        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
+    job = await settled(services.jobs, job.id, has_text if wait == "text" else is_finished)
+    return outcome_response(job, request_id)
+
+
+def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
+    settings = edge.settings
+    return UploadReceiver(
+        content_type,
+        settings.data_dir / "uploads",
+        max_file_bytes=settings.max_file_size_mb * 2**20,
+        allowed_fields=frozenset({"library", "source_key"}),
+    )
+
+
+def _accept(
+    receiver: UploadReceiver, rest: bytes, services: Services, in_query: LibraryName | None, edge: AtEdge, retry: bool
+) -> Job:
+    """Make the upload durable: originals first, then the job's row."""
+    receiver.feed(rest)
+    upload = receiver.finish()
+    library = _library(upload, in_query) or edge.settings.default_library
+    names = [display_name(file.raw_name) for file in upload.files]
+    keys = _keys(upload, names)
+    files = tuple(
+        UploadedFile(name, key, services.writer.store_original(file.path))
+        for name, key, file in zip(names, keys, upload.files, strict=True)
+    )
+    return services.jobs.submit(
+        "ingest",
+        IngestPayload(Library(library), files, retry).to_json(),
+        files=[JobFile(name, "queued", 0.0) for name in names],
+        total=len(files),
+        unit="files",
+    )
+
+
+def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
+    """Return the library named by the form or the query."""
+    named = upload.fields.get("library", [])
+    for name in named:
+        if name not in {"public", "papers"}:
+            raise InvalidInput(f"library {name!r:.80} must be 'public' or 'papers'")
+    distinct = {*named, *([in_query] if in_query else [])}
+    if len(distinct) > 1:
+        raise InvalidInput(f"library is given as {' and as '.join(sorted(distinct))}; say it once")
+    return next((name for name in ("public", "papers") if name in distinct), None)
+
+
+def _keys(upload: Upload, names: list[str]) -> list[str]:
+    """Return the source key of each file: given ones in order, else the file names."""
+    given = upload.fields.get("source_key", [])
+    if given and len(given) != len(names):
+        raise InvalidInput(f"{len(given)} source_key fields for {len(names)} files; send one per file, or none")
+    keys = [source_key(key) for key in given] or names
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise InvalidInput(f"two files have the source key {key!r}, so one would replace the other; send source_key for each")
+        seen.add(key)
+    return keys
+
+
+def outcome_response(job: Job, request_id: str) -> Response:
+    """Return the response of an ingest that has come as far as it was waited for.
+
+    Raises:
+        Conflict: The job was cancelled or paused while it was waited for.
+    """
+    report = IngestReport.from_json(job.result)
+    if report is None:
+        if job.state == "failed":
+            return _failed(job, request_id)
+        raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
+    documents = [_document(outcome) for outcome in report.outcomes]
+    failed = [outcome for outcome in report.outcomes if outcome.status == "failed"]
+    body = IngestResponse(job_id=job.id, documents=documents)
+    if failed and len(failed) == len(report.outcomes):
+        code = failed[0].code or "unreadable"
+        detail = "; ".join(f"{outcome.filename!r}: {outcome.reason}" for outcome in failed[:20])
+        found = problem(status=status_of_code(code), code=code, detail=detail, retryable=False, request_id=request_id)
+        return problem_response({**found, "documents": body.model_dump()["documents"]})
+    return JSONResponse(body.model_dump(), status_code=_status(report.outcomes, some_failed=bool(failed)))
+
+
+def _status(outcomes: Iterable[IngestOutcome], *, some_failed: bool) -> int:
+    if some_failed:
+        return 207
+    return 200 if all(outcome.status == "unchanged" for outcome in outcomes) else 201
+
+
+def _failed(job: Job, request_id: str) -> Response:
+    """Return the error of a job that failed as a whole."""
+    error = job.result.get("error") if job.result else None
+    code, detail = "internal", f"job {job.id!r} failed; see its errors"
+    if isinstance(error, dict):
+        code, detail = str(error["code"]), str(error["detail"])
+    status = status_of_code(code)
+    return problem_response(
+        problem(status=status, code=code, detail=detail, retryable=status in {502, 503, 504, 507}, request_id=request_id)
+    )
+
+
+def _document(outcome: IngestOutcome) -> IngestedDocument:
+    return IngestedDocument(
+        filename=outcome.filename,
+        doc_id=outcome.doc_id,
+        status=outcome.status,
+        reason=outcome.reason,
+        duplicate_of=outcome.duplicate_of,
+        receipt=None if outcome.receipt is None else Receipt.model_validate(outcome.receipt, from_attributes=True),
+    )

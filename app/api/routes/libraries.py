@@ -1,0 +1,58 @@
+"""The two libraries: counts, build state, clearing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.deps import AtEdge, Composition, OneLibrary
+from app.api.errors import declared
+from app.api.routes.health import library_fingerprint, library_stats
+from app.api.schemas.base import LibraryName
+from app.api.schemas.documents import Cleared, CollectionStats, LibraryList
+from app.api.schemas.documents import Library as LibraryReply
+from app.core.errors import InvalidInput
+from app.core.types import Library
+
+router = APIRouter(prefix="/api/v1", tags=["libraries"])
+
+
+@router.get("/libraries", operation_id="list_libraries", response_model=LibraryList, responses=declared())
+def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
+    """Both libraries with their counts, from the catalog."""
+    builds = services.status().builds
+    found = []
+    for library in Library:
+        counts = services.catalog.counts(library)
+        found.append(
+            LibraryReply(
+                library=library.value,
+                documents=counts.documents,
+                chunks=counts.chunks,
+                embedded=counts.embedded,
+                bytes=counts.bytes,
+                fingerprint=library_fingerprint(services, library),
+                build=builds.get(library.value, "none"),
+            )
+        )
+    return LibraryList(libraries=found, default_library=edge.settings.default_library)
+
+
+@router.delete(
+    "/libraries/{library}/documents", operation_id="clear_library", response_model=Cleared, responses=declared("disk_full")
+)
+def clear_library(
+    services: Composition, library: LibraryName, confirm: Annotated[str, Query(description="the library's name again")]
+) -> Cleared:
+    """Remove every document of a library. `confirm` must repeat its name."""
+    if confirm != library:
+        raise InvalidInput(f"confirm {confirm!r} must be {library!r}, the library that will be emptied")
+    gone = services.writer.clear(Library(library))
+    return Cleared(library=library, documents=gone.documents, chunks=gone.chunks, vectors=gone.embedded)
+
+
+@router.get("/collection/stats", operation_id="collection_stats", response_model=CollectionStats, responses=declared())
+def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
+    """Counts of one library, by type of document."""
+    return library_stats(services, library)

@@ -1,0 +1,106 @@
+"""Documents of a library: list, show, correct, remove, bring back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from app.api.deps import Composition, OneLibrary
+from app.api.errors import declared
+from app.api.schemas.documents import Deleted, Document, DocumentCorrection, DocumentPage
+from app.api.services import Services
+from app.core.errors import Conflict
+from app.core.types import Library, Metadata
+
+router = APIRouter(prefix="/api/v1", tags=["documents"])
+
+DocumentName = Annotated[str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")]
+
+
+def resolve(services: Services, library: Library, name: str) -> str:
+    """Return the doc_id of a document named by its id, source key or file name.
+
+    Raises:
+        NotFound: None; the message says when the other library has it.
+        Conflict: Several documents have this name.
+    """
+    found = services.catalog.find(library, name)
+    exact = [document for document in found if name in {document.doc_id, document.source_key}]
+    candidates = exact or list(found)
+    if len(candidates) > 1:
+        ids = ", ".join(document.doc_id for document in candidates[:5])
+        raise Conflict(f"{len(candidates)} documents are named {name!r}; say which by its doc_id: {ids}")
+    return candidates[0].doc_id if candidates else services.catalog.document(library, name).doc_id
+
+
+@router.get("/papers", operation_id="list_documents", response_model=DocumentPage, responses=declared())
+def list_documents(
+    services: Composition,
+    library: OneLibrary,
+    q: Annotated[str, Query(max_length=500, description="part of the title or file name")] = "",
+    cursor: Annotated[str | None, Query(max_length=100)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> DocumentPage:
+    """One page of a library's documents."""
+    found, following = services.catalog.documents(library, q, cursor, limit)
+    return DocumentPage(documents=[Document.of(document) for document in found], next_cursor=following)
+
+
+@router.get("/papers/{doc_id}", operation_id="get_document", response_model=Document, responses=declared("not_found", "conflict"))
+def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
+    """One document."""
+    return Document.of(services.catalog.document(library, resolve(services, library, doc_id)))
+
+
+@router.patch(
+    "/papers/{doc_id}",
+    operation_id="correct_document",
+    response_model=Document,
+    responses=declared("not_found", "conflict", "disk_full"),
+)
+def correct_document(services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection) -> Document:
+    """Correct title, authors or year; fields left out stay as they are, `year: null` removes it."""
+    document = services.catalog.document(library, resolve(services, library, doc_id))
+    given = correction.model_fields_set
+    metadata = Metadata(document.title, document.authors, document.year, document.arxiv_id)
+    if correction.title is not None:
+        metadata = replace(metadata, title=correction.title)
+    if correction.authors is not None:
+        metadata = replace(metadata, authors=tuple(correction.authors))
+    if "year" in given:
+        metadata = replace(metadata, year=correction.year)
+    return Document.of(services.writer.correct(library, document.doc_id, metadata))
+
+
+Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in which the document can be restored")]
+
+
+@router.delete(
+    "/papers/{doc_id}",
+    operation_id="delete_document",
+    response_model=Deleted,
+    responses=declared("not_found", "conflict", "disk_full"),
+)
+@router.delete(
+    "/ingest/{doc_id}",
+    operation_id="delete_ingested",
+    response_model=Deleted,
+    responses=declared("not_found", "conflict", "disk_full"),
+)
+def delete_document(services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0) -> Deleted:
+    """Remove a document: hidden at once, purged from every store when the grace is over."""
+    gone = services.writer.delete(library, resolve(services, library, doc_id), grace_s)
+    return Deleted.model_validate(gone, from_attributes=True)
+
+
+@router.post(
+    "/papers/{doc_id}/restore",
+    operation_id="restore_document",
+    response_model=Document,
+    responses=declared("not_found", "conflict", "disk_full"),
+)
+def restore_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
+    """Undo a removal within its grace."""
+    return Document.of(services.writer.restore(library, doc_id))

@@ -1,0 +1,148 @@
+"""Questions, chats, and search without an answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from app.answer.records import notice_record, view_url
+from app.api.answers import reply
+from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.errors import declared
+from app.api.schemas.base import ScopeName
+from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
+from app.api.schemas.query import ChatRequest, QueryRequest, QueryResponse, SearchQuery, Signals
+from app.api.services import Services
+from app.core.text import tokenise
+from app.core.trace import Trace
+from app.core.types import Evidence, Hit, Library
+from app.retrieval.merge import merge
+from app.retrieval.request import Retrieval, SearchRequest
+
+router = APIRouter(prefix="/api/v1", tags=["questions"])
+
+_PROVIDER = ("model_not_installed", "provider_unreachable", "provider_timeout", "provider_bad_response")
+_EVENT_STREAM: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then final or error",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+@router.post(
+    "/query",
+    operation_id="query",
+    response_model=QueryResponse,
+    responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
+)
+def query(asked: QueryRequest, services: Composition, edge: AtEdge, request_id: RequestIdentity) -> Response:
+    """Answer a question from the documents, with citations that can be checked."""
+    settings = edge.settings
+    question = asked.to_question(settings.default_library, settings.flare_active_retrieval)
+    return reply(services.rag, question, edge.streams, request_id, stream=asked.stream)
+
+
+@router.post(
+    "/chat",
+    operation_id="chat",
+    response_model=QueryResponse,
+    responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
+)
+def chat(asked: ChatRequest, services: Composition, edge: AtEdge, request_id: RequestIdentity) -> Response:
+    """Answer a turn of a conversation that the server remembers."""
+    settings = edge.settings
+    library = asked.library or settings.default_library
+    question = asked.question_of(
+        asked.message,
+        library=library,
+        flare=settings.flare_active_retrieval,
+        history=(),
+        conversation_id=services.memory.open(asked.conversation_id, library, asked.message),
+    )
+    return reply(services.rag, question, edge.streams, request_id, stream=asked.stream)
+
+
+@router.get("/search", operation_id="search", response_model=SearchResponse, responses=declared("index_damaged"))
+def search(services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]) -> SearchResponse:
+    """Rank passages, with the matched words marked; nothing is written about them."""
+    library = asked.library or edge.settings.default_library
+    found = _search(services, library, asked)
+    stems = frozenset(tokenise(asked.q))
+    return SearchResponse(
+        query=asked.q,
+        library=library,
+        hits=[_hit(hit, stems) for hit in found.hits],
+        notices=[dict(notice_record(notice)) for notice in found.notices],
+    )
+
+
+def _search(services: Services, scope: ScopeName, asked: SearchQuery) -> Retrieval:
+    """Search one library, or both and merge."""
+    libraries = list(Library) if scope == "all" else [Library(scope)]
+    filters = asked.conditions()
+    found = {
+        library: services.retriever.retrieve(
+            SearchRequest(asked.q, library, top_k=asked.limit, filters=filters, fusion=asked.fusion, keep_weak=True), Trace()
+        )
+        for library in libraries
+    }
+    return merge(found, asked.limit) if len(found) > 1 else next(iter(found.values()))
+
+
+def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
+    """Return a hit with the words that share a stem with the query marked."""
+    chunk, document, signals = hit.passage.chunk, hit.passage.document, hit.signals
+    return SearchHit(
+        doc_id=document.doc_id,
+        duplicate_of=document.duplicate_of,
+        revision=chunk.revision,
+        library=chunk.library.value,
+        title=document.title,
+        authors=list(document.authors),
+        year=document.year,
+        type=document.type,
+        section=chunk.section,
+        page=chunk.page,
+        chunk_index=chunk.ordinal,
+        start=chunk.start,
+        end=chunk.end,
+        text=chunk.text,
+        highlights=[Highlight(start=start, end=end) for start, end in highlights(chunk.text, stems)],
+        score=round(hit.score, 6),
+        band=hit.band,
+        signals=Signals(dense=signals.dense, bm25=signals.bm25, overlap=signals.overlap, sentence=signals.sentence),
+        source_url=document.source_url,
+        view_url=view_url(Evidence(1, hit)),
+    )
+
+
+def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
+    """Return the spans of words of `text` that have a stem among `stems`; in a run of CJK, of the characters that match."""
+    known: dict[str, list[tuple[int, int]]] = {}
+    spans: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if word not in known:
+            known[word] = _matches(word, stems)
+        spans.extend((match.start() + start, match.start() + end) for start, end in known[word])
+    return spans
+
+
+def _matches(word: str, stems: frozenset[str]) -> list[tuple[int, int]]:
+    """Return what of one word matches: all of it, or the bigrams that do when it is a run without spaces."""
+    tokens = tokenise(word)
+    if len(tokens) <= 1:
+        return [(0, len(word))] if tokens and tokens[0] in stems else []
+    spans: list[tuple[int, int]] = []
+    for token in tokens:
+        at = word.find(token) if token in stems else -1
+        if at >= 0 and spans and at <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], at + len(token)))
+        elif at >= 0:
+            spans.append((at, at + len(token)))
+    return spans

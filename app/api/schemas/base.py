@@ -1,0 +1,27 @@
+"""Bases of all models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LibraryName = Literal["public", "papers"]
+ScopeName = Literal["public", "papers", "all"]
+WaitName = Literal["true", "text", "false"]
+"""How long a request that starts a job waits: until vectors are applied, until acknowledged, or not at all."""
+
+DocId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$", examples=["3f2a9c0d41b7e685"])]
+"""16 hex digits, or the fixed id of a sample."""
+
+
+class Request(BaseModel):
+    """A body somebody sends: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Reply(BaseModel):
+    """A body we send."""
+
+    model_config = ConfigDict(frozen=True)

@@ -1,0 +1,226 @@
+"""Libraries, documents, their text and chunks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.query import Signals, Year
+from app.core.types import Band
+from app.core.types import Document as CoreDocument
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
+
+
+class Document(Reply):
+    """A live document."""
+
+    doc_id: str
+    library: LibraryName
+    source_key: str
+    filename: str
+    title: str
+    authors: list[str]
+    year: int | None
+    arxiv_id: str | None
+    type: str
+    sha256: str
+    revision: int
+    state: Literal["live", "deleted"]
+    characters: int
+    pages: int
+    chunks: int
+    embedded: int = Field(description="chunks that have a vector")
+    duplicate_of: str | None
+    source_url: str | None
+    licence: str | None
+    has_original: bool
+    flags: list[str] = Field(description="findings at ingest a reader should see")
+    added_at: str
+    updated_at: str
+
+    @classmethod
+    def of(cls, document: CoreDocument) -> Document:
+        """Return a document as the API shows it."""
+        return cls(
+            doc_id=document.doc_id,
+            library=document.library.value,
+            source_key=document.source_key,
+            filename=document.filename,
+            title=document.title,
+            authors=list(document.authors),
+            year=document.year,
+            arxiv_id=document.arxiv_id,
+            type=document.type,
+            sha256=document.sha256,
+            revision=document.revision,
+            state=document.state,
+            characters=document.characters,
+            pages=document.pages,
+            chunks=document.chunks,
+            embedded=document.embedded,
+            duplicate_of=document.duplicate_of,
+            source_url=document.source_url,
+            licence=document.licence,
+            has_original=document.has_original,
+            flags=list(document.flags),
+            added_at=document.added_at,
+            updated_at=document.updated_at,
+        )
+
+
+class DocumentPage(Reply):
+    """One page of a library."""
+
+    documents: list[Document]
+    next_cursor: str | None = Field(description="pass it as `cursor`; null on the last page")
+
+
+class DocumentCorrection(Request):
+    """What to correct; fields left out stay as they are."""
+
+    title: Name | None = None
+    authors: list[Name] | None = Field(None, max_length=200)
+    year: Year | None = None
+
+
+class Deleted(Reply):
+    """What a deletion removed."""
+
+    doc_id: str
+    chunks: int
+    vectors: int
+    originals: int
+    quotes_blanked: int = Field(description="quotes of it removed from stored answers")
+    purged: bool = Field(description="false while the grace period runs")
+
+
+class Cleared(Reply):
+    """What clearing a library removed."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    vectors: int
+
+
+class TextSpan(Reply):
+    """Exactly the characters [start, end) of a revision."""
+
+    text: str
+    start: int
+    end: int
+    length: int = Field(description="characters of the whole text")
+    revision: int
+
+
+class Chunk(Reply):
+    """A unit of the index: always text[start:end] of the document."""
+
+    index: int
+    start: int
+    end: int
+    section: str
+    page: int | None
+    text: str
+
+
+class ChunkList(Reply):
+    """Chunks of one revision in order."""
+
+    doc_id: str
+    revision: int
+    chunks: list[Chunk]
+
+
+class PageBoxes(Reply):
+    """Rectangles of a span on one page, in PDF points, origin top left."""
+
+    page: int
+    width: float
+    height: float
+    rects: list[tuple[float, float, float, float]]
+
+
+class Fingerprint(Reply):
+    """What a library's index was made with."""
+
+    embedding_model: str
+    model_digest: str
+    dimension: int
+    query_prefix: str
+    passage_prefix: str
+    chunker: str
+    analyzer: str
+
+
+class Library(Reply):
+    """Counts and build state of one library."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    embedded: int
+    bytes: int
+    fingerprint: Fingerprint | None = Field(description="null while the library has never been written")
+    build: str = Field(description="live build of the dense index, or what is happening to it")
+
+
+class LibraryList(Reply):
+    """Both libraries."""
+
+    libraries: list[Library]
+    default_library: LibraryName
+
+
+class CollectionStats(Reply):
+    """Counts of a library."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    embedded: int
+    by_type: dict[str, int]
+
+
+class Highlight(Reply):
+    """A matched word in the hit's text, as offsets into `text`."""
+
+    start: int
+    end: int
+
+
+class SearchHit(Reply):
+    """A ranked passage."""
+
+    doc_id: str
+    duplicate_of: str | None
+    revision: int
+    library: LibraryName
+    title: str
+    authors: list[str]
+    year: int | None
+    type: str
+    section: str
+    page: int | None
+    chunk_index: int
+    start: int
+    end: int
+    text: str
+    highlights: list[Highlight]
+    score: float
+    band: Band | None
+    signals: Signals
+    source_url: str | None
+    view_url: str
+
+
+class SearchResponse(Reply):
+    """Hits, best first; no answer."""
+
+    query: str
+    library: str
+    hits: list[SearchHit]
+    notices: list[dict[str, str]]

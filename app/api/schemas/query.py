@@ -1,0 +1,292 @@
+"""Questions and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+
+from app.api.schemas.base import DocId, Reply, Request, ScopeName
+from app.core.text import normalise
+from app.core.types import AnswerStatus, Band, Filters, Fusion, Message, Mode, NoticeCode, Question, Strategy, TraceLevel, Verdict
+
+Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Year = Annotated[int, Field(ge=0, le=9999)]
+HISTORY_USED = 6
+"""Only the last messages of a history are used (API.md)."""
+
+
+class FilterFields(Request):
+    """Conditions on passages; all given ones must hold, values within one are alternatives."""
+
+    section: list[Section] = Field(default_factory=list, max_length=50)
+    doc_ids: list[DocId] = Field(default_factory=list, max_length=1000)
+    year_from: Year | None = None
+    year_to: Year | None = None
+    author: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="case-insensitive part of any author's name"
+    )
+    type: list[Annotated[str, StringConstraints(min_length=1, max_length=20)]] = Field(
+        default_factory=list, max_length=20, description="pdf, docx, html, markdown, text, wikitext"
+    )
+
+    def conditions(self, sections: Sequence[str] = (), doc_ids: Sequence[str] = ()) -> Filters:
+        """Return the filters, with more sections and documents as further alternatives."""
+        return Filters(
+            sections=tuple(dict.fromkeys((*self.section, *sections))),
+            doc_ids=tuple(dict.fromkeys((*self.doc_ids, *doc_ids))),
+            year_from=self.year_from,
+            year_to=self.year_to,
+            author=self.author,
+            types=tuple(self.type),
+        )
+
+
+class HistoryMessage(Request):
+    """An earlier turn of the conversation."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, StringConstraints(max_length=20_000)]
+
+
+class QueryOptions(Request):
+    """What a question can be asked with; shared by query and chat."""
+
+    library: ScopeName | None = Field(None, description="null: DEFAULT_LIBRARY")
+    query_mode: Mode = "general"
+    retrieval_strategy: Strategy | None = Field(None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline")
+    use_flare: bool | None = None
+    retrieve_only: bool = Field(False, description="rank passages and stop; nothing is dropped by the cutoff")
+    top_k: Annotated[int, Field(ge=1, le=50)] | None = None
+    section_filter: Section | None = Field(None, description="short for filters.section with one value")
+    filters: FilterFields = FilterFields()
+    doc_ids: list[DocId] = Field(default_factory=list, max_length=1000, description="short for filters.doc_ids")
+    fusion: Fusion | None = None
+    model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="answer with this model instead"
+    )
+    trace: TraceLevel = "summary"
+    stream: bool = Field(False, description="answer as server-sent events")
+
+    def strategy(self, flare_by_default: bool) -> Strategy:
+        """Return the strategy to use, by the order of precedence of the contract."""
+        if self.retrieval_strategy is not None:
+            return self.retrieval_strategy
+        wanted = flare_by_default if self.use_flare is None else self.use_flare
+        return "flare" if wanted else "baseline"
+
+    def conditions(self) -> Filters:
+        """Return the filters with their short forms folded in."""
+        sections = (self.section_filter,) if self.section_filter else ()
+        return self.filters.conditions(sections, self.doc_ids)
+
+    def question_of(
+        self, text: str, *, library: ScopeName, flare: bool, history: tuple[Message, ...], conversation_id: str | None
+    ) -> Question:
+        """Return the question that the use case gets."""
+        return Question(
+            text=text,
+            library=self.library or library,
+            mode=self.query_mode,
+            strategy=self.strategy(flare),
+            retrieve_only=self.retrieve_only,
+            top_k=self.top_k,
+            filters=self.conditions(),
+            history=history,
+            conversation_id=conversation_id,
+            fusion=self.fusion,
+            model=self.model,
+            trace=self.trace,
+        )
+
+
+class SearchQuery(FilterFields):
+    """A search, as query parameters."""
+
+    q: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
+    library: ScopeName | None = Field(None, description="default: DEFAULT_LIBRARY")
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+    fusion: Fusion | None = None
+
+    @field_validator("q")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable(value)
+
+
+QuestionText = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class QueryRequest(QueryOptions):
+    """A question to one library or to all."""
+
+    question: QuestionText
+    history: list[HistoryMessage] = Field(default_factory=list, max_length=200, description="the last 6 are used")
+
+    @field_validator("question")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable(value)
+
+    def to_question(self, library: ScopeName, flare_by_default: bool) -> Question:
+        """Return the question, with the server's defaults filled in."""
+        history = tuple(Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:])
+        return self.question_of(self.question, library=library, flare=flare_by_default, history=history, conversation_id=None)
+
+
+class ChatRequest(QueryOptions):
+    """A turn of a conversation that the server remembers."""
+
+    message: QuestionText
+    conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = Field(
+        None, description="null starts a conversation"
+    )
+
+    @field_validator("message")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable(value)
+
+
+def readable(value: str) -> str:
+    """Return a question in normal form.
+
+    Raises:
+        ValueError: Nothing readable is left of it.
+    """
+    text = normalise(value)[0].strip()
+    if not text:
+        raise ValueError("there is nothing to read in it; ask a question in words")
+    return text
+
+
+class Signals(Reply):
+    """What each step of retrieval knew of a passage; null where it did not see it."""
+
+    dense: float | None = Field(description="cosine distance, 0 to 2")
+    bm25: float | None
+    overlap: float | None = Field(description="idf-weighted share of the question's words, 0 to 1")
+    sentence: float | None = Field(description="cosine similarity of the best sentence")
+
+
+class Source(Reply):
+    """A numbered passage of a stored revision."""
+
+    n: int
+    doc_id: str
+    duplicate_of: str | None
+    revision: int
+    library: str
+    title: str
+    authors: list[str]
+    year: int | None
+    section: str
+    page: int | None
+    chunk_index: int
+    start: int = Field(description="first character, in Unicode code points")
+    end: int = Field(description="one past the last character")
+    distance: float | None
+    similarity: float | None
+    band: Band | None
+    score: float = Field(description="order of this answer's sources; higher is better, not comparable between questions")
+    signals: Signals
+    preview: str
+    source_url: str | None
+    view_url: str
+    licence: str | None
+
+
+class Citation(Reply):
+    """Exactly the characters [start, end) of source n's revision."""
+
+    n: int
+    start: int
+    end: int
+    quote: str
+    support: float = Field(ge=0, le=1)
+
+
+class Sentence(Reply):
+    """A sentence of the answer and what supports it."""
+
+    text: str
+    answer_start: int
+    answer_end: int
+    verdict: Verdict
+    citations: list[Citation]
+
+
+class Notice(Reply):
+    """Something the reader must know."""
+
+    code: NoticeCode
+    message: str
+
+
+class TraceCandidate(Reply):
+    """One candidate after a step."""
+
+    chunk: int
+    rank: int
+    score: float
+    kept: bool
+    reason: str
+
+
+class TraceStage(Reply):
+    """One step: milliseconds, candidates in and out."""
+
+    name: str
+    ms: float
+    n_in: int = Field(alias="in")
+    n_out: int = Field(alias="out")
+    items: list[TraceCandidate] | None = Field(None, description="with trace: full")
+
+
+class TraceContext(Reply):
+    """Use of the context window in tokens, and which sources went in."""
+
+    budget: int
+    planned: int
+    seen: int | None
+    used: list[int]
+    trimmed: list[int]
+    dropped: list[int]
+
+
+class Trace(Reply):
+    """How the answer came to be."""
+
+    stages: list[TraceStage]
+    llm_calls: int
+    context: TraceContext | None
+
+
+class Usage(Reply):
+    """Tokens as the provider counts them; null where it does not."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+class QueryResponse(Reply):
+    """An answer whose every citation can be checked."""
+
+    answer_id: str
+    conversation_id: str | None
+    answer: str = Field(description="Markdown with [n]; empty when retrieve_only")
+    status: AnswerStatus
+    generator: str
+    embedder: str
+    library: ScopeName
+    query_mode: Mode
+    retrieval_strategy: Strategy
+    rewritten_query: str | None
+    confidence: float = Field(ge=0, le=1, description="calibrated probability that the answer is supported")
+    notices: list[Notice]
+    sources: list[Source]
+    sentences: list[Sentence]
+    trace: Trace | None
+    usage: Usage
+    request_id: str

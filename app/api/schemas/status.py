@@ -1,0 +1,76 @@
+"""Health and diagnostics."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.api.schemas.base import LibraryName, Reply
+from app.api.schemas.documents import CollectionStats, Fingerprint
+
+
+class Live(Reply):
+    """The process is up."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(Reply):
+    """Whether requests will be answered."""
+
+    status: Literal["ready", "starting", "failed"]
+    missing: list[str] = Field(description="what is not there yet; empty when ready")
+    detail: str = Field("", description="why the start failed")
+
+
+class ModelHost(Reply):
+    """A host that models run on."""
+
+    name: str
+    url: str
+    reachable: bool
+    detail: str = ""
+
+
+class Health(Reply):
+    """Who answers, who embeds, and whether their hosts can be reached."""
+
+    status: Literal["ready", "starting", "failed"]
+    version: str
+    embedder: str | None
+    generator: str | None
+    hosts: list[ModelHost]
+    libraries: list[CollectionStats] | None = Field(description="null without the API key when one is set")
+
+
+class LibraryDiagnostics(Reply):
+    """One library in numbers."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    embedded: int
+    bytes: int
+    fingerprint: Fingerprint | None
+
+
+class Diagnostics(Reply):
+    """What somebody who helps a user asks for."""
+
+    version: str
+    git_sha: str
+    python: str
+    platform: str
+    uptime_s: float
+    app_env: str
+    embedder: str
+    generator: str
+    default_library: LibraryName
+    libraries: list[LibraryDiagnostics]
+    retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights in use")
+    chunking: dict[str, int] = Field(description="characters")
+    limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
+    watermarks: dict[str, int] = Field(description="last change each projection has applied; `catalog` is the newest there is")
+    active_streams: int
+    jobs: dict[str, int] = Field(description="jobs by state")

@@ -1,0 +1,145 @@
+"""What the edge asks of the composition, as Protocols; `app.bootstrap.Services` fits them.
+
+Routes know these and nothing of how things are made. All calls are synchronous and thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from app.core.cancel import CancelToken
+from app.core.ports import AnswerStore, Catalog, ConversationStore, Embedder, Generator, IndexWriter
+from app.core.trace import Trace
+from app.core.types import Answer, AnswerEvent, Document, Fingerprint, Library, LibraryCounts, PageSpan, Question, ServiceStatus
+from app.jobs.runner import JobRunner
+from app.retrieval.request import Retrieval, SearchRequest
+from app.settings import Settings
+
+
+class Shelves(Catalog, Protocol):
+    """The catalog, with what only lists and health pages ask."""
+
+    def find(self, library: Library, name: str) -> Sequence[Document]:
+        """Return live documents whose doc_id, source key or file name is `name`."""
+        ...
+
+    def pages(self, library: Library, doc_id: str, revision: int | None = None) -> tuple[PageSpan, ...]:
+        """Return where the pages of a revision lie in its text; empty for media without pages."""
+        ...
+
+    def revision_sha256(self, library: Library, doc_id: str, revision: int | None = None) -> str:
+        """Return the hash that names the original of a revision."""
+        ...
+
+    def fingerprint(self, library: Library) -> Fingerprint | None:
+        """Return what the library's index was made with; None before the first write."""
+        ...
+
+
+class Keeper(IndexWriter, Protocol):
+    """The write side, with what only the edge asks."""
+
+    def original_path(self, sha256: str) -> Path:
+        """Return where the original bytes of a hash are or would be."""
+        ...
+
+    def restore(self, library: Library, doc_id: str) -> Document:
+        """Undo a deletion within its grace period, or raise NotFound."""
+        ...
+
+    def clear(self, library: Library) -> LibraryCounts:
+        """Delete every document of a library for good and return what there was."""
+        ...
+
+
+class Answering(Protocol):
+    """The query use case."""
+
+    def stream(self, question: Question, cancel: CancelToken) -> Iterator[AnswerEvent]:
+        """Yield meta, sources, tokens and the final answer."""
+        ...
+
+    def answer(self, question: Question, cancel: CancelToken | None = None) -> Answer:
+        """Return the final answer of the stream."""
+        ...
+
+
+class Remembering(Protocol):
+    """Conversations as the chat route begins them."""
+
+    def open(self, conversation_id: str | None, library: str, message: str) -> str:
+        """Return the id of the conversation a message belongs to, a new one for None; raises NotFound."""
+        ...
+
+
+class Retrieving(Protocol):
+    """A question to ranked passages, without an answer."""
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        """Return the best passages and what must be said about them."""
+        ...
+
+
+class Services(Protocol):
+    """Everything the routes use."""
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration."""
+        ...
+
+    @property
+    def catalog(self) -> Shelves:
+        """The truth, read."""
+        ...
+
+    @property
+    def writer(self) -> Keeper:
+        """The truth, written."""
+        ...
+
+    @property
+    def jobs(self) -> JobRunner:
+        """Long work; started."""
+        ...
+
+    @property
+    def rag(self) -> Answering:
+        """Answers."""
+        ...
+
+    @property
+    def retriever(self) -> Retrieving:
+        """Ranked passages."""
+        ...
+
+    @property
+    def answers(self) -> AnswerStore:
+        """Stored answers."""
+        ...
+
+    @property
+    def memory(self) -> Remembering:
+        """Conversations, begun and continued."""
+        ...
+
+    @property
+    def conversations(self) -> ConversationStore:
+        """Stored conversations."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of new passages and of questions."""
+        ...
+
+    @property
+    def generator(self) -> Generator:
+        """Who answers."""
+        ...
+
+    def status(self) -> ServiceStatus:
+        """What health and diagnostics show; may ask the model hosts, never runs a model."""
+        ...

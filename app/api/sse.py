@@ -1,0 +1,216 @@
+"""Server-sent events from blocking iterators.
+
+A thread runs the iterator and fills a bounded queue; the event loop sends what is there, several events in one write when the
+reader is slow, and a comment when nothing happens. The reader's leaving cancels the token at once, also before the first item:
+the reply starts immediately, so there is a connection to watch (facts/security.md 4.3, SSE disconnect).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.api.errors import internal_problem, problem_of
+from app.core.cancel import CancelToken
+from app.core.errors import Busy, Cancelled, DocuMindError
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_S = 10.0
+QUEUE_LIMIT = 256
+"""Items a slow reader may be behind before the producer has to wait."""
+
+T = TypeVar("T")
+Produce = Callable[[CancelToken], Iterator[T]]
+
+
+class StreamSlots:
+    """How many answers and event streams may be under way at once; thread-safe."""
+
+    def __init__(self, limit: int) -> None:
+        """Allow `limit` at once."""
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    @property
+    def taken(self) -> int:
+        """How many are under way."""
+        return self._taken
+
+    def take(self) -> None:
+        """Take a slot.
+
+        Raises:
+            Busy: All are taken; nobody waits for one.
+        """
+        with self._lock:
+            if self._taken >= self._limit:
+                raise Busy(f"{self._limit} answers are being written already; try again in a moment", retry_after_s=2)
+            self._taken += 1
+
+    def release(self) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self._taken -= 1
+
+
+class Pump(Generic[T]):
+    """Runs a blocking iterator in a thread of its own for one reader on the event loop."""
+
+    def __init__(self, produce: Produce[T], slots: StreamSlots) -> None:
+        """Take a slot for the work; it is given back when the thread has ended, whatever happens.
+
+        Raises:
+            Busy: All slots are taken.
+        """
+        slots.take()
+        self.cancel = CancelToken()
+        self.error: BaseException | None = None
+        """What ended the iterator, once `next_batch` returned None; None for a regular end or a cancel."""
+        self._produce = produce
+        self._slots = slots
+        self._items: deque[T] = deque()
+        self._space = threading.Condition()
+        self._ended = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready = asyncio.Event()
+
+    def start(self) -> None:
+        """Start the thread; call it on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self.cancel.on_cancel(self._wake_producer)
+        threading.Thread(target=self._run, name="stream", daemon=True).start()
+
+    async def next_batch(self, timeout_s: float) -> list[T] | None:
+        """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    await self._ready.wait()
+                    self._ready.clear()
+                    with self._space:
+                        batch, ended = list(self._items), self._ended
+                        self._items.clear()
+                        self._space.notify()
+                    if ended:
+                        self._ready.set()  # so that the call after the last items sees the end
+                    if batch:
+                        return batch
+                    if ended:
+                        return None
+        return []
+
+    def _wake_producer(self) -> None:
+        with self._space:
+            self._space.notify()
+
+    def _wake_reader(self) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+                self._loop.call_soon_threadsafe(self._ready.set)
+
+    def _run(self) -> None:
+        """Drain the iterator. An edge: whatever it raises is kept for the reader."""
+        try:
+            self._drain(self._produce(self.cancel))
+        except Cancelled as error:
+            # A shutdown cancels too; then the reader is still there and is told.
+            self.error = None if self.cancel.cancelled else error
+        except Exception as error:  # noqa: BLE001  # edge of the stream: kept in `error`, told to the reader
+            self.error = error
+        finally:
+            self._slots.release()
+            with self._space:
+                self._ended = True
+            self._wake_reader()
+
+    def _drain(self, items: Iterator[T]) -> None:
+        """Queue every item; close a generator that is left early, so that it shuts its socket."""
+        try:
+            for item in items:
+                if not self._put(item):
+                    return
+        finally:
+            if isinstance(items, Generator):
+                items.close()
+
+    def _put(self, item: T) -> bool:
+        """Queue an item, waiting for space; return False when the reader has left."""
+        with self._space:
+            while len(self._items) >= QUEUE_LIMIT and not self.cancel.cancelled:
+                self._space.wait()
+            if self.cancel.cancelled:
+                return False
+            first = not self._items
+            self._items.append(item)
+        if first:
+            self._wake_reader()
+        return True
+
+
+async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
+    """Cancel the token when the client goes away; runs beside the reply until cancelled itself."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    cancel.cancel()
+
+
+class EventStream(Response, Generic[T]):
+    """A reply of server-sent events fed by a pump."""
+
+    def __init__(self, pump: Pump[T], render: Callable[[T], bytes], request_id: str, heartbeat_s: float = HEARTBEAT_S) -> None:
+        """Bind a pump.
+
+        Args:
+            pump: Not yet started.
+            render: Returns the bytes of one event.
+            request_id: For the `error` event.
+            heartbeat_s: Seconds of silence after which a comment is sent.
+        """
+        super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._pump = pump
+        self._render = render
+        self._request_id = request_id
+        self._heartbeat_s = heartbeat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI's signature
+        """Send events until the iterator or the reader ends."""
+        pump = self._pump
+        pump.start()
+        watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": b": connected\n\n", "more_body": True})
+            while (batch := await pump.next_batch(self._heartbeat_s)) is not None:
+                body = b"".join(map(self._render, batch)) if batch else b": heartbeat\n\n"
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+            end = b"" if pump.error is None else error_event(pump.error, self._request_id)
+            await send({"type": "http.response.body", "body": end, "more_body": False})
+        finally:
+            pump.cancel.cancel()
+            watcher.cancel()
+
+
+def event(name: str, data: object) -> bytes:
+    """Return one event with a JSON body on one line, in UTF-8."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"event: {name}\ndata: {text}\n\n".encode("utf-8", "replace")
+
+
+def error_event(error: BaseException, request_id: str) -> bytes:
+    """Return the closing event of a stream that failed: a problem body, the same as a reply would have."""
+    if isinstance(error, DocuMindError):
+        return event("error", problem_of(error, request_id))
+    logger.error("a stream failed unexpectedly", exc_info=error, extra={"request_id": request_id})
+    return event("error", internal_problem(request_id))

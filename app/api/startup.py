@@ -1,0 +1,92 @@
+"""The time before everything is open: the server answers probes while its services are built in a thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+
+from app.api.services import Services
+from app.core.errors import Busy, DocuMindError, ProviderError
+
+logger = logging.getLogger(__name__)
+
+Build = Callable[[], AbstractContextManager[Services]]
+
+
+class Startup:
+    """Builds the services off the event loop and knows what is still missing."""
+
+    def __init__(self, build: Build, on_failure: Callable[[BaseException], None]) -> None:
+        """Keep how to build, and what to do when that fails (end the process, in a server)."""
+        self._build = build
+        self._on_failure = on_failure
+        self._lock = threading.Lock()
+        self._missing: tuple[str, ...] = ("index", "embedder")
+        self._services: Services | None = None
+        self._failure = ""
+        self._closing = False
+        self._stack = ExitStack()
+        self._thread = threading.Thread(target=self._run, name="startup", daemon=True)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What a request would wait for: empty when ready."""
+        return self._missing
+
+    @property
+    def failure(self) -> str:
+        """Why the services could not be built; empty unless they could not."""
+        return self._failure
+
+    def services(self) -> Services:
+        """Return the services.
+
+        Raises:
+            Busy: They are still being built; the message names what is missing.
+        """
+        if self._services is None:
+            raise Busy(f"the server is starting; still missing: {', '.join(self._missing)}", retry_after_s=1)
+        return self._services
+
+    def begin(self) -> None:
+        """Start building, and return at once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close what was built; blocks until the build has ended and everything is shut."""
+        with self._lock:
+            self._closing = True
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._services = None
+        self._stack.close()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for the build to end; return whether it has."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        """Build, then warm the embedder. An edge: a failure is kept and reported, it never leaves the thread."""
+        try:
+            services = self._stack.enter_context(self._build())
+        except Exception as error:
+            self._failure = error.message if isinstance(error, DocuMindError) else f"{type(error).__name__}: see the log"
+            if isinstance(error, DocuMindError):
+                logger.critical("the server cannot start: %s", error.message)
+            else:
+                logger.critical("the server cannot start", exc_info=True)
+            if not self._closing:
+                self._on_failure(error)
+            return
+        self._services = services
+        self._missing = ("embedder",)
+        try:
+            services.embedder.embed_query("warm up")
+        except ProviderError as error:
+            # Opening never fails for a missing embedder: the library serves lexical and says so (DESIGN 2.4).
+            logger.warning("the embedder does not answer yet; search is lexical until it does: %s", error.message)
+        self._missing = ()
+        logger.info("ready")

@@ -1,0 +1,202 @@
+"""Multipart bodies to files on disk, in constant memory, under caps that hold while the bytes arrive."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from app.core.errors import DiskFull, InvalidInput, TooLarge, UnsupportedType
+
+MAX_FILES = 1000
+MAX_FIELDS = 1100
+MAX_FIELD_BYTES = 4096
+_FILE_FIELDS = ("file", "files")
+_HEADER_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """One uploaded file on disk; `raw_name` is what the client called it."""
+
+    raw_name: str
+    path: Path
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A received form: its files in order, its text fields by name."""
+
+    files: tuple[StagedFile, ...]
+    fields: dict[str, list[str]]
+
+
+@dataclass(slots=True)
+class _Part:
+    """The part that is being received."""
+
+    disposition: bytes = b""
+    name: str = ""
+    filename: str | None = None
+    text: bytearray = field(default_factory=bytearray)
+    file: BinaryIO | None = None
+    path: Path | None = None
+    size_bytes: int = 0
+
+
+class UploadReceiver:
+    """Feed it the bytes of a multipart body; files go to a directory of their own under `staging`.
+
+    Blocking (it writes files): call it on a worker thread. `discard` removes what was staged, always.
+    """
+
+    def __init__(self, content_type: str, staging: Path, *, max_file_bytes: int, allowed_fields: frozenset[str]) -> None:
+        """Read the boundary and make the directory.
+
+        Raises:
+            UnsupportedType: The body is not multipart/form-data.
+            InvalidInput: The boundary is missing.
+        """
+        kind, options = parse_options_header(content_type)
+        if kind != b"multipart/form-data":
+            raise UnsupportedType(f"content type {content_type!r:.80} must be multipart/form-data; try: curl -F file=@paper.pdf")
+        boundary = options.get(b"boundary", b"")
+        if not boundary:
+            raise InvalidInput("the multipart body has no boundary in its content type")
+        self._max_file_bytes = max_file_bytes
+        self._allowed_fields = allowed_fields
+        staging.mkdir(parents=True, exist_ok=True)
+        self._directory = Path(tempfile.mkdtemp(dir=staging))
+        self._part = _Part()
+        self._header_name = bytearray()
+        self._header_value = bytearray()
+        self._files: list[StagedFile] = []
+        self._fields: dict[str, list[str]] = {}
+        self._ended = False
+        callbacks: dict[str, Callable[..., None]] = {
+            "on_part_begin": self._on_part_begin,
+            "on_part_data": self._on_part_data,
+            "on_part_end": self._on_part_end,
+            "on_header_field": self._on_header_field,
+            "on_header_value": self._on_header_value,
+            "on_header_end": self._on_header_end,
+            "on_headers_finished": self._on_headers_finished,
+            "on_end": self._on_end,
+        }
+        self._parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]  # its TypedDict wants exact signatures
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body.
+
+        Raises:
+            InvalidInput: The form is malformed, or has too many or unknown fields.
+            TooLarge: A file is over the cap.
+            DiskFull: No space for a file.
+        """
+        try:
+            self._parser.write(data)
+        except FormParserError as exc:
+            raise InvalidInput(f"the multipart body is malformed: {exc}") from exc
+        except OSError as exc:
+            raise DiskFull(f"an uploaded file cannot be written ({exc.strerror}); free some space and send it again") from exc
+
+    def finish(self) -> Upload:
+        """Return what was received.
+
+        Raises:
+            InvalidInput: The body ended early or holds no file.
+        """
+        if not self._ended:
+            raise InvalidInput("the multipart body ends before its closing boundary; send it again")
+        if not self._files:
+            raise InvalidInput("no file in the form; send at least one part named 'file' with a file name")
+        return Upload(tuple(self._files), self._fields)
+
+    def discard(self) -> None:
+        """Remove the staged files; what was taken from them is elsewhere by now."""
+        if self._part.file is not None:
+            self._part.file.close()
+        with suppress(OSError):
+            shutil.rmtree(self._directory)
+
+    # --- the parser's events --------------------------------------------------------------------------------------------------
+
+    def _on_part_begin(self) -> None:
+        self._part = _Part()
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+        self._check_header()
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+        self._check_header()
+
+    def _check_header(self) -> None:
+        if len(self._header_name) + len(self._header_value) > _HEADER_BYTES:
+            raise InvalidInput(f"a header of a part is over {_HEADER_BYTES} bytes")
+
+    def _on_header_end(self) -> None:
+        if bytes(self._header_name).lower() == b"content-disposition":
+            self._part.disposition = bytes(self._header_value)
+        self._header_name.clear()
+        self._header_value.clear()
+
+    def _on_headers_finished(self) -> None:
+        part = self._part
+        _, options = parse_options_header(part.disposition)
+        part.name = _text(options.get(b"name", b""))
+        filename = options.get(b"filename")
+        if part.name in _FILE_FIELDS:
+            if filename is None:
+                raise InvalidInput(f"part {part.name!r} has no file name; send it as a file")
+            if len(self._files) >= MAX_FILES:
+                raise InvalidInput(f"over {MAX_FILES} files in one request; send them in several")
+            part.filename = _text(filename)
+            part.path = self._directory / f"{len(self._files):04d}.part"
+            part.file = part.path.open("wb")
+        elif part.name not in self._allowed_fields:
+            known = ", ".join(sorted((*_FILE_FIELDS, *self._allowed_fields)))
+            raise InvalidInput(f"unknown form field {part.name!r:.80}; there are {known}")
+        elif sum(map(len, self._fields.values())) >= MAX_FIELDS:
+            raise InvalidInput(f"over {MAX_FIELDS} form fields in one request")
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        part = self._part
+        part.size_bytes += end - start
+        if part.file is None:
+            if part.size_bytes > MAX_FIELD_BYTES:
+                raise InvalidInput(f"form field {part.name!r} is over {MAX_FIELD_BYTES} bytes")
+            part.text += data[start:end]
+            return
+        if part.size_bytes > self._max_file_bytes:
+            megabytes = self._max_file_bytes / 2**20
+            raise TooLarge(f"file {part.filename!r:.80} is over {megabytes:g} MiB (MAX_FILE_SIZE_MB)")
+        part.file.write(data[start:end])
+
+    def _on_part_end(self) -> None:
+        part = self._part
+        if part.file is None or part.path is None or part.filename is None:
+            self._fields.setdefault(part.name, []).append(_text(bytes(part.text)))
+            return
+        part.file.close()
+        self._files.append(StagedFile(part.filename, part.path, part.size_bytes))
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+
+def _text(raw: bytes) -> str:
+    """Return header or field text: UTF-8, or Latin-1 when it is not."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
