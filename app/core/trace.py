@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.core.types import ContextTrace, StageTrace, TraceItem, TraceReport
+from app.core.types import ContextTrace, Disagreement, StageTrace, TraceItem, TraceReport
 
 
 @dataclass(slots=True)
@@ -26,6 +26,7 @@ class Trace:
     full: bool = False
     llm_calls: int = 0
     context: ContextTrace | None = None
+    disagreements: tuple[Disagreement, ...] = ()
     _stages: list[StageTrace] = field(default_factory=list)
 
     @contextmanager
@@ -45,4 +46,4 @@ class Trace:
 
     def report(self) -> TraceReport:
         """Return what was recorded so far."""
-        return TraceReport(tuple(self._stages), self.llm_calls, self.context)
+        return TraceReport(tuple(self._stages), self.llm_calls, self.context, self.disagreements)

@@ -146,6 +146,26 @@ class ParsedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class PageText:
+    """The stored text of one page and a half-open span within it, to be found on the page again."""
+
+    number: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """Where a span stands on a page: rectangles (x0, y0, x1, y1) in PDF points, origin top left, one per line."""
+
+    page: int
+    width: float
+    height: float
+    rects: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkSpan:
     """Where a chunk lies in its revision, before it has an id."""
 
@@ -506,12 +526,26 @@ class ContextTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A sentence of a paper and one of the encyclopedia that give different figures for the same thing; numbers of evidence."""
+
+    paper: int
+    article: int
+    paper_sentence: str
+    article_sentence: str
+    paper_figures: tuple[float, ...]
+    article_figures: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TraceReport:
     """Everything recorded while answering."""
 
     stages: tuple[StageTrace, ...] = ()
     llm_calls: int = 0
     context: ContextTrace | None = None
+    disagreements: tuple[Disagreement, ...] = ()
+    """Found where a question spans both libraries."""
 
 
 @dataclass(frozen=True, slots=True)

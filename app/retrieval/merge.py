@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from app.core.types import Hit, Library, Notice
+from app.retrieval.cutoff import closeness
 from app.retrieval.request import Retrieval
-
-
-def closeness(hit: Hit) -> float:
-    """Return what can be compared between libraries: the mean of cosine similarity and overlap, in [-0.5, 1].
-
-    Fused scores cannot, they are relative to one search. Without a vector the overlap counts alone.
-    """
-    overlap = hit.signals.overlap or 0.0
-    return overlap if hit.signals.dense is None else (1.0 - hit.signals.dense + overlap) / 2
 
 
 def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
@@ -37,7 +30,7 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
         unused = {library: hits[sizes[library]] for library, hits in lists.items() if sizes[library] < len(hits)}
         if not unused:
             break
-        sizes[max(unused, key=lambda library: closeness(unused[library]))] += 1
+        sizes[max(unused, key=lambda library: _closeness(unused[library]))] += 1
     merged = _interleave([hits[: sizes[library]] for library, hits in lists.items()])
     return Retrieval(
         tuple(replace(hit, score=1.0 / rank) for rank, hit in enumerate(merged, start=1)),
@@ -47,12 +40,18 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
     )
 
 
+def _closeness(hit: Hit) -> float:
+    """What can be compared between libraries; fused scores cannot, they are relative to one search."""
+    similarity = math.nan if hit.signals.dense is None else 1.0 - hit.signals.dense
+    return closeness(similarity, hit.signals.overlap or 0.0)
+
+
 def _interleave(lists: list[tuple[Hit, ...]]) -> list[Hit]:
     """Merge lists without reordering any, the closer head first."""
     queues = [list(reversed(hits)) for hits in lists if hits]
     merged: list[Hit] = []
     while queues:
-        best = max(queues, key=lambda queue: closeness(queue[-1]))
+        best = max(queues, key=lambda queue: _closeness(queue[-1]))
         merged.append(best.pop())
         queues = [queue for queue in queues if queue]
     return merged

@@ -14,27 +14,39 @@ class RetrievalOptions:
     top_k: int = 5
     fusion: Fusion = "relative_score"
     dense_weight: float = 0.5
-    """Share of the dense leg in `relative_score`, [0, 1]; equal shares fit no collection."""
+    """Share of the dense leg in `relative_score`, [0, 1]; equal shares are fitted to no collection."""
+    adaptive_weight: bool = False
+    """Weigh the legs by how far each one's best hit stands out, question by question, instead of by `dense_weight`."""
     relevance_threshold: float = 0.65
-    """Cosine distance under which a hit of papers passes the cutoff."""
+    """Cosine distance under which a hit of papers passes the cutoff of the arm `dense`."""
     public_relevance_threshold: float = 0.65
-    compare_slack: float = 0.05
-    """Added to the distance threshold in compare mode, whose subjects seldom share one passage."""
+    """The same for public."""
+    closeness_threshold: float = 0.375  # evaluation/reports/confidence.md
+    """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5, 1]; for MiniLM."""
     coverage_threshold: float = 0.5
-    """Idf-weighted share of the question's words that lets a hit pass whatever its distance (DESIGN 5)."""
+    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1] (DESIGN 5)."""
+    compare_slack: float = 0.05
+    """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
+    confidence_midpoint: float = 0.40  # evaluation/reports/confidence.md
+    """Closeness of the best hit at which it is as likely as not that the library answers the question; for MiniLM."""
+    confidence_slope: float = 28.0  # evaluation/reports/confidence.md
+    """Steepness of the logistic curve of the confidence, per unit of closeness."""
     keyword_rerank_weight: float = 0.15
     """W of the arm `dense` in papers: order by `distance - W * overlap`."""
     public_keyword_rerank_weight: float = 0.15
-    keyword_fusion_weight: float = 0.0
-    """W' of the fused arms, on their [0, 1] scale, over the best `rerank_head`."""
+    keyword_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
+    """W' of `relative_score`, on its [0, 1] scale, over the best `rerank_head`; 0 leaves the keywords out."""
     enable_fallback: bool = True
     fallback_top_n: int = 3
     embed_on_query_budget_ms: float = 25.0
     rrf_k: int = 60  # Cormack 2009
-    rerank_head: int = 30
+    rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
     """Candidates that keyword overlap and best-sentence reranking look at, best fused first."""
-    sentence_rerank: bool = False
-    """Add the best sentence's similarity as a third, equal share of the fused score over the head."""
+    sentence_rerank: bool = False  # evaluation/reports/fusion.md: a gain, but at many times the price of the search
+    """Add `sentence_weight` times the similarity of the best sentence to the fused score over the head; sentences are embedded
+    while the question waits."""
+    sentence_weight: float = 0.5
+    """Weight of the best sentence's cosine similarity on the scale of the fused score."""
     cross_encoder_head: int = 20
     """Candidates a cross-encoder reads, where one is configured."""
     near_duplicate_jaccard: float = 0.7

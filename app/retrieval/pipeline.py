@@ -11,9 +11,9 @@ import numpy as np
 from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, Reranker, VectorIndex
 from app.core.trace import Trace
 from app.core.types import FloatArray, Fusion, Hit, Library, Notice, TraceItem
-from app.retrieval.cutoff import band, distance_threshold, mean_closeness, passes
+from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
-from app.retrieval.fusion import best_first, fuse
+from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
 from app.retrieval.keywords import question_weights
 from app.retrieval.legs import Legs, Pool
 from app.retrieval.options import RetrievalOptions
@@ -69,7 +69,8 @@ class Retriever:
         if not len(pool.candidates):
             return Retrieval((), (*_trouble(pool), *self._nothing_found(request)))
         with trace.stage("fusion", len(pool.candidates)) as stage:
-            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._options.dense_weight)
+            weight = adaptive_dense_weight(pool.candidates) if self._options.adaptive_weight else self._options.dense_weight
+            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=weight)
             order = best_first(scores)
             stage.n_out = len(order)
             stage.items = trace.items(_items(pool.candidates.ids[order].tolist(), scores[order].tolist()))
@@ -128,8 +129,7 @@ class Retriever:
             stage.n_out = len(readings)
             stage.items = trace.items(_items([r.passage.chunk.chunk_id for r in readings], [r.score for r in readings]))
         with trace.stage("cutoff", len(readings)) as stage:
-            threshold = distance_threshold(self._options, request.library, request.mode)
-            passed = {id(r) for r in readings if passes(r, fusion, threshold, self._options.coverage_threshold)}
+            passed = {id(r) for r in readings if passes(r, fusion, request.library, request.mode, self._options)}
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
         fallback = not kept and self._options.enable_fallback
@@ -143,7 +143,7 @@ class Retriever:
         )
         fallback = fallback and bool(hits)
         notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
-        return Retrieval(hits, notices, mean_closeness(chosen), fallback)
+        return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
     def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints, weights: Mapping[str, float]) -> list[Reading]:
         """Join candidates with the catalog; what is no longer live drops out."""
@@ -168,7 +168,7 @@ class Retriever:
         if weight:
             readings = [replace(r, score=r.score + weight * r.overlap) for r in readings]
         if self._options.sentence_rerank and vector is not None and self._embedder is not None:
-            readings = _with_best_sentences(readings, vector, self._embedder)
+            readings = _with_best_sentences(readings, vector, self._embedder, self._options.sentence_weight)
         readings = sorted(readings, key=lambda r: -r.score)
         if self._reranker is not None and readings:
             readings = _cross_encoded(self._reranker, request.text, readings, self._options.cross_encoder_head)
@@ -189,9 +189,9 @@ class Retriever:
         return ()
 
 
-def _with_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder) -> list[Reading]:
+def _with_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float) -> list[Reading]:
     found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
-    fused = with_sentences(np.array([r.score for r in readings]), found)
+    fused = with_sentences(np.array([r.score for r in readings]), found, weight)
     return [
         replace(r, score=float(score), sentence=None if math.isnan(best) else float(best))
         for r, score, best in zip(readings, fused, found, strict=True)

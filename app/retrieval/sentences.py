@@ -9,7 +9,6 @@ import numpy as np
 from app.core.ports import Embedder
 from app.core.text import sentence_spans
 from app.core.types import FloatArray
-from app.retrieval.fusion import min_max
 from app.retrieval.search import Floats
 
 
@@ -33,12 +32,15 @@ def best_sentence_similarities(query: FloatArray, texts: Sequence[str], embedder
     return np.where(np.isinf(best), np.nan, best)
 
 
-def with_sentences(fused: Floats, sentence: Floats) -> Floats:
-    """Return the fused score with the best sentence as a third, equal share: (2 * fused + min-max sentence) / 3.
+def with_sentences(scores: Floats, sentence: Floats, weight: float) -> Floats:
+    """Return `score + weight * similarity`; a text without sentences counts as similarity 0.
+
+    The raw cosine is added, not one scaled to the head: scaling would stretch the small differences of a head that is all
+    off-topic (measured in evaluation/reports/fusion.md).
 
     Args:
-        fused: float64 `[n]` in [0, 1], itself the mean of two legs.
-        sentence: float64 `[n]` cosine similarities, NaN where unknown; those keep their fused score.
+        scores: float64 `[n]`, fused, in [0, 1].
+        sentence: float64 `[n]`, cosine similarities, NaN where unknown.
+        weight: Of the similarity.
     """
-    scaled = min_max(sentence)
-    return np.where(np.isnan(scaled), fused, (2.0 * fused + scaled) / 3.0)
+    return scores + weight * np.nan_to_num(sentence, nan=0.0)

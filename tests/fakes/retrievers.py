@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from app.core.errors import NotFound
 from app.core.ids import document_id
 from app.core.text import tokenise
 from app.core.trace import Trace
-from app.core.types import Chunk, Document, Hit, Library, Notice, Passage, Signals
+from app.core.types import Chunk, Document, Hit, Library, LibraryCounts, Notice, Passage, Signals, TextSpan
 from app.retrieval.request import Retrieval, SearchRequest
 
 _AT = "2026-01-01T00:00:00Z"
@@ -115,3 +116,47 @@ class WordRetriever:
             signals = Signals(dense=1.0 - share, bm25=share * 10, overlap=share)
             hits.append(Hit(found, share, signals, "strong" if share >= 0.5 else "weak"))
         return sorted(hits, key=lambda hit: -hit.score)
+
+
+class PassageCatalog:
+    """A Catalog over given passages; changes of the list are seen at once."""
+
+    def __init__(self, passages: list[Passage]) -> None:
+        self._passages = passages
+
+    def _of(self, library: Library) -> list[Passage]:
+        return [found for found in self._passages if found.chunk.library is library]
+
+    def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
+        return {found.chunk.chunk_id: found for found in self._of(library) if found.chunk.chunk_id in set(chunk_ids)}
+
+    def document(self, library: Library, doc_id: str) -> Document:
+        for found in self._of(library):
+            if found.document.doc_id == doc_id:
+                return found.document
+        raise NotFound(f"no document {doc_id!r}")
+
+    def documents(
+        self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[Document], str | None]:
+        distinct = {
+            found.document.doc_id: found.document for found in self._of(library) if query.lower() in found.document.title.lower()
+        }
+        start = int(cursor or 0)
+        page = list(distinct.values())[start : start + limit]
+        return page, str(start + limit) if start + limit < len(distinct) else None
+
+    def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
+        return [found.chunk for found in self._of(library) if found.chunk.doc_id == doc_id]
+
+    def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
+        chunks = self.chunks(library, doc_id)
+        whole = [" "] * max(chunk.end for chunk in chunks)
+        for chunk in chunks:
+            whole[chunk.start : chunk.end] = chunk.text
+        stop = len(whole) if end is None else end
+        return TextSpan("".join(whole[start:stop]), start, stop, len(whole), revision or 1)
+
+    def counts(self, library: Library) -> LibraryCounts:
+        found = self._of(library)
+        return LibraryCounts(len({one.chunk.doc_id for one in found}), len(found), len(found), 0)

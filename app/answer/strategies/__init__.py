@@ -1,1 +1,28 @@
-"""How questions become searches."""
+"""How a question becomes searches: baseline, hyde, multi_query, flare.
+
+Model calls of one question, besides the answer itself:
+
+    baseline      0
+    hyde          1: the hypothetical passage
+    multi_query   1: the sub-queries
+    flare         1 draft; with log-probabilities 1 more for each sentence that is generated again (at most `flare_max_rounds`),
+                  and 1 more for each question where the query is asked rather than masked
+
+A rewritten follow-up and a summary of a long conversation are one call each, before any of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from app.answer.strategies import baseline, flare, hyde, multi_query
+from app.answer.strategies.base import Desk, Found, QueryStrategy
+from app.core.types import Strategy
+
+__all__ = ["STRATEGIES", "Desk", "Found", "QueryStrategy"]
+
+STRATEGIES: Mapping[Strategy, QueryStrategy] = MappingProxyType(
+    {"baseline": baseline.find, "hyde": hyde.find, "multi_query": multi_query.find, "flare": flare.find}
+)
+"""Every strategy by the name the API uses."""

@@ -1,1 +1,93 @@
-"""Parsers: media type to ParsedDocument with offsets, pages, headings."""
+"""The registry: what a file is, and the parser that reads it.
+
+Parser modules are imported on first use: the child process that parses (app/ingest/sandbox.py) starts in a fraction of the time,
+and one that never sees a DOCX never loads lxml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.core.errors import TooLarge, Unreadable
+from app.core.types import PageBoxes, PageText, ParsedDocument
+from app.ingest.options import IngestOptions
+from app.ingest.parsers.sniffing import MEDIA_TYPES, Kind, identify
+
+_KINDS: dict[str, Kind] = {media_type: kind for kind, media_type in MEDIA_TYPES.items()}
+
+
+def kind_of(media_type: str) -> str:
+    """Return the short kind (`Document.type`) of a media type: pdf, docx, html, markdown or text."""
+    return _KINDS[media_type]
+
+
+class DirectParser:
+    """Parses in this process, without limits on time and memory: for the child process and for text of our own."""
+
+    def __init__(self, options: IngestOptions) -> None:
+        """Keep the limits on pages and characters."""
+        self._options = options
+
+    def parse(self, content: bytes | Path, filename: str) -> ParsedDocument:
+        """Return the parsed document; the content decides what it is, the name is a hint.
+
+        Raises:
+            UnsupportedType: No parser for this content.
+            Encrypted: It wants a password.
+            NoTextLayer: Pages without text.
+            TooLarge: It passes a limit of the options.
+            Unreadable: It is empty or damaged, or holds no text at all.
+        """
+        data = _read(content, filename, self._options.max_file_bytes)
+        parsed = _parse(data, filename, self._options)
+        if len(parsed.text) > self._options.max_characters:
+            raise TooLarge(
+                f"{filename!r} holds {len(parsed.text):,} characters; at most {self._options.max_characters:,} are read:"
+                " split it and send the parts"
+            )
+        if not parsed.text or parsed.text.isspace():
+            raise Unreadable(f"{filename!r} holds no readable text; send a file with content")
+        return parsed
+
+    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
+        """Return where spans of stored text stand on the pages of a PDF; see `PageLocator`."""
+        from app.ingest.parsers.boxes import find_boxes  # noqa: PLC0415 - see the module's docstring
+
+        return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)
+
+
+def _read(content: bytes | Path, filename: str, limit: int) -> bytes:
+    if isinstance(content, Path):
+        try:
+            if content.stat().st_size > limit:
+                raise TooLarge(f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it")
+            return content.read_bytes()
+        except OSError as exc:
+            raise Unreadable(f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be read") from exc
+    if len(content) > limit:
+        raise TooLarge(f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it")
+    return content
+
+
+def _parse(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+    kind = identify(content, filename)
+    if kind == "pdf":
+        from app.ingest.parsers.pdf import parse_pdf  # noqa: PLC0415
+
+        return parse_pdf(content, filename, options)
+    if kind == "docx":
+        from app.ingest.parsers.docx import parse_docx  # noqa: PLC0415
+
+        return parse_docx(content, filename)
+    if kind == "html":
+        from app.ingest.parsers.html import parse_html  # noqa: PLC0415
+
+        return parse_html(content)
+    if kind == "markdown":
+        from app.ingest.parsers.markdown import parse_markdown  # noqa: PLC0415
+
+        return parse_markdown(content)
+    from app.ingest.parsers.plain import parse_plain  # noqa: PLC0415
+
+    return parse_plain(content)

@@ -90,6 +90,7 @@ def test_trace_levels() -> None:
         "stages": [{"name": "search", "ms": 1.5, "in": 10, "out": 2}],
         "llm_calls": 1,
         "context": {"budget": 100, "planned": 40, "seen": 41, "used": [1], "trimmed": [], "dropped": []},
+        "disagreements": [],
     }
     full = to_record(answer, "full")["trace"]
     assert full is not None

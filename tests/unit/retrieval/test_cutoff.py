@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from app.core.types import Library
-from app.retrieval.cutoff import band, distance_threshold, mean_closeness, passes
+from app.core.types import Fusion, Library, Mode
+from app.retrieval.cutoff import band, closeness, confidence, distance_threshold, passes
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading
 from tests.fakes.retrievers import passage
@@ -25,14 +25,34 @@ def test_each_library_has_its_threshold_and_compare_its_slack() -> None:
     assert distance_threshold(_OPTIONS, Library.PAPERS, "compare") == pytest.approx(0.65)
 
 
+def _passes(reading: Reading, fusion: Fusion = "relative_score", mode: Mode = "general") -> bool:
+    return passes(reading, fusion, Library.PAPERS, mode, _OPTIONS)
+
+
+def test_closeness_is_the_mean_of_meaning_and_words() -> None:
+    assert closeness(0.5, 0.25) == 0.375
+    assert closeness(math.nan, 0.25) == 0.25
+
+
 def test_a_strong_lexical_hit_is_not_lost_to_a_distance() -> None:
-    far_but_worded = _reading(0.9, overlap=0.8)
-    assert passes(far_but_worded, "relative_score", 0.65, 0.5)
-    assert not passes(far_but_worded, "dense", 0.65, 0.5)
-    assert passes(_reading(0.64), "dense", 0.65, 0.5)
-    assert not passes(_reading(0.65), "dense", 0.65, 0.5)
-    assert passes(_reading(math.nan, overlap=0.5), "relative_score", 0.65, 0.5)
-    assert not passes(_reading(math.nan, overlap=0.4), "relative_score", 0.65, 0.5)
+    assert _passes(_reading(0.9, overlap=0.8))
+    assert not _passes(_reading(0.9, overlap=0.8), "dense")
+    assert _passes(_reading(0.4, overlap=0.2))
+    assert not _passes(_reading(0.62, overlap=0.3))
+    assert _passes(_reading(0.62, overlap=0.3), mode="compare")
+
+
+def test_the_plain_arm_asks_for_the_distance_alone() -> None:
+    assert _passes(_reading(0.59), "dense")
+    assert not _passes(_reading(0.6, overlap=1.0), "dense")
+    assert _passes(_reading(0.62), "dense", "compare")
+    assert not _passes(_reading(math.nan, overlap=1.0), "dense")
+
+
+def test_without_a_vector_half_of_the_words_decide() -> None:
+    assert _passes(_reading(math.nan, overlap=0.5))
+    assert not _passes(_reading(math.nan, overlap=0.48))
+    assert _passes(_reading(math.nan, overlap=0.48), mode="compare")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +72,23 @@ def test_bands(distance: float, overlap: float, passed: bool, expected: str) -> 
 
 
 def test_confidence_of_the_plain_arm_is_the_mean_closeness() -> None:
-    assert mean_closeness([_reading(0.2), _reading(0.4)]) == pytest.approx(0.7)
-    assert mean_closeness([_reading(1.8)]) == 0.0
-    assert mean_closeness([]) == 0.0
-    assert mean_closeness([_reading(math.nan), _reading(0.5)]) == 0.5
+    def found(readings: list[Reading]) -> float:
+        return confidence(readings, "dense", _OPTIONS)
+
+    assert found([_reading(0.2), _reading(0.4)]) == pytest.approx(0.7)
+    assert found([_reading(1.8)]) == 0.0
+    assert found([]) == 0.0
+    assert found([_reading(math.nan), _reading(0.5)]) == 0.5
+    assert found([_reading(math.nan)]) == 0.0
+
+
+def test_confidence_follows_the_closest_passage() -> None:
+    def found(*readings: Reading) -> float:
+        return confidence(readings, "relative_score", _OPTIONS)
+
+    middle = _OPTIONS.confidence_midpoint
+    assert found(_reading(1 - middle, overlap=middle)) == pytest.approx(0.5)
+    assert found(_reading(0.3, overlap=0.9)) > 0.99
+    assert found(_reading(0.9, overlap=0.1)) < 0.01
+    assert found(_reading(0.9), _reading(0.3, overlap=0.9)) == found(_reading(0.3, overlap=0.9))
+    assert found() == 0.0

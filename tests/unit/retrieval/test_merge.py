@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.core.types import Hit, Library, Notice, Signals
-from app.retrieval.merge import closeness, merge
+from app.retrieval.merge import merge
 from app.retrieval.request import Retrieval
 from tests.fakes.retrievers import passage
 
@@ -65,7 +65,3 @@ def test_one_empty_shelf_is_no_news() -> None:
     nothing = merge({Library.PAPERS: empty, Library.PUBLIC: Retrieval((), (Notice("library_empty", "so is 'public'"),))}, 3)
     assert [notice.code for notice in nothing.notices] == ["library_empty", "library_empty"]
     assert nothing.hits == ()
-
-
-def test_closeness_without_a_vector_is_the_overlap() -> None:
-    assert closeness(Hit(passage("x"), 1.0, Signals(overlap=0.4))) == 0.4

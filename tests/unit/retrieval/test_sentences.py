@@ -24,6 +24,6 @@ def test_the_nearest_sentence_counts_not_the_passage() -> None:
     assert len(embedder.embedded) == 6
 
 
-def test_the_sentence_is_a_third_share() -> None:
+def test_the_similarity_is_added_with_its_weight() -> None:
     fused, sentence = np.array([0.9, 0.3, 0.6]), np.array([0.2, 0.8, np.nan])
-    assert with_sentences(fused, sentence).tolist() == pytest.approx([0.6, (0.6 + 1.0) / 3, 0.6])
+    assert with_sentences(fused, sentence, 0.5).tolist() == pytest.approx([1.0, 0.7, 0.6])

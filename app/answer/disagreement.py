@@ -1,0 +1,141 @@
+"""Where a paper and the encyclopedia give different figures for the same thing.
+
+Two sentences are compared when they share enough words about their subject; they disagree when each gives figures of the same unit
+and no figure of one is near any of the other. This is a pointer for a reader, not a verdict: the trace shows both sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.core.text import sentence_spans, tokenise
+from app.core.types import Disagreement, Evidence, Library
+from app.generation.alignment import content_tokens
+
+MAX_FLAGGED = 5
+"""Pairs shown for one question, closest subjects first."""
+_MIN_SHARED = 3
+_MIN_SHARE = 0.5
+"""Of the subject words of the shorter sentence."""
+_TOLERANCE = 0.01
+"""Relative difference under which two figures are the same one, rounded differently."""
+
+_FIGURE = re.compile(
+    r"(?<![\w.,/-])(?P<sign>[-\u2212])?(?P<number>\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?:\s?(?P<scale>thousand|million|billion|trillion))?(?:\s?(?P<unit>%|\u00b0\s?[CF]|[A-Za-z\u00b5\u03bc\u03a9]{1,12}))?",
+)
+_SCALES: Mapping[str, float] = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_UNITS: Mapping[str, str] = {
+    "percent": "%",
+    "metre": "m",
+    "metres": "m",
+    "meter": "m",
+    "meters": "m",
+    "kilometre": "km",
+    "kilometres": "km",
+    "kilometer": "km",
+    "kilometers": "km",
+    "kilogram": "kg",
+    "kilograms": "kg",
+    "second": "s",
+    "seconds": "s",
+    "hour": "h",
+    "hours": "h",
+}
+_NOT_UNITS = frozenset("a an and are as at by for from has in is it of on or per than that the to was were which with".split())
+_BRACKETED = re.compile(r"\[[\d,;\s\u2013-]+\]|\(\d{1,3}\)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A sentence of a passage with its figures by unit and the words of its subject."""
+
+    evidence: Evidence
+    text: str
+    subject: frozenset[str]
+    figures: Mapping[str, frozenset[float]]
+
+
+def disagreements(evidence: Sequence[Evidence]) -> tuple[Disagreement, ...]:
+    """Return pairs of sentences, one of papers and one of public, that give different figures for the same thing.
+
+    Args:
+        evidence: The passages of one question over both libraries; of a single library the result is empty.
+    """
+    papers = [claim for item in evidence if item.hit.passage.chunk.library is Library.PAPERS for claim in _claims(item)]
+    public = [claim for item in evidence if item.hit.passage.chunk.library is Library.PUBLIC for claim in _claims(item)]
+    found: list[tuple[float, Disagreement]] = []
+    for paper in papers:
+        for article in public:
+            share = _shared_subject(paper, article)
+            unit = _contradicted_unit(paper, article) if share else None
+            if unit is not None:
+                found.append((share, _disagreement(paper, article, unit)))
+    found.sort(key=lambda pair: -pair[0])
+    return tuple(disagreement for _, disagreement in found[:MAX_FLAGGED])
+
+
+def _claims(item: Evidence) -> list[_Claim]:
+    text = item.hit.passage.chunk.text
+    claims = []
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        figures = figures_by_unit(sentence)
+        if figures:
+            subject = frozenset(token for token in content_tokens(sentence) if not token[0].isdigit())
+            claims.append(_Claim(item, sentence, subject, figures))
+    return claims
+
+
+def figures_by_unit(sentence: str) -> dict[str, frozenset[float]]:
+    """Return the figures of a sentence by what they count: a unit, or the stem of the word after them; years under `year`."""
+    found: dict[str, set[float]] = {}
+    for match in _FIGURE.finditer(_BRACKETED.sub(" ", sentence)):
+        number, word = match["number"], (match["unit"] or "").lower()
+        value = float(re.sub(r"[,\u00a0\u202f]", "", number)) * _SCALES.get(match["scale"] or "", 1.0)
+        if match["sign"]:
+            value = -value
+        is_year = len(number) == 4 and 1000 <= value <= 2100 and not match["scale"] and (not word or word in _NOT_UNITS)
+        unit = "year" if is_year else _unit(word)
+        found.setdefault(unit, set()).add(value)
+    return {unit: frozenset(values) for unit, values in found.items()}
+
+
+def _unit(word: str) -> str:
+    if not word or word in _NOT_UNITS:
+        return ""
+    known = _UNITS.get(word)
+    stems = tokenise(word)
+    return known or (stems[0] if len(word) > 2 and stems else word)
+
+
+def _shared_subject(one: _Claim, other: _Claim) -> float:
+    """Return the share of the shorter subject that both have, 0 when it is too little to be about the same thing."""
+    shared = len(one.subject & other.subject)
+    share = shared / max(1, min(len(one.subject), len(other.subject)))
+    return share if shared >= _MIN_SHARED and share >= _MIN_SHARE else 0.0
+
+
+def _contradicted_unit(one: _Claim, other: _Claim) -> str | None:
+    for unit, values in one.figures.items():
+        others = other.figures.get(unit)
+        if others and not any(_same(a, b, unit) for a in values for b in others):
+            return unit
+    return None
+
+
+def _same(a: float, b: float, unit: str) -> bool:
+    return a == b if unit == "year" else abs(a - b) <= _TOLERANCE * max(abs(a), abs(b))
+
+
+def _disagreement(paper: _Claim, article: _Claim, unit: str) -> Disagreement:
+    return Disagreement(
+        paper.evidence.n,
+        article.evidence.n,
+        paper.text,
+        article.text,
+        tuple(sorted(paper.figures[unit])),
+        tuple(sorted(article.figures[unit])),
+    )

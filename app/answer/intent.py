@@ -1,0 +1,96 @@
+"""What a message wants, decided without a model: a question, a pleasantry, or a look back at the conversation.
+
+Only whole messages count as pleasantries ("Hello!", "vielen Dank"), so that "Hello, what is entropy?" stays a question. What is
+polite and empty in front of a question is taken off before it is embedded, because it pulls the vector away from the subject.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.answer import phrases
+from app.answer.phrases import Language, Pleasantry
+from app.core.types import Message
+
+_SPECIAL = str.maketrans("ßøæœ\u2019\u2018", "soao''")
+
+
+def _folded(text: str) -> str:
+    """Return the text in lower case without accents, character by character, so that offsets stay true."""
+    if text.isascii():
+        return text.lower()
+    return "".join((unicodedata.normalize("NFD", char)[0].lower() or char)[0] for char in text).translate(_SPECIAL)
+
+
+def _any(groups: Iterable[str]) -> str:
+    return "(?:" + "|".join(groups) + r")(?!\w)"
+
+
+def _flat(by_language: Mapping[Language, Sequence[str]]) -> list[str]:
+    return [pattern for patterns in by_language.values() for pattern in patterns]
+
+
+_EMOJI = r"\U0001f300-\U0001faff\u2600-\u27bf\ufe0f"
+_GAP = rf"[\s,;:.!?\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
+_PLEASANTRIES = [*_flat(phrases.GREETINGS), *_flat(phrases.THANKS)]
+_ONLY_PLEASANTRY = re.compile(rf"{_GAP}(?:\b{_any([*_PLEASANTRIES, *phrases.FILLERS])}{_GAP})+")
+_SAYS: dict[tuple[Pleasantry, Language], re.Pattern[str]] = {
+    (kind, language): re.compile(r"\b" + _any((phrases.THANKS if kind == "thanks" else phrases.GREETINGS)[language]))
+    for kind, language in phrases.REPLIES
+}
+_RECALL = re.compile(rf"{_GAP}{_any(phrases.RECALLS)}(?:\s+{_any(phrases.RECALL_ENDINGS)})*{_GAP}")
+_STOP = r"\s*[,.!;:\u2026]+\s*|\s*[\u2013\u2014]\s*|\s+-+\s+|\s+"
+_LEAD_IN = re.compile(
+    rf"[\s\u00bf\u00a1]*(?:{_any(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind|bot)\b)?(?:{_STOP})"
+    rf"|{_any(phrases.LEAD_INS)}(?:{_STOP}))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a message wants. `text` is the question without what is polite in front; the whole message for other kinds."""
+
+    kind: Literal["question", "greeting", "thanks", "recall"]
+    text: str
+    reply: str = ""
+    """The canned answer to a pleasantry."""
+
+
+def detect(message: str) -> Intent:
+    """Return what a message wants; no model, no state.
+
+    A greeting or thanks must be the whole message, in English, Spanish, German or French; the reply is in the same language.
+    """
+    folded = _folded(message)
+    if _ONLY_PLEASANTRY.fullmatch(folded):
+        for (kind, language), pattern in _SAYS.items():
+            if pattern.search(folded):
+                return Intent(kind, message, phrases.REPLIES[kind, language])
+    question = without_politeness(message)
+    if _RECALL.fullmatch(_folded(question)):
+        return Intent("recall", message)
+    return Intent("question", question)
+
+
+def without_politeness(message: str) -> str:
+    """Return the message without leading greetings and polite phrases, taken off repeatedly; never empty for a non-blank message.
+
+    Idempotent; what is returned is the end of the message, words and case unchanged.
+    """
+    text = message.strip()
+    while match := _LEAD_IN.match(_folded(text)):
+        rest = text[match.end() :]
+        if not any(char.isalnum() for char in rest):
+            break
+        text = rest
+    return text
+
+
+def past_questions(history: Iterable[Message]) -> list[str]:
+    """Return what the user asked in a history, oldest first, pleasantries and look-backs left out."""
+    asked = [detect(message.content) for message in history if message.role == "user"]
+    return [intent.text for intent in asked if intent.kind == "question"]

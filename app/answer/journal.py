@@ -1,0 +1,104 @@
+"""The answers that are kept: all, as hashes, or none (STORE_ANSWERS), and for how long.
+
+`hash` keeps what was retrieved and how it went, and replaces every text a person wrote or read by its SHA-256. That hides texts
+from a reader of the database, not from somebody who can guess a text and compare.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from app.answer.options import AnswerOptions
+from app.answer.record_types import StoredAnswer
+from app.answer.records import to_stored
+from app.core.ports import AnswerStore
+from app.core.types import Answer
+
+_PRUNE_EVERY = timedelta(hours=1)
+
+Clock = Callable[[], datetime]
+"""The time now, with a zone."""
+
+
+def utc_now() -> datetime:
+    """Return the time now in UTC."""
+    return datetime.now(UTC)
+
+
+class AnswerJournal:
+    """Keeps finished answers as the privacy options say. Thread-safe."""
+
+    def __init__(
+        self, store: AnswerStore, options: AnswerOptions, settings: Callable[[], Mapping[str, str]], clock: Clock = utc_now
+    ) -> None:
+        """Keep the store, what decides, and `settings`: names and values of what can change an answer besides the documents."""
+        self._store = store
+        self._options = options
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pruned: datetime | None = None
+
+    @property
+    def keeps_traces(self) -> bool:
+        """Whether answers are stored, and with them their full traces."""
+        return self._options.store_answers != "off"
+
+    def keep(self, answer: Answer) -> None:
+        """Store a finished answer, and now and then forget those past retention.
+
+        Searches (`retrieve_only`) and pleasantries are not answers and are not kept.
+        """
+        if self._options.store_answers == "off" or answer.status in ("retrieved", "chitchat"):
+            return
+        record = to_stored(answer, self._settings(), _iso(self._clock()))
+        self._store.save(answer, hashed(record) if self._options.store_answers == "hash" else record)
+        self._prune()
+
+    def _prune(self) -> None:
+        if self._options.answer_retention_days <= 0:
+            return
+        now = self._clock()
+        with self._lock:
+            if self._pruned is not None and now - self._pruned < _PRUNE_EVERY:
+                return
+            self._pruned = now
+        self._store.wipe(_iso(now - timedelta(days=self._options.answer_retention_days)))
+
+
+def hashed(record: StoredAnswer) -> StoredAnswer:
+    """Return the record with every text that a person wrote or read replaced by its SHA-256; places, scores and times stay."""
+    asked = record["asked"]
+    return StoredAnswer(
+        **{
+            **record,
+            "answer": _sha256(record["answer"]),
+            "rewritten_query": None if record["rewritten_query"] is None else _sha256(record["rewritten_query"]),
+            "sources": [{**source, "preview": ""} for source in record["sources"]],
+            "sentences": [
+                {
+                    **sentence,
+                    "text": _sha256(sentence["text"]),
+                    "citations": [{**citation, "quote": _sha256(citation["quote"])} for citation in sentence["citations"]],
+                }
+                for sentence in record["sentences"]
+            ],
+            "asked": {
+                **asked,
+                "question": _sha256(asked["question"]),
+                "history": [{**turn, "content": _sha256(turn["content"])} for turn in asked["history"]],
+            },
+            "kept": "hash",
+        }
+    )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _iso(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,155 @@
+"""What a conversation remembers: a running summary, the last exchanges word for word, all within a token budget.
+
+Folding (older exchanges into the summary) happens when a conversation goes on, so that nobody waits for it at the end of an answer,
+and only with a model: without one nothing is lost, the exchanges stay in the store until one is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from app.answer.intent import past_questions
+from app.answer.options import AnswerOptions
+from app.core.ports import ConversationStore
+from app.core.types import Message, Question, Role
+from app.generation.citations import without_marks
+from app.generation.tokens import TokenEstimate
+
+_TITLE_CHARS = 60
+_ESTIMATE = TokenEstimate()
+_LIST_LIMIT = 20
+
+Summarise = Callable[[str, str], str]
+"""(summary so far, new turns as text) to the new summary; empty when there is no model or it wrote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is known of a conversation before the next message."""
+
+    summary: str = ""
+    recent: tuple[Message, ...] = ()
+    """Word for word, oldest first."""
+    questions: tuple[str, ...] = ()
+    """Everything the user asked so far, pleasantries left out."""
+
+    def __bool__(self) -> bool:
+        """True when there is anything to refer back to."""
+        return bool(self.summary or self.recent)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Return the history as a prompt takes it; citation marks of earlier answers mean nothing now and are left out."""
+        earlier = (Message("assistant", self.summary),) if self.summary else ()
+        return (*earlier, *(Message(turn.role, without_marks(turn.content)) for turn in self.recent))
+
+    def transcript(self) -> str:
+        """Return summary and turns as lines of text, for the helper's prompts."""
+        lines = [f"Summary of earlier turns: {self.summary}"] if self.summary else []
+        return "\n".join([*lines, transcript(self.recent)]).strip()
+
+
+def transcript(turns: Sequence[Message]) -> str:
+    """Return turns as `User: ...` and `Assistant: ...` lines, citation marks left out."""
+    return "\n".join(f"{turn.role.capitalize()}: {without_marks(turn.content)}" for turn in turns)
+
+
+class ConversationMemory:
+    """Reads and writes conversations; stateless itself, so it may be shared between threads."""
+
+    def __init__(self, store: ConversationStore, options: AnswerOptions) -> None:
+        """Keep the store and the memory options."""
+        self._store = store
+        self._options = options
+
+    def open(self, conversation_id: str | None, library: str, message: str) -> str:
+        """Return the id of the conversation that a message belongs to: the given one, or a new one titled by the message.
+
+        Raises:
+            NotFound: There is no conversation of this id.
+        """
+        if conversation_id is None:
+            title = re.sub(r"\s+", " ", message).strip()
+            short = title if len(title) <= _TITLE_CHARS else f"{title[: _TITLE_CHARS - 1].rstrip()}\u2026"
+            return self._store.create(short, library)
+        self._store.get(conversation_id)
+        return conversation_id
+
+    def recall(self, question: Question, summarise: Summarise) -> Memory:
+        """Return what is remembered for a question, folding what is overdue.
+
+        A conversation on the server is remembered by the configured strategy. History that came with the question counts as it
+        is, within the token budget.
+
+        Raises:
+            NotFound: The question names a conversation that does not exist.
+        """
+        if question.conversation_id is None:
+            return Memory("", _within(question.history, self._options.memory_token_budget), tuple(past_questions(question.history)))
+        conversation = self._store.get(question.conversation_id)
+        turns = _turns(conversation)
+        if self._options.memory_strategy == "none":
+            return Memory()
+        asked = tuple(past_questions(turns))
+        buffered = 2 * self._options.memory_buffer_size
+        if self._options.memory_strategy == "buffer":
+            return Memory("", _within(_last(turns, buffered), self._options.memory_token_budget), asked)
+        summary, folded = str(conversation["summary"] or ""), int(cast("int", conversation["folded"]) or 0)
+        unfolded = turns[folded:]
+        keep = _within(_last(unfolded, buffered), self._options.memory_token_budget - _ESTIMATE.tokens(summary))
+        due = unfolded[: len(unfolded) - len(keep)]
+        if due:
+            updated = summarise(summary, transcript(due))
+            if not updated:  # no model: as much as fits stays word for word
+                return Memory(summary, _within(unfolded, self._options.memory_token_budget), asked)
+            summary = _shortened(updated, self._options.memory_token_budget)
+            self._store.set_summary(question.conversation_id, summary, folded + len(due))
+        return Memory(summary, keep, asked)
+
+    def record(self, conversation_id: str, question: str, answer: str, answer_id: str) -> None:
+        """Add a finished exchange; interrupted ones are never recorded."""
+        self._store.append(conversation_id, [Message("user", question), Message("assistant", answer)], answer_id)
+
+
+def recollection(memory: Memory) -> str:
+    """Return, in Markdown, what was discussed: the summary and the questions asked so far."""
+    if not memory.summary and not memory.questions:
+        return "We have not discussed anything yet."
+    parts = [memory.summary] if memory.summary else []
+    if memory.questions:
+        listed = "\n".join(f"- {question}" for question in memory.questions[-_LIST_LIMIT:])
+        parts.append(f"So far you asked:\n\n{listed}")
+    return "\n\n".join(parts)
+
+
+def _turns(conversation: Mapping[str, object]) -> tuple[Message, ...]:
+    turns = cast("Sequence[Mapping[str, str]]", conversation["turns"])
+    return tuple(Message(cast("Role", turn["role"]), turn["content"]) for turn in turns)
+
+
+def _last(turns: tuple[Message, ...], count: int) -> tuple[Message, ...]:
+    return turns[-count:] if count else ()
+
+
+def _within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ...]:
+    """Return the newest turns that fit together, beginning with one of the user's."""
+    kept = 0
+    for turn in reversed(turns):
+        budget_tokens -= _ESTIMATE.tokens(turn.content)
+        if budget_tokens < 0:
+            break
+        kept += 1
+    recent = _last(turns, kept)
+    while recent and recent[0].role != "user":
+        recent = recent[1:]
+    return recent
+
+
+def _shortened(summary: str, budget_tokens: int) -> str:
+    """Return the end of a summary that outgrew half the budget: the newest topics are told last."""
+    limit = int(budget_tokens / 2 * _ESTIMATE.chars_per_token)
+    if len(summary) <= limit:
+        return summary
+    return summary[-limit:].split(maxsplit=1)[-1]

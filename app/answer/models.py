@@ -1,0 +1,97 @@
+"""Who writes: the model that answers, the helper that prepares, and a count of what they were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.core.cancel import CancelToken
+from app.core.ports import Generator
+from app.core.trace import Trace
+from app.core.types import Prompt, Token, Usage
+from app.generation.prompts import PromptLibrary, Task
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Who writes for one question, as things stand now."""
+
+    model: Generator | None
+    """Answers; None means that no model is at hand and passages are quoted instead."""
+    helper: Generator | None = None
+    """Rewrites, summarises, and writes hypothetical passages and sub-queries; None does without."""
+    hosted: bool = False
+    """True when passages leave the machine."""
+    reason: str = ""
+    """Why a model that was asked for is not at hand, and what to do; empty when none was expected."""
+
+
+class ModelSelector(Protocol):
+    """Knows which model host answers at this moment: it may come and go while the server runs."""
+
+    def select(self, model: str | None = None) -> ModelChoice:
+        """Return who writes for the next question.
+
+        Args:
+            model: Overrides the configured answering model for one question.
+
+        Raises:
+            ModelNotInstalled: The host answers but does not have the model that was asked for by name.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class ModelCalls:
+    """Calls of models for one question: each is counted in the trace, and the tokens are added up. Not shared between threads."""
+
+    trace: Trace
+    cancel: CancelToken
+    prompts: PromptLibrary
+    helper: Generator | None = None
+    _usages: list[Usage] = field(default_factory=list)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all calls so far; None where no host reported any."""
+        return Usage(
+            _sum([usage.prompt_tokens for usage in self._usages]), _sum([usage.completion_tokens for usage in self._usages])
+        )
+
+    def stream(self, model: Generator, prompt: Prompt) -> Iterator[Token]:
+        """Yield the tokens of one counted call; closing the iterator ends the call.
+
+        Raises:
+            ProviderError: The host failed.
+            Cancelled: The question was cancelled.
+        """
+        self.cancel.raise_if_cancelled()
+        self.trace.llm_calls += 1
+        for token in model.stream(prompt, self.cancel):
+            self.cancel.raise_if_cancelled()
+            if token.usage is not None:
+                self._usages.append(token.usage)
+            yield token
+
+    def ask(self, task: Task, **values: str) -> str:
+        """Return what the helper makes of a task, trimmed; empty when there is no helper.
+
+        Args:
+            task: Name of the prompt.
+            values: Its placeholders.
+
+        Raises:
+            ProviderError: The host failed.
+            Cancelled: The question was cancelled.
+        """
+        if self.helper is None:
+            return ""
+        built = self.prompts.task(task, **values)
+        prompt = Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens)
+        return "".join(token.text for token in self.stream(self.helper, prompt)).strip()
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

@@ -1,0 +1,190 @@
+"""Shapes of the JSON values that `records` makes: `QueryResponse` of API.md, part by part."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class SignalsRecord(TypedDict):
+    """What each step of retrieval knew of a passage; null where it did not see it."""
+
+    dense: float | None
+    bm25: float | None
+    overlap: float | None
+    sentence: float | None
+
+
+class SourceRecord(TypedDict):
+    """One numbered passage; offsets are code points of that revision's text."""
+
+    n: int
+    doc_id: str
+    duplicate_of: str | None
+    revision: int
+    library: str
+    title: str
+    authors: list[str]
+    year: int | None
+    section: str
+    page: int | None
+    chunk_index: int
+    start: int
+    end: int
+    distance: float | None
+    similarity: float | None
+    band: str | None
+    score: float
+    signals: SignalsRecord
+    preview: str
+    source_url: str | None
+    view_url: str
+    licence: str | None
+
+
+class CitationRecord(TypedDict):
+    """Exactly `document_text[start:end]`, and how well it supports the sentence, [0, 1]."""
+
+    n: int
+    start: int
+    end: int
+    quote: str
+    support: float
+
+
+class SentenceRecord(TypedDict):
+    """A sentence of the answer at `answer[answer_start:answer_end]`."""
+
+    text: str
+    answer_start: int
+    answer_end: int
+    verdict: str
+    citations: list[CitationRecord]
+
+
+class NoticeRecord(TypedDict):
+    """Something a user must know."""
+
+    code: str
+    message: str
+
+
+StageRecord = TypedDict("StageRecord", {"name": str, "ms": float, "in": int, "out": int})
+"""One step: its name, milliseconds, candidates in and out."""
+
+
+class ItemRecord(TypedDict):
+    """One candidate after a step."""
+
+    chunk: int
+    rank: int
+    score: float
+    kept: bool
+    reason: str
+
+
+class FullStageRecord(StageRecord):
+    """A step with each candidate's fate (full trace)."""
+
+    items: list[ItemRecord]
+
+
+class ContextRecord(TypedDict):
+    """Tokens of the context window: allowed, planned, seen by the model; evidence numbers used, trimmed, dropped."""
+
+    budget: int
+    planned: int
+    seen: int | None
+    used: list[int]
+    trimmed: list[int]
+    dropped: list[int]
+
+
+class DisagreementRecord(TypedDict):
+    """A paper and the encyclopedia give different figures for the same thing; `paper` and `article` are source numbers."""
+
+    paper: int
+    article: int
+    paper_sentence: str
+    article_sentence: str
+    paper_figures: list[float]
+    article_figures: list[float]
+
+
+class TraceRecord(TypedDict):
+    """How the answer came to be."""
+
+    stages: list[StageRecord] | list[FullStageRecord]
+    llm_calls: int
+    context: ContextRecord | None
+    disagreements: list[DisagreementRecord]
+
+
+class UsageRecord(TypedDict):
+    """Token counts as the provider reports them."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+class AnswerRecord(TypedDict):
+    """QueryResponse without `request_id`, which only the edge knows."""
+
+    answer_id: str
+    conversation_id: str | None
+    answer: str
+    status: str
+    generator: str
+    embedder: str
+    library: str
+    query_mode: str
+    retrieval_strategy: str
+    rewritten_query: str | None
+    confidence: float
+    notices: list[NoticeRecord]
+    sources: list[SourceRecord]
+    sentences: list[SentenceRecord]
+    trace: TraceRecord | None
+    usage: UsageRecord
+
+
+class FiltersRecord(TypedDict):
+    """Conditions on passages, as in QueryRequest."""
+
+    section: list[str]
+    doc_ids: list[str]
+    year_from: int | None
+    year_to: int | None
+    author: str | None
+    type: list[str]
+
+
+class MessageRecord(TypedDict):
+    """One turn of the history that came with a question."""
+
+    role: str
+    content: str
+
+
+class QuestionRecord(TypedDict):
+    """QueryRequest as it was asked, with defaults filled in."""
+
+    question: str
+    library: str
+    query_mode: str
+    retrieval_strategy: str
+    retrieve_only: bool
+    top_k: int | None
+    filters: FiltersRecord
+    history: list[MessageRecord]
+    fusion: str | None
+    model: str | None
+
+
+class StoredAnswer(AnswerRecord):
+    """What the store keeps: the full-trace record, the question, and the settings it was answered under."""
+
+    asked: QuestionRecord
+    settings: dict[str, str]
+    at: str
+    kept: str
+    """`full`, or `hash` when texts were replaced by their SHA-256."""

@@ -1,0 +1,161 @@
+"""Searches of one question: bound to its libraries, filters and mode, so that a strategy only names what to look for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from app.core.errors import ProviderError
+from app.core.ports import Embedder
+from app.core.text import sentence_spans
+from app.core.trace import Trace
+from app.core.types import FloatArray, Hit, Library, Notice, Question, Scope
+from app.core.vectors import l2_normalise
+from app.retrieval.merge import merge
+from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.search import slots
+
+
+class PassageRetriever(Protocol):
+    """What ranks the passages of a library; `app.retrieval.pipeline.Retriever` is one."""
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        """Return the best passages and what must be said about them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """How one library is searched."""
+
+    retriever: PassageRetriever
+    embedder: Embedder | None
+    """Of the library's fingerprint; None searches by words alone."""
+
+
+ShelfOf = Callable[[Library], Shelf]
+"""Returns how a library is searched now; a rebuild or another embedding model may change it while the server runs."""
+
+
+def libraries(scope: Scope) -> tuple[Library, ...]:
+    """Return the libraries that a scope spans; a person's own papers first."""
+    return (Library.PAPERS, Library.PUBLIC) if scope == "all" else (Library(scope),)
+
+
+def embedder_names(shelf_of: ShelfOf, scope: Scope) -> str:
+    """Return `provider:model` of the embedders in use, joined by ` + ` where libraries differ; `none` without one."""
+    embedders = [shelf_of(library).embedder for library in libraries(scope)]
+    names = [f"{one.identity.provider}:{one.identity.model}" for one in embedders if one is not None]
+    return " + ".join(dict.fromkeys(names)) or "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The searches of one question."""
+
+    question: Question
+    top_k: int
+    """Passages wanted when the question does not say."""
+    shelf_of: ShelfOf
+    trace: Trace
+
+    @property
+    def places(self) -> int:
+        """How many passages the answer reads at most; a search that is the answer itself shows as many as were asked for."""
+        wanted = self.question.top_k or self.top_k
+        return wanted if self.question.retrieve_only else min(wanted, slots(self.question.mode))
+
+    def __call__(self, text: str, passage: str = "") -> Retrieval:
+        """Search every library of the question and merge what they return.
+
+        Args:
+            text: What to look for, by words and, without `passage`, by meaning.
+            passage: A hypothetical passage whose vector takes part in the dense search.
+        """
+        asked = self.question
+        found = {}
+        for library in libraries(asked.library):
+            shelf = self.shelf_of(library)
+            request = SearchRequest(
+                text,
+                library,
+                asked.mode,
+                self.places,
+                asked.filters,
+                asked.fusion,
+                hypothetical_vector(shelf.embedder, text, passage) if passage and shelf.embedder else None,
+                keep_weak=asked.retrieve_only,
+            )
+            found[library] = shelf.retriever.retrieve(request, self.trace)
+        return merge(found, self.places) if len(found) > 1 else next(iter(found.values()))
+
+
+def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatArray | None:
+    """Return the mean of the query's and the hypothetical passage's vectors, norm 1, float32 `[dim]`; None when the host fails.
+
+    The passage is embedded as a passage, cut after the last sentence that the model reads whole.
+
+    References:
+        Gao 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels, arXiv 2212.10496, equation 8 with N = 1.
+    """
+    try:
+        rows = embedder.embed_passages([_fitting(embedder, passage)])
+        return l2_normalise(np.mean([rows[0], embedder.embed_query(query)], axis=0))
+    except ProviderError:  # the retriever asks the same embedder and says embedder_unavailable
+        return None
+
+
+def fused(retrievals: Sequence[Retrieval], places: int, rrf_k: int = 60) -> Retrieval:
+    """Fuse the results of several searches by summed reciprocal rank, best first.
+
+    Fallback hits count only where no search found anything better. A passage keeps the signals of the search that ranked it
+    highest; ties keep first-seen order.
+
+    Args:
+        retrievals: One per search, in the order they were made.
+        places: Passages to keep.
+        rrf_k: Rank offset, in ranks; 60 is the value of the paper.
+
+    References:
+        Cormack, Clarke, Buettcher: Reciprocal Rank Fusion, SIGIR 2009.
+    """
+    real = [found for found in retrievals if found.hits and not found.fallback]
+    used = real or [found for found in retrievals if found.hits]
+    scores: dict[tuple[Library, int], float] = {}
+    best: dict[tuple[Library, int], tuple[int, Hit]] = {}
+    for found in used:
+        for rank, hit in enumerate(found.hits, start=1):
+            key = (hit.passage.chunk.library, hit.passage.chunk.chunk_id)
+            scores[key] = scores.get(key, 0.0) + 1.0 / (rrf_k + rank)
+            if key not in best or rank < best[key][0]:
+                best[key] = (rank, hit)
+    order = sorted(scores, key=lambda key: -scores[key])[:places]
+    return Retrieval(
+        tuple(replace(best[key][1], score=scores[key]) for key in order),
+        _notices(retrievals, fallback=not real),
+        max((found.confidence for found in used), default=0.0),
+        bool(used) and not real,
+    )
+
+
+def _notices(retrievals: Sequence[Retrieval], *, fallback: bool) -> tuple[Notice, ...]:
+    """Return each notice once; that one search fell back is no news while another found something."""
+    said = dict.fromkeys(notice for found in retrievals for notice in found.notices)
+    return tuple(notice for notice in said if fallback or notice.code not in ("fallback_used", "filter_matched_nothing"))
+
+
+def _fitting(embedder: Embedder, passage: str) -> str:
+    """Return the passage cut after the last sentence that the embedder reads whole; its first words when one is too long."""
+    limit = embedder.identity.max_tokens
+    ends = [end for _, end in sentence_spans(passage)] or [len(passage)]
+    heads = [passage[:end] for end in ends]
+    fitting = [head for head, tokens in zip(heads, embedder.count_tokens(heads), strict=True) if tokens <= limit]
+    if fitting:
+        return fitting[-1]
+    words = heads[0].split()
+    while len(words) > 1 and embedder.count_tokens([" ".join(words)])[0] > limit:
+        words = words[: len(words) // 2]
+    return " ".join(words)

@@ -1,0 +1,270 @@
+"""One way to answer: `RAGService.stream`. JSON, SSE, CLI, OpenAI endpoint, MCP and evaluation fold its events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator as Steps
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from app.answer.datasets_mode import inventory
+from app.answer.disagreement import disagreements
+from app.answer.intent import Intent, detect, without_politeness
+from app.answer.journal import AnswerJournal
+from app.answer.library_state import LibraryState
+from app.answer.memory import ConversationMemory, recollection
+from app.answer.models import ModelCalls, ModelChoice, ModelSelector
+from app.answer.options import AnswerOptions
+from app.answer.rewrite import rewrite
+from app.answer.search import Search, ShelfOf, embedder_names
+from app.answer.strategies import STRATEGIES, Desk
+from app.answer.strategies.base import numbered
+from app.answer.turn import Turn
+from app.answer.writing import Draftsman, Written, write
+from app.core.cancel import CancelToken
+from app.core.errors import ProviderError, StorageError
+from app.core.ids import new_id
+from app.core.trace import Trace
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    AnswerStatus,
+    Evidence,
+    FinalEvent,
+    MetaEvent,
+    Notice,
+    Question,
+    SourcesEvent,
+    TokenEvent,
+)
+from app.generation.grounding import Grounder
+from app.generation.prompts import REFUSAL
+from app.retrieval.options import RetrievalOptions
+
+_LOG = logging.getLogger(__name__)
+_NOBODY = "none"
+"""Generator of an answer that nothing had to write."""
+_SCANNER = "scanner"
+"""Generator of the datasets mode."""
+
+
+class RAGService:
+    """Answers questions over the libraries. Stateless between questions, so it may be shared between threads."""
+
+    def __init__(
+        self,
+        *,
+        shelf_of: ShelfOf,
+        state: LibraryState,
+        models: ModelSelector,
+        draftsman: Draftsman,
+        grounder: Grounder,
+        memory: ConversationMemory,
+        journal: AnswerJournal,
+        options: AnswerOptions,
+        retrieval: RetrievalOptions,
+    ) -> None:
+        """Keep what answering takes.
+
+        Args:
+            shelf_of: How a library is searched now.
+            state: Whether a library has anything in it.
+            models: Who writes now.
+            draftsman: Prompts, budget and the quoting answerer.
+            grounder: Checks what was written against the evidence.
+            memory: Conversations.
+            journal: Keeps finished answers.
+            options: Strategies, memory and privacy.
+            retrieval: Defaults of a search.
+        """
+        self._shelf_of = shelf_of
+        self._state = state
+        self._models = models
+        self._draftsman = draftsman
+        self._grounder = grounder
+        self._memory = memory
+        self._journal = journal
+        self._options = options
+        self._retrieval = retrieval
+
+    def answer(self, question: Question, cancel: CancelToken | None = None) -> Answer:
+        """Return the final answer: `stream` folded.
+
+        Raises:
+            ProviderError: The model host failed after its first word, or lacks the model that was asked for.
+            NotFound: The question names a conversation that does not exist.
+            Cancelled: The token was cancelled.
+        """
+        for event in self.stream(question, cancel or CancelToken()):
+            if isinstance(event, FinalEvent):
+                return event.answer
+        raise RuntimeError("a stream ended without its final event")
+
+    def stream(self, question: Question, cancel: CancelToken) -> Steps[AnswerEvent, None, None]:
+        """Yield meta, sources, tokens and the final answer.
+
+        Closing the iterator before the end cancels the token, which stops the model; such a turn is neither remembered nor stored.
+
+        Raises:
+            ProviderError: The model host failed after its first word, or lacks the model that was asked for.
+            NotFound: The question names a conversation that does not exist.
+            Cancelled: The token was cancelled.
+        """
+        try:
+            with closing(self._events(question, cancel)) as events:
+                yield from events
+        except GeneratorExit:
+            cancel.cancel()
+            raise
+
+    def _events(self, question: Question, cancel: CancelToken) -> Steps[AnswerEvent, None, None]:
+        trace = Trace(full=question.trace == "full" or (self._journal.keeps_traces and not question.retrieve_only))
+        with trace.stage("intent"):
+            intent = Intent("question", without_politeness(question.text)) if question.retrieve_only else detect(question.text)
+        turn = self._turn(question, intent, cancel, trace)
+        if intent.reply:
+            yield from self._say(turn, intent.reply, "chitchat")
+        elif intent.kind == "recall":
+            with trace.stage("memory"):
+                memory = self._memory.recall(question, lambda *_: "")
+            yield from self._say(turn, recollection(memory), "conversation")
+        elif self._state.is_empty(question.library):
+            turn.note(self._state.empty_notice(question.library))
+            yield from self._say(turn, *(("", "retrieved") if question.retrieve_only else (REFUSAL, "abstained")))
+        else:
+            yield from self._research(turn, intent.text)
+
+    def _turn(self, question: Question, intent: Intent, cancel: CancelToken, trace: Trace) -> Turn:
+        """Return a turn with the models that it may need; those of a turn that needs none are not looked for."""
+        remembers = question.history or question.conversation_id is not None
+        searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
+        needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
+        choice = ModelChoice(None) if needs_none else self._models.select(question.model)
+        calls = ModelCalls(trace, cancel, self._draftsman.prompts, choice.helper)
+        return Turn(new_id(), question, embedder_names(self._shelf_of, question.library), cancel, trace, calls, choice)
+
+    def _say(self, turn: Turn, text: str, status: AnswerStatus) -> Steps[AnswerEvent, None, None]:
+        """Yield an answer that needs no evidence."""
+        yield self._meta(turn, _NOBODY)
+        yield SourcesEvent(())
+        if text:
+            yield TokenEvent(text)
+        yield self._final(turn, turn.answer(text, status, _NOBODY))
+
+    def _research(self, turn: Turn, asked: str) -> Steps[AnswerEvent, None, None]:
+        """Yield an answer from evidence."""
+        question, choice = turn.question, turn.choice
+        writer = choice.model.name if choice.model else self._draftsman.extractive.name
+        if question.retrieve_only:
+            writer = _NOBODY
+        elif question.mode == "datasets":
+            writer = _SCANNER
+        yield self._meta(turn, writer)
+        if choice.reason:
+            turn.note(Notice("generator_unavailable", choice.reason))
+        query = self._remember_and_rewrite(turn, asked)
+        self._find(turn, query)
+        yield SourcesEvent(turn.evidence)
+        if question.retrieve_only:
+            yield self._final(turn, turn.answer("", "retrieved", _NOBODY))
+            return
+        if choice.hosted and (choice.model or turn.trace.llm_calls):
+            turn.note(Notice("hosted_provider", f"passages of your documents are sent to {writer}, which is not on this machine"))
+        with turn.trace.stage("generate", len(turn.evidence)) as stage:
+            written = yield from self._write(turn, query)
+            stage.n_out = 1
+        turn.note(*written.notices)
+        turn.cancel.raise_if_cancelled()
+        yield self._final(turn, self._grounded(turn, written))
+
+    def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
+        """Return what to search for; the datasets mode does without a model and so without a rewrite."""
+        with turn.trace.stage("memory"):
+            turn.memory = self._memory.recall(turn.question, lambda old, new: self._summary(turn, old, new))
+        if not turn.memory or turn.question.mode == "datasets":
+            return asked
+        with turn.trace.stage("rewrite"):
+            turn.rewritten = rewrite(asked, turn.memory, turn.calls)
+        return turn.rewritten or asked
+
+    def _summary(self, turn: Turn, old: str, new: str) -> str:
+        """Return the summary with new turns folded in; empty when no model can do it now: the turns wait for the next question."""
+        try:
+            return turn.calls.ask("summary", summary=old, history=new)
+        except ProviderError as error:
+            _LOG.warning("a conversation could not be summarised: %s", error)
+            return ""
+
+    def _find(self, turn: Turn, query: str) -> None:
+        """Search by the strategy of the question, or by the baseline when that needs a model that is not there."""
+        question, choice = turn.question, turn.choice
+        search = Search(question, self._retrieval.top_k, self._shelf_of, turn.trace)
+        desk = Desk(search, turn.calls, self._options, choice.model)
+        wanted = "baseline" if question.mode == "datasets" else question.strategy
+        try:
+            found = STRATEGIES[wanted](query, desk)
+        except ProviderError as error:
+            found = replace(STRATEGIES["baseline"](query, desk), degraded=error.message)
+        turn.cancel.raise_if_cancelled()
+        turn.found, turn.evidence = found, numbered(found.retrieval.hits)
+        turn.note(*found.retrieval.notices)
+        if found.degraded:
+            turn.note(Notice("strategy_degraded", f"{wanted} was not possible, the baseline searched instead: {found.degraded}"))
+        if not turn.evidence and self._state.has_become_empty(question.library):
+            turn.note(self._state.empty_notice(question.library))
+        if flagged := _flagged(turn.evidence):
+            turn.note(Notice("injection_flagged", f"text that looks like instructions to a model was found in {flagged}"))
+        if question.library == "all":
+            with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
+                turn.trace.disagreements = disagreements(turn.evidence)
+                stage.n_out = len(turn.trace.disagreements)
+
+    def _write(self, turn: Turn, query: str) -> Steps[TokenEvent, None, Written]:
+        question = turn.question
+        if not turn.evidence:
+            return Written(REFUSAL, _NOBODY)
+        if question.mode == "datasets":
+            text = inventory(turn.evidence) or REFUSAL
+            yield TokenEvent(text)
+            return Written(text, _SCANNER)
+        written = yield from write(
+            self._draftsman, question, query, turn.evidence, turn.memory.messages(), turn.choice.model, turn.calls
+        )
+        return written
+
+    def _grounded(self, turn: Turn, written: Written) -> Answer:
+        """Return the answer with citations checked; the refusal is an abstention."""
+        with turn.trace.stage("ground") as stage:
+            grounded = self._grounder.ground(written.text, turn.evidence)
+            stage.n_in = len(grounded.sentences) and sum(len(s.citations) for s in grounded.sentences) + len(grounded.dropped)
+            stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
+        if is_refusal(grounded.text):
+            return turn.answer(REFUSAL, "abstained", written.generator)
+        return replace(turn.answer(grounded.text, "answered", written.generator), sentences=grounded.sentences)
+
+    def _meta(self, turn: Turn, generator: str) -> MetaEvent:
+        return MetaEvent(turn.answer_id, generator, turn.embedder, turn.question.conversation_id)
+
+    def _final(self, turn: Turn, answer: Answer) -> FinalEvent:
+        """Remember and store a finished turn; a store that fails costs the record, not the answer."""
+        turn.cancel.raise_if_cancelled()
+        try:
+            if answer.conversation_id is not None and answer.status != "retrieved":
+                self._memory.record(answer.conversation_id, answer.question.text, answer.text, answer.answer_id)
+            self._journal.keep(answer)
+        except StorageError as error:
+            _LOG.error("answer %s could not be stored: %s", answer.answer_id, error)
+        return FinalEvent(answer)
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether an answer is the refusal: however it is quoted, alone or first with no citation after it."""
+    plain = text.replace("\u2019", "'").strip(" \n\"'*_>")
+    return plain.startswith(REFUSAL.rstrip(".")) and ("[" not in plain)
+
+
+def _flagged(evidence: Sequence[Evidence]) -> str:
+    """Return the titles of documents that carry the flag `injection`, quoted, each once."""
+    documents = (item.hit.passage.document for item in evidence)
+    return ", ".join(dict.fromkeys(repr(document.title) for document in documents if "injection" in document.flags))

@@ -1,0 +1,47 @@
+"""What a strategy gets and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.answer.models import ModelCalls
+from app.answer.options import AnswerOptions
+from app.answer.search import Search
+from app.core.ports import Generator
+from app.core.types import Evidence, Hit, Strategy
+from app.retrieval.request import Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What lies ready for a strategy: searches, models, options."""
+
+    search: Search
+    calls: ModelCalls
+    options: AnswerOptions
+    model: Generator | None = None
+    """The model that answers; flare drafts with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a strategy found, and how."""
+
+    retrieval: Retrieval
+    strategy: Strategy
+    """The one that searched: `baseline` when a model's reply was of no use or there was none."""
+    degraded: str = ""
+    """Why another strategy was asked for but not used; empty otherwise."""
+
+
+QueryStrategy = Callable[[str, Desk], Found]
+"""Searches for a query (the question or its rewrite).
+
+Raises ProviderError when a model host fails; the service then falls back to the baseline.
+"""
+
+
+def numbered(hits: Sequence[Hit]) -> tuple[Evidence, ...]:
+    """Return hits as evidence, numbered from 1 in their order."""
+    return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))

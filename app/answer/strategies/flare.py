@@ -1,0 +1,113 @@
+"""Forward-looking active retrieval: draft the answer, and search again for what the draft is unsure of.
+
+With token log-probabilities, a sentence that holds a token under the threshold becomes a query: masked (its improbable words left
+out) or asked (the helper turns them into a question). The sentence is then generated again with what that query found, and the
+draft goes on from there. Without log-probabilities, hedges and `???` in the draft gate one second search. The answer itself is
+written by the prompt of the mode over everything that was found, so that it can stream and cite.
+
+References:
+    Jiang 2023, Active Retrieval Augmented Generation, arXiv 2305.06983, sections 3.2.1 (confidence) and 3.2.2 (queries).
+"""
+
+from __future__ import annotations
+
+import re
+
+from app.answer.search import fused
+from app.answer.strategies.base import Desk, Found, numbered
+from app.answer.strategies.uncertainty import Draft, UnsureSentence, read_draft
+from app.core.ports import Generator
+from app.core.types import Message, Prompt
+from app.generation.context import new_fence, plan_context
+from app.generation.tokens import TokenEstimate
+from app.retrieval.request import Retrieval
+
+_CHARACTERS = TokenEstimate(chars_per_token=1.0)
+"""The draft's context is bounded in characters."""
+_HEDGES = re.compile(
+    r"\b(?:not (?:entirely |quite |completely )?(?:sure|certain|clear|known|specified|stated|mentioned|given|provided)"
+    r"|(?:is|are|was|were|remains?) (?:unclear|uncertain|unknown|unspecified)"
+    r"|(?:do|does|did)(?: not|n't) (?:know|say|state|mention|specify)"
+    r"|(?:can ?not|can't|could not|couldn't) (?:be )?(?:determined?|say|tell|find|confirm)|no (?:information|mention|details?)"
+    r"|(?:don't|do not) have enough information|insufficient|perhaps|possibly|probably|presumably|might|may be|seems? to"
+    r"|it is likely)\b",
+    re.IGNORECASE,
+)
+_GAPS = re.compile(r"\?{2,}")
+_MAX_QUERY_CHARS = 400
+
+
+def find(query: str, desk: Desk) -> Found:
+    """Search, draft, and search again for each unsure sentence of the draft, at most `flare_max_rounds` times."""
+    found = desk.search(query)
+    if desk.model is None:
+        return Found(found, "baseline", "there is no model to write a draft")
+    draft = _draft(desk, desk.model, query, found, "")
+    if not draft.has_probabilities:
+        again = gate(query, draft.text)
+        retrievals = [found, desk.search(again)] if again else [found]
+    else:
+        retrievals = _regenerate(desk, desk.model, query, found, draft)
+    return Found(fused(retrievals, desk.search.places) if len(retrievals) > 1 else found, "flare")
+
+
+def _regenerate(desk: Desk, model: Generator, query: str, found: Retrieval, draft: Draft) -> list[Retrieval]:
+    """Return the first result and one for each sentence that was generated again."""
+    retrievals = [found]
+    accepted = ""
+    options = desk.options
+    trusted = 0  # sentences at the start of the draft that count as accepted, whatever their probabilities
+    while len(retrievals) <= options.flare_max_rounds:
+        unsure = draft.first_unsure(options.flare_threshold, skip=trusted)
+        if unsure is None:
+            break
+        accepted = f"{accepted} {draft.text[: unsure.start]}".strip()
+        latest = desk.search(_query(desk, query, unsure))
+        retrievals.append(latest)
+        draft = _draft(desk, model, query, latest if latest.hits else found, accepted)
+        trusted = 1  # Jiang 2023: the regenerated sentence is taken as it is
+    return retrievals
+
+
+def _query(desk: Desk, query: str, unsure: UnsureSentence) -> str:
+    """Return what to search for: the sentence without its improbable words, or the helper's question about them."""
+    options = desk.options
+    masked = _GAPS.sub(" ", unsure.without_words_under(options.flare_mask_threshold))
+    masked = " ".join(masked.split())[:_MAX_QUERY_CHARS]
+    if options.flare_query == "question":
+        asked = desk.calls.ask("flare_question", question=query, sentence=unsure.text, span=unsure.least_sure_words())
+        if any(char.isalnum() for char in asked):
+            return asked.splitlines()[0].strip()[:_MAX_QUERY_CHARS]
+    return masked if len(masked.split()) >= 3 else f"{query} {masked}".strip()
+
+
+def gate(query: str, draft: str) -> str:
+    """Return the query of the second pass, or an empty text when the draft neither hedges nor leaves gaps.
+
+    It is the question followed by the unsure sentences, their hedges and gaps left out.
+    """
+    unsure = [sentence for sentence in re.split(r"(?<=[.!])\s+|\n+", draft) if _HEDGES.search(sentence) or _GAPS.search(sentence)]
+    if not unsure:
+        return ""
+    rest = " ".join(_GAPS.sub(" ", _HEDGES.sub(" ", " ".join(unsure))).split())
+    return f"{query} {rest}".strip()[:_MAX_QUERY_CHARS]
+
+
+def _draft(desk: Desk, model: Generator, query: str, found: Retrieval, accepted: str) -> Draft:
+    """Let the answering model write on after `accepted`, over the best passages that fit FLARE_DRAFT_MAX_CONTEXT_CHARS."""
+    evidence = numbered(found.hits)
+    fence = new_fence(query, *(item.hit.passage.chunk.text for item in evidence))
+    plan = plan_context(
+        evidence, fixed_tokens=0, budget_tokens=desk.options.flare_draft_max_context_chars, estimate=_CHARACTERS, fence=fence
+    )
+    built = desk.calls.prompts.task("flare_draft", context=plan.text, fence=fence, question=query)
+    messages = (*built.messages, Message("assistant", accepted)) if accepted else built.messages
+    prompt = Prompt(
+        messages,
+        query,
+        temperature=built.temperature,
+        max_tokens=built.max_tokens,
+        logprobs=True,
+        model=desk.search.question.model,
+    )
+    return read_draft(desk.calls.stream(model, prompt), accepted)

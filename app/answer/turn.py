@@ -1,0 +1,55 @@
+"""One question on its way from asked to answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.answer.memory import Memory
+from app.answer.models import ModelCalls, ModelChoice
+from app.answer.strategies import Found
+from app.core.cancel import CancelToken
+from app.core.trace import Trace
+from app.core.types import Answer, AnswerStatus, Evidence, Notice, Question
+
+
+@dataclass(slots=True)
+class Turn:
+    """One question on its way; not shared between threads."""
+
+    answer_id: str
+    question: Question
+    embedder: str
+    cancel: CancelToken
+    trace: Trace
+    calls: ModelCalls
+    choice: ModelChoice
+    memory: Memory = field(default_factory=Memory)
+    notices: tuple[Notice, ...] = ()
+    rewritten: str | None = None
+    found: Found | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+    def note(self, *notices: Notice) -> None:
+        """Add notices, each code and message once."""
+        self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
+
+    def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
+        """Return the outcome so far; an abstention shows no sources and is sure of nothing."""
+        retrieval = self.found.retrieval if self.found else None
+        shown = status in ("answered", "retrieved")
+        return Answer(
+            self.answer_id,
+            text,
+            status,
+            self.question,
+            generator,
+            self.embedder,
+            strategy=self.found.strategy if self.found else "baseline",
+            evidence=self.evidence if shown else (),
+            notices=self.notices,
+            rewritten_query=self.rewritten,
+            confidence=retrieval.confidence if retrieval and shown else 0.0,
+            trace=self.trace.report(),
+            usage=self.calls.usage,
+            conversation_id=self.question.conversation_id,
+        )

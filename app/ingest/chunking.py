@@ -1,0 +1,157 @@
+"""Chunks: spans of the text that are indexed. The text of a chunk is always `text[start:end]`.
+
+A segment (the part of one section that stands on one page) is cut by `RecursiveCharacterTextSplitter` at paragraphs, lines,
+sentences and words, in this order, into cores without overlap; each core but the first of its segment then reaches back into the
+one before, to the start of a sentence or word. Cores partition the text, so every non-blank character is in a chunk, and a chunk
+never crosses a heading or a page: the page and section of a citation are those of every character in it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from app.core.errors import InvalidInput
+from app.core.text import sentence_spans
+from app.core.types import ChunkSpan, ParsedDocument
+from app.ingest.options import IngestOptions
+from app.ingest.sections import sections
+
+CHUNKER_VERSION = "1"
+"""Part of every fingerprint: chunks of another version are not interchangeable."""
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+_SEPARATORS = ["\n\n", "\n", r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])", r"\s+"]
+_SENTENCE_START = re.compile(r"(?:(?<=[.!?][\s])|(?<=[.!?][\"')\]\u201d\u2019]\s)|(?<=[\u3002\uff01\uff1f\n]))(?=\S)")
+_WORD_START = re.compile(r"(?<=\s)(?=\S)")
+
+
+def chunk(
+    parsed: ParsedDocument, options: IngestOptions, count_tokens: CountTokens | None = None, max_tokens: int | None = None
+) -> tuple[ChunkSpan, ...]:
+    """Return the chunks of a document, in order; together they hold every non-blank character.
+
+    Args:
+        parsed: Text with headings and page map.
+        options: `chunk_size` is a ceiling in characters, `chunk_overlap` what neighbours may share.
+        count_tokens: The embedder's own counts, asked once for all chunks; those over `max_tokens` are halved at a sentence until
+            they fit. None leaves lengths unchecked, for bulk text, where tokenising would take longer than everything else: then
+            `VectorBackfill` finds over-long chunks when it embeds them and averages over windows, so nothing is cut either way.
+        max_tokens: The longest passage that the embedder reads whole.
+
+    Raises:
+        InvalidInput: The overlap is not smaller than the size.
+    """
+    if not 0 <= options.chunk_overlap < options.chunk_size:
+        raise InvalidInput(
+            f"CHUNK_OVERLAP {options.chunk_overlap!r} must be at least 0 and less than CHUNK_SIZE {options.chunk_size!r}"
+        )
+    spans = [
+        (start, end, section, page)
+        for seg_start, seg_end, section, page in _segments(parsed)
+        for start, end in _cut(parsed.text, seg_start, seg_end, options)
+    ]
+    if count_tokens is not None and max_tokens is not None:
+        spans = _fit(parsed.text, spans, count_tokens, max_tokens)
+    return tuple(ChunkSpan(ordinal, *span) for ordinal, span in enumerate(spans))
+
+
+_Span = tuple[int, int, str, int | None]
+
+
+def _segments(parsed: ParsedDocument) -> Iterator[_Span]:
+    """Yield the parts of the text that share section and page."""
+    pages = parsed.pages
+    starts = [page.start for page in pages]
+    for section in sections(parsed):
+        position = section.start
+        while position < section.end:
+            index = bisect_right(starts, position) - 1
+            end = min(section.end, starts[index + 1]) if index + 1 < len(starts) else section.end
+            yield position, end, section.name, pages[max(index, 0)].number if pages else None
+            position = end
+
+
+@lru_cache(maxsize=8)
+def _splitter(size: int) -> RecursiveCharacterTextSplitter:
+    return RecursiveCharacterTextSplitter(
+        separators=_SEPARATORS, is_separator_regex=True, keep_separator="end", chunk_size=size, chunk_overlap=0
+    )
+
+
+def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tuple[int, int]]:
+    """Yield spans of one segment; the splitter's pieces come back in order, so each is found right behind the one before."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if end - start <= options.chunk_size:
+        if start < end:
+            yield start, end
+        return
+    size = options.chunk_size - options.chunk_overlap
+    position = before = start
+    for padded in _splitter(size).split_text(text[start:end]):
+        piece = padded.strip()
+        at = text.find(piece, position)
+        position = at + len(piece)
+        while at < position:
+            stop = min(at + size, position)  # a run without any blank is cut by length
+            yield _reach_back(text, before, at, options.chunk_overlap), stop
+            before, at = at, stop
+
+
+def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
+    """Return where a chunk whose core starts at `at` begins: at most `overlap` characters before, at a sentence or word.
+
+    `before` is the start of the core before it; a chunk starts behind it, so that starts always advance.
+    """
+    low = max(before + 1, at - overlap)
+    if low >= at or overlap == 0:
+        return at
+    found = _SENTENCE_START.search(text, low, at) or _WORD_START.search(text, low, at)
+    if found:
+        return found.start()
+    unbroken = low == at - overlap and not any(map(str.isspace, text[low:at]))
+    return low if unbroken else at
+
+
+def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: int) -> list[_Span]:
+    """Split spans over the limit at the sentence, word or character nearest to their middle, until all fit."""
+    done: dict[int, list[_Span]] = {}
+    todo = [(index, span) for index, span in enumerate(spans)]
+    while todo:
+        counts = count_tokens([text[span[0] : span[1]] for _, span in todo])
+        again: list[tuple[int, _Span]] = []
+        for (index, span), tokens in zip(todo, counts, strict=True):
+            if tokens <= max_tokens or span[1] - span[0] < 2:
+                done.setdefault(index, []).append(span)
+            else:
+                again += ((index, (start, end, *span[2:])) for start, end in halves(text, span[0], span[1]))
+        todo = again
+    return [span for index in range(len(spans)) for span in sorted(done[index], key=lambda span: span[0])]
+
+
+def halves(text: str, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return two spans that together hold every non-blank character of `[start, end)`, cut at a sentence where there is one.
+
+    Args:
+        text: Any text.
+        start: Start of a span of at least two characters, neither margin blank.
+        end: Its end.
+    """
+    middle = (start + end) // 2
+    sentences = sentence_spans(text, start, end)
+    if len(sentences) > 1:
+        cut = min(range(1, len(sentences)), key=lambda i: abs(sentences[i][0] - middle))
+        return (start, sentences[cut - 1][1]), (sentences[cut][0], end)
+    blanks = [match.span() for match in re.finditer(r"\s+", text[start:end])]
+    if blanks:
+        left, right = min(blanks, key=lambda blank: abs(start + blank[0] - middle))
+        return (start, start + left), (start + right, end)
+    return (start, middle), (middle, end)

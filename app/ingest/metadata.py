@@ -1,0 +1,188 @@
+"""Title, authors, year and arXiv id, from what the parser was told and the leading text. Guesses are careful and correctable."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from app.core.types import Metadata, ParsedDocument
+
+_LEADING_CHARACTERS = 4_000
+_MAX_TITLE_CHARACTERS = 300
+_MAX_AUTHORS = 100
+_JUNK_TITLE = re.compile(
+    r"\A(?:untitled.*|word document|document\d*|microsoft word\b.*|powerpoint presentation|slide \d+"
+    r"|.*\.(?:docx?|pdf|tex|dvi|indd|html?)|(?:arxiv|draft|preprint|title|no title|home|index).{0,12}|[\W\d_]*)\Z",
+    re.IGNORECASE,
+)
+_NOT_A_TITLE = re.compile(
+    r"published (?:as|in)|under review|proceedings|accepted (?:at|to|for)|preprint|arxiv:|doi[:.]|https?:|www\.|@|^\W*\d+\W*$"
+    r"|^(?:vol(?:ume)?|issn|isbn|page|journal of|copyright|\u00a9|draft|technical report|research article"
+    r"|original (?:article|paper))\b",
+    re.IGNORECASE,
+)
+_AFFILIATION = re.compile(
+    r"universit|institut|department|dept\b|school|college|laborator|\blabs?\b|research\b|academy|centre|center\b|hospital|faculty|"
+    r"google|microsoft|deepmind|openai|meta ai|\binc\b|\bltd\b|\bgmbh\b|corp\b|@|https?:|\{|demo:",
+    re.IGNORECASE,
+)
+_FOOTNOTE_MARKS = "\u2217*\u2020\u2021\u00a7\u00b6\u2016#\u00b9\u00b2\u00b3\u2070-\u2079"
+_MARKED_NAME = re.compile(rf"[{_FOOTNOTE_MARKS}]|(?<=[a-z])\d")
+_MARKS = re.compile(rf"[{_FOOTNOTE_MARKS}\d]+")
+_CAPITALISED = r"[^\W\d_a-z][\w'\u2019.-]*"
+_NAME = re.compile(rf"{_CAPITALISED}(?:[ ](?:van|von|de|der|den|da|di|du|la|le|bin|al|el|ten|ter|{_CAPITALISED})){{1,5}}\Z")
+_SEPARATORS = re.compile(r"\s*(?:,|;|&|\band\b|\u00b7|\u2022|\|)\s*|\s{2,}")
+_BY = re.compile(r"\A(?:by|authors?\s*:|written by)\s+", re.IGNORECASE)
+_TITLE_RUNS_ON = frozenset(
+    "a an the of in on at to for by and or with from as is are via using towards toward into under over versus vs between".split()
+)
+_ARXIV = re.compile(
+    r"arXiv:\s?((?:\d{4}\.\d{4,5})|(?:[a-z-]+(?:\.[A-Z]{2})?/\d{7}))(?:v\d+)?(?:\s*\[[\w.-]+\]\s*(\d{1,2}\s+\w{3,9}\s+(\d{4})))?"
+)
+_ARXIV_NAME = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?![\d.])")
+_DATED = re.compile(
+    r"(?:published|conference|proceedings|journal|copyright|\u00a9|\(c\)|accepted|received|workshop|symposium|date|updated)[^\n]{0,80}?"
+    r"\b(19[5-9]\d|20[0-4]\d)\b",
+    re.IGNORECASE,
+)
+_DATE_LINE = re.compile(
+    r"^\W*(?:\d{1,2}\.?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(19[5-9]\d|20[0-4]\d)\W*$"
+    r"|^\W*(19[5-9]\d|20[0-4]\d)(?:-\d{2}-\d{2})?\W*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def describe(parsed: ParsedDocument, filename: str) -> Metadata:
+    """Return what can be told about a document.
+
+    What the file itself declares wins (unless it is a template's default); then the leading text, up to the abstract or the first
+    heading, is read; the title falls back to the file name.
+
+    Args:
+        parsed: The parsed document.
+        filename: Its display name.
+    """
+    leading = parsed.text[:_LEADING_CHARACTERS]
+    front = _front_lines(parsed, leading)
+    arxiv_id, arxiv_year = _arxiv(leading, parsed, filename)
+    declared = _declared_title(parsed.title)
+    title_lines = _title_lines(front)
+    title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
+    authors = _declared_authors(parsed.authors) or (_authors(front, title_lines) if _is_paged(parsed) else ())
+    return Metadata(
+        title=title[:_MAX_TITLE_CHARACTERS],
+        authors=authors[:_MAX_AUTHORS],
+        year=parsed.year or arxiv_year or _year(leading, front),
+        arxiv_id=arxiv_id,
+    )
+
+
+def _is_paged(parsed: ParsedDocument) -> bool:
+    return bool(parsed.pages) or any(h.title.lower().endswith("abstract") for h in parsed.headings[:4])
+
+
+def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
+    """Return the non-blank lines before the first heading that opens the text; a title given as a heading is one of them."""
+    stops = [
+        h.start for h in parsed.headings if h.start and h.title.lower().split(" ")[-1] in {"abstract", "introduction", "summary"}
+    ]
+    end = stops[0] if stops else next((h.start for h in parsed.headings if h.start), len(leading))
+    return [line.strip() for line in leading[:end].split("\n") if line.strip()][:30]
+
+
+def _declared_title(title: str | None) -> str | None:
+    cleaned = " ".join((title or "").split())
+    return cleaned if cleaned and not _JUNK_TITLE.match(cleaned) else None
+
+
+def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
+    """Split joined names; user names of an operating system (one lower-case word, "python-docx") are no authors."""
+    names: list[str] = []
+    for entry in authors:
+        parts = [p for p in re.split(r"\s*;\s*|\s+and\s+", entry) if p]
+        if len(parts) == 1 and entry.count(",") != 1:  # "Doe, Jane" stays one name
+            parts = [p for p in re.split(r"\s*,\s*", entry) if p]
+        names += [p.strip() for p in parts if " " in p.strip()]
+    return tuple(dict.fromkeys(names))
+
+
+def _heading_title(parsed: ParsedDocument) -> str | None:
+    """Return the first heading of level 1 at the very start of a marked-up text."""
+    first = parsed.headings[0] if parsed.headings and not parsed.pages else None
+    if first is None or first.level != 1 or parsed.text[: first.start].strip() or parsed.media_type == "text/plain":
+        return None
+    return first.title
+
+
+def _title_lines(front: list[str]) -> list[str]:
+    start = next((i for i, line in enumerate(front[:8]) if len(line) >= 4 and not _NOT_A_TITLE.search(line)), None)
+    if start is None:
+        return []
+    lines = [front[start]]
+    for line in front[start + 1 : start + 4]:
+        if not _continues_title(lines[-1], line):
+            break
+        lines.append(line)
+    return lines if sum(map(len, lines)) <= _MAX_TITLE_CHARACTERS else lines[:1]
+
+
+def _continues_title(before: str, line: str) -> bool:
+    if _NOT_A_TITLE.search(line) or _AFFILIATION.search(line) or _MARKED_NAME.search(line):
+        return False
+    last = before.rsplit(maxsplit=1)[-1].lower()
+    if last in _TITLE_RUNS_ON or before.endswith((":", "-", ",", "\u2013", "\u2014", "&")) or line[0].islower():
+        return True
+    if before.isupper() and line.isupper() and len(before) > 25:
+        return True
+    inner = {word.lower() for word in line.split()[1:]}
+    return bool(inner & (_TITLE_RUNS_ON - {"and"})) and "," not in line and not line.endswith(".")
+
+
+def _authors(front: list[str], title_lines: list[str]) -> tuple[str, ...]:
+    start = front.index(title_lines[-1]) + 1 if title_lines and title_lines[-1] in front else 0
+    names: list[str] = []
+    for line in front[start : start + 12]:
+        found = _names_of(_BY.sub("", line))
+        if found:
+            names += found
+        elif names or _AFFILIATION.search(line):
+            break
+    return tuple(dict.fromkeys(names))
+
+
+def _names_of(line: str) -> list[str]:
+    """Return the names of a line that holds nothing else; a number or mark behind a name ends it."""
+    if _AFFILIATION.search(line) or len(line) > 600:
+        return []
+    parts = [part.strip(" .,-") for part in _SEPARATORS.split(_MARKS.sub(" , ", line))]
+    parts = [part for part in parts if part]
+    return parts if parts and all(_NAME.match(part) and len(part) <= 60 for part in parts) else []
+
+
+def _arxiv(leading: str, parsed: ParsedDocument, filename: str) -> tuple[str | None, int | None]:
+    """Return the id without version and the year of the stamp, or of the id itself."""
+    first_page = parsed.text[: parsed.pages[0].end] if parsed.pages else leading
+    stamp = _ARXIV.search(first_page) if parsed.pages else _ARXIV.search(leading[:1000])
+    if stamp is not None:
+        return stamp[1], int(stamp[3]) if stamp[3] else _arxiv_year(stamp[1])
+    named = _ARXIV_NAME.fullmatch(PurePosixPath(filename).stem)
+    return (named[1], _arxiv_year(named[1])) if named else (None, None)
+
+
+def _arxiv_year(arxiv_id: str) -> int | None:
+    digits = arxiv_id.rsplit("/", maxsplit=1)[-1][:2]
+    year = int(digits)
+    return (1900 if year > 90 else 2000) + year
+
+
+def _year(leading: str, front: list[str]) -> int | None:
+    dated = _DATED.search(leading)
+    if dated:
+        return int(dated[1])
+    line = _DATE_LINE.search("\n".join(front))
+    return int(line[1] or line[2]) if line else None
+
+
+def _title_of_name(filename: str) -> str:
+    stem = PurePosixPath(filename).stem if "." in filename.strip(".") else filename
+    return " ".join(re.sub(r"[_\-]+", " ", stem).split()) or filename or "untitled"

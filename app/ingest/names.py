@@ -1,0 +1,61 @@
+"""File names and source keys from outside: data, never paths."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from app.core.errors import InvalidInput
+
+MAX_NAME_BYTES = 255
+"""What common file systems allow for one name."""
+MAX_KEY_BYTES = 1024
+# C0 and C1 controls, and the marks that reorder or hide parts of a name (facts/hostile-input.md, 3.2).
+_UNSHOWABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def display_name(raw: str) -> str:
+    """Return a file name that is safe to show: last path part, without control and direction marks, NFC, at most 255 bytes.
+
+    A name of which nothing is left becomes `unnamed`.
+    """
+    last = re.split(r"[/\\]", raw.rstrip("/\\"))[-1]
+    name = _clean(last)
+    return "unnamed" if name in ("", ".", "..") else _fit(name, MAX_NAME_BYTES)
+
+
+def source_key(raw: str) -> str:
+    """Return the normal form of a relative path that names a source: `/` between parts, NFC, no `.` or `..`.
+
+    Raises:
+        InvalidInput: It is empty, absolute, climbs out of its root, or is longer than 1,024 bytes.
+    """
+    path = raw.replace("\\", "/")
+    if path.startswith("/") or re.match(r"[A-Za-z]:", path):
+        raise InvalidInput(f"source_key {raw!r} is an absolute path; give it relative to the folder")
+    parts = [_clean(part) for part in path.split("/")]
+    parts = [part for part in parts if part not in ("", ".")]
+    if ".." in parts:
+        raise InvalidInput(f"source_key {raw!r} climbs out of its folder; give a path without '..'")
+    key = "/".join(parts)
+    if not key:
+        raise InvalidInput(f"source_key {raw!r} names nothing; give a relative path such as 'notes/a.md'")
+    if len(key.encode()) > MAX_KEY_BYTES:
+        raise InvalidInput(f"source_key {raw[:60]!r}... is longer than {MAX_KEY_BYTES} bytes; shorten it")
+    return key
+
+
+def _clean(part: str) -> str:
+    return unicodedata.normalize("NFC", _UNSHOWABLE.sub("", part)).strip()
+
+
+def _fit(name: str, limit: int) -> str:
+    """Shorten the stem, not the extension, to `limit` bytes without cutting a character."""
+    if len(name.encode()) <= limit:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    tail = dot + suffix if stem and len(suffix.encode()) <= 16 else ""
+    head = name[: len(name) - len(tail)]
+    return head.encode()[: limit - len(tail.encode())].decode("utf-8", "ignore").rstrip() + tail

@@ -1,0 +1,141 @@
+"""Headings of text without mark-up: numbered ones, short lines in capitals, and the names papers use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from app.core.types import Heading
+
+_ENDS = r"abstract|limitations|acknowledge?ments?|references|bibliography|appendi(?:x|ces)|supplementary material"
+_KNOWN = (
+    rf"{_ENDS}|summary|introduction|background|related works?|preliminaries|methods?|methodology|materials and methods|approach"
+    r"|experiments?|experimental (?:setup|results)|evaluation|results(?: and discussion)?|discussion|conclusions?"
+    r"|conclusions? and future work|future work"
+)
+# One alternation, so that a text is scanned once; what it finds is judged line by line.
+_CANDIDATE = re.compile(
+    r"^[ \t]*(?:"
+    rf"(?P<known>(?i:{_KNOWN}))[ \t]*:?"
+    r"|(?P<number>\d{1,2}(?:\.\d{1,2}){0,3}|[A-H](?:\.\d{1,2}){0,2})\.?[ \t]+(?P<title>[A-Z][^\n]{1,88})"
+    r"|(?P<caps>[A-Z][A-Z0-9 \t,:&'()/+\u2013\u2019-]{3,60})"
+    r")[ \t]*$",
+    re.MULTILINE,
+)
+# "Abstract-We show" and "Abstract. We show" run on in the same line (IEEE, Springer).
+_RUN_IN = re.compile(r"^[ \t]*(?P<known>abstract)[ \t]*(?:\u2014|\u2013|\.[ \t]|:[ \t])(?=\S)", re.MULTILINE | re.IGNORECASE)
+_FRAME = re.compile(rf"(?i:{_ENDS})[ \t]*:?\Z")
+_NOT_A_TITLE = re.compile(r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]")
+_CAPITAL_WORD = re.compile(r"\b[A-Z]{4,}\b")
+_MAX_WORDS = 14
+_FRONT_MATTER_CHARACTERS = 8_000
+"""An abstract or introduction that starts later does not open a paper."""
+
+
+class _Candidate(NamedTuple):
+    heading: Heading
+    kind: Literal["known", "number", "caps"]
+    number: str = ""
+
+
+def find_headings(text: str, *, isolated_caps: bool = False) -> list[Heading]:
+    """Return the headings of a plain text, in order.
+
+    In a paper, only its abstract or introduction opens the text: title and affiliations before it may look like headings. Top-level
+    numbers must count upwards. Where headings are numbered, unnumbered ones are only those that papers never number.
+
+    Args:
+        text: Text with newline line ends.
+        isolated_caps: A line in capitals must stand between blank lines (plain text, where emphasis is written so).
+    """
+    found = sorted(_candidates(text, isolated_caps), key=lambda c: c.heading.start)
+    opening = next((c.heading.start for c in found if _opens_paper(c.heading.title)), 0)
+    if opening > _FRONT_MATTER_CHARACTERS:
+        opening = 0
+    found = _count_upwards([c for c in found if c.heading.start >= opening])
+    numbered = sum(c.kind == "number" for c in found) >= 3
+    headings: list[Heading] = []
+    for heading, kind, _ in found:
+        if kind == "known" and numbered and not _FRAME.match(heading.title):
+            continue
+        if not headings or heading.start >= headings[-1].end:
+            headings.append(heading)
+    return headings
+
+
+def _candidates(text: str, isolated_caps: bool) -> Iterator[_Candidate]:
+    run_in = _RUN_IN.search(text, 0, _FRONT_MATTER_CHARACTERS)
+    if run_in is not None:
+        yield _Candidate(_heading(text, run_in.start("known"), run_in.end("known"), 1), "known")
+    for match in _CANDIDATE.finditer(text):
+        line = match.group()
+        start, end = match.start() + len(line) - len(line.lstrip()), match.end() - len(line) + len(line.rstrip())
+        number = match["number"]
+        if match["known"]:
+            if not line.lstrip()[0].islower():
+                yield _Candidate(_heading(text, start, end, 1), "known")
+        elif (
+            number and _is_title(match["title"]) and not _continues(text, end) and (number[0].isdigit() or len(match["title"]) > 3)
+        ):
+            yield _Candidate(_heading(text, start, end, number.count(".") + 1), "number", number)
+        elif _is_capital_line(line) and (not isolated_caps or _stands_alone(text, match.start(), match.end())):
+            yield _Candidate(_heading(text, start, end, 1), "caps")
+
+
+def _count_upwards(found: list[_Candidate]) -> list[_Candidate]:
+    """Drop numbered lines out of sequence (list items, table rows, footnotes); letters count only behind other headings."""
+    kept: list[_Candidate] = []
+    last = 0
+    letter = ""
+    for candidate in found:
+        top, _, deeper = candidate.number.partition(".")
+        if top.isdigit():
+            value = int(top)
+            if letter or value not in ((last, last + 1) if deeper else (last + 1,)):
+                continue
+            last = value
+        elif top:
+            expected = chr(ord(letter) + 1) if letter else "A"
+            if not kept or top not in ((letter, expected) if deeper else (expected,)):
+                continue
+            letter = top
+        kept.append(candidate)
+    return kept
+
+
+def _opens_paper(title: str) -> bool:
+    lowered = title.lower()
+    return lowered.startswith("abstract") or lowered.endswith("introduction")
+
+
+def _heading(text: str, start: int, end: int, level: int) -> Heading:
+    return Heading(start, end, level, " ".join(text[start:end].split()))
+
+
+def _is_title(title: str) -> bool:
+    if len(title.split()) > _MAX_WORDS or title.rstrip()[-1] in ".,;:!" or _NOT_A_TITLE.search(title):
+        return False
+    letters = sum(map(str.isalpha, title))
+    return letters >= 3 and letters >= 0.6 * len(title.replace(" ", ""))
+
+
+def _continues(text: str, end: int) -> bool:
+    """Whether the line runs on in the next one: a list item, not a heading."""
+    following = text[end : end + 24].lstrip(" \t").removeprefix("\n").lstrip(" \t")
+    return following[:1].islower()
+
+
+def _is_capital_line(line: str) -> bool:
+    letters = sum(map(str.isalpha, line))
+    return (
+        line.isupper()
+        and letters >= 0.7 * len(line.replace(" ", ""))
+        and len(line.split()) <= 8
+        and line.rstrip()[-1] not in ",-(/"
+        and _CAPITAL_WORD.search(line) is not None
+    )
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    return (start == 0 or text[max(0, start - 2) : start] in ("\n\n", "\n")) and text[end : end + 2] in ("", "\n", "\n\n")

@@ -1,0 +1,191 @@
+"""HTML by selectolax: the text a reader sees, with its headings and tables."""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from app.core.types import ParsedDocument
+from app.ingest.parsers.builder import TextBuilder
+from app.ingest.parsers.encoding import decode
+from app.ingest.parsers.sniffing import MEDIA_TYPES
+from app.ingest.parsers.tables import table_lines
+
+_DROPPED = frozenset(
+    "script style nav noscript template svg math iframe object embed head select option button input textarea canvas audio"
+    " video".split()
+)
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form"
+    " header hr html legend li main ol p pre section summary table tbody td tfoot th thead tr ul".split()
+)
+_LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_NOT_DATA = "table, h1, h2, h3, h4, h5, h6, ul, ol, pre"
+"""A table that holds one of these lays out a page; its cells are read as blocks."""
+_INVISIBLE_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:;|!|\Z)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|\Z)",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"[ \t\n\r\f]+")
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
+_META_WINDOW_BYTES = 4096
+_YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
+_AUTHOR_NAMES = frozenset({"author", "citation_author", "dc.creator", "dcterms.creator"})
+_DATE_NAMES = ("citation_publication_date", "citation_date", "dc.date", "article:published_time", "date")
+
+
+def parse_html(content: bytes) -> ParsedDocument:
+    """Return the visible text of a page.
+
+    Scripts, styles, navigation, forms and hidden elements are left out; the characters of hidden elements are counted as stripped.
+
+    Raises:
+        UnsupportedType: The bytes are not text.
+    """
+    declared = _META_CHARSET.search(content[:_META_WINDOW_BYTES])
+    source, warnings = decode(content, declared[1].decode("ascii") if declared else None)
+    tree = LexborHTMLParser(source)
+    reader = _Reader()
+    if tree.root is not None:
+        reader.read(tree.root)
+    title = tree.css_first("title")
+    authors, year = _meta(tree)
+    return ParsedDocument(
+        text=reader.builder.text,
+        media_type=MEDIA_TYPES["html"],
+        headings=tuple(reader.builder.headings),
+        title=_SPACE.sub(" ", title.text()).strip() or None if title else None,
+        authors=authors,
+        year=year,
+        warnings=warnings,
+        stripped_characters=reader.builder.stripped + reader.hidden,
+    )
+
+
+def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
+    authors: list[str] = []
+    dates: dict[str, str] = {}
+    for node in tree.css("meta"):
+        attributes = node.attributes
+        name = (attributes.get("name") or attributes.get("property") or "").lower()
+        value = (attributes.get("content") or "").strip()
+        if name in _AUTHOR_NAMES and value:
+            authors.append(value)
+        elif name in _DATE_NAMES:
+            dates.setdefault(name, value)
+    found = next((_YEAR.search(dates[name]) for name in _DATE_NAMES if name in dates), None)
+    return tuple(authors), int(found[1]) if found else None
+
+
+class _Reader:
+    """Walks the tree without recursion (nesting is the author's choice) and hands blocks to the builder."""
+
+    def __init__(self) -> None:
+        self.builder = TextBuilder()
+        self.hidden = 0
+        self._line: list[str] = []
+        self._gap = "\n\n"
+        self._pre = 0
+
+    def read(self, root: LexborNode) -> None:
+        stack: list[tuple[LexborNode, bool]] = [(root, False)]
+        while stack:
+            node, leaving = stack.pop()
+            if leaving:
+                self._leave(node.tag or "")
+                continue
+            if node.is_text_node:
+                self._add_text(node.text_content or "")
+                continue
+            tag = node.tag or ""
+            if not node.is_element_node or tag in _DROPPED or self._is_hidden(node):
+                continue
+            if tag == "table" and node.css_first(_NOT_DATA) in (None, node) and not _nested(node):
+                self._add_table(node)
+                continue
+            self._enter(tag)
+            stack.append((node, True))
+            child = node.last_child
+            while child is not None:
+                stack.append((child, False))
+                child = child.prev
+        self._flush()
+
+    def _enter(self, tag: str) -> None:
+        if tag == "br":
+            self._line.append("\n")
+        elif tag in _LEVELS or tag in _BLOCKS:
+            self._flush()
+            if tag == "li":
+                self._gap = "\n"
+                self._line.append("- ")
+            elif tag in {"dd", "tr", "td"}:
+                self._gap = "\n"
+            self._pre += tag == "pre"
+
+    def _leave(self, tag: str) -> None:
+        if tag in _LEVELS or tag in _BLOCKS:
+            self._flush(_LEVELS.get(tag))
+            self._pre -= tag == "pre"
+
+    def _flush(self, level: int | None = None) -> None:
+        text = "".join(self._line)
+        self._line.clear()
+        if text.strip() in ("", "-"):
+            return
+        if not self._pre:
+            text = "\n".join(line.strip() for line in text.split("\n"))
+        self.builder.add(text, gap="\n\n" if level else self._gap, level=level)
+        self._gap = "\n\n"
+
+    def _add_text(self, text: str) -> None:
+        if not self._pre:
+            text = _SPACE.sub(" ", text)
+            if text.startswith(" ") and (not self._line or self._line[-1].endswith((" ", "\n"))):
+                text = text[1:]
+        if text:
+            self._line.append(text)
+
+    def _add_table(self, table: LexborNode) -> None:
+        self._flush()
+        rows: list[list[str]] = []
+        header = False
+        for row in table.css("tr"):
+            cells = row.css("td, th")
+            header |= not rows and bool(cells) and all(cell.tag == "th" for cell in cells)
+            rows.append([self._cell_text(cell) for cell in cells])
+        caption = table.css_first("caption")
+        lines = ([self._cell_text(caption)] if caption else []) + table_lines(rows, header=header or None)
+        for index, line in enumerate(lines):
+            self.builder.add(line, gap="\n" if index else "\n\n")
+
+    def _cell_text(self, cell: LexborNode) -> str:
+        parts: list[str] = []
+        stack = [cell]
+        while stack:
+            node = stack.pop()
+            if node.is_text_node:
+                parts.append(node.text_content or "")
+            elif node.tag == "br":
+                parts.append(" ")
+            elif node.is_element_node and node.tag not in _DROPPED and not self._is_hidden(node):
+                child = node.last_child
+                while child is not None:
+                    stack.append(child)
+                    child = child.prev
+        return _SPACE.sub(" ", "".join(parts)).strip()
+
+    def _is_hidden(self, node: LexborNode) -> bool:
+        attributes = node.attributes
+        if not attributes:
+            return False
+        hidden = "hidden" in attributes or bool(_INVISIBLE_STYLE.search(attributes.get("style") or ""))
+        if hidden:
+            self.hidden += len(_SPACE.sub("", node.text()))
+        return hidden or attributes.get("aria-hidden") == "true" or attributes.get("role") == "navigation"
+
+
+def _nested(table: LexborNode) -> bool:
+    """Whether the table holds what only layouts hold; `css_first` may return the table itself."""
+    return any(node != table for node in table.css(_NOT_DATA))

@@ -1,0 +1,114 @@
+"""Markdown: kept as readable text, marks that only format removed, headings found."""
+
+from __future__ import annotations
+
+import re
+
+from app.core.text import normalise
+from app.core.types import Heading, ParsedDocument
+from app.ingest.parsers.encoding import decode
+from app.ingest.parsers.sniffing import MEDIA_TYPES
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER_FIELD = re.compile(r"^(title|authors?|date|year)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_FRONT_MATTER_ITEM = re.compile(r"^[ \t]*-[ \t]+(.+?)[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_ATX = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\Z")
+_SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
+_LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)|<(https?://[^>\s]+)>")
+_STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
+
+
+def parse_markdown(content: bytes) -> ParsedDocument:
+    """Return Markdown as text a person reads: without heading, link and bold marks, comments and front matter.
+
+    Lists, quotes, tables and code stay as written. Comments are invisible to readers and count as stripped characters.
+
+    Raises:
+        UnsupportedType: The bytes are not text.
+    """
+    source, warnings = decode(content)
+    text, stripped = normalise(source)
+    front = _FRONT_MATTER.match(text)
+    fields = _read_front_matter(front[1]) if front else {}
+    body = text[front.end() :] if front else text
+    body, hidden = _drop_comments(body)
+    lines, headings = _read_lines(body.split("\n"))
+    year = _YEAR.search(fields.get("date", "") or fields.get("year", ""))
+    return ParsedDocument(
+        text="\n".join(lines),
+        media_type=MEDIA_TYPES["markdown"],
+        headings=tuple(headings),
+        title=fields.get("title") or None,
+        authors=tuple(name.strip() for name in fields.get("author", fields.get("authors", "")).split("\n") if name.strip()),
+        year=int(year[1]) if year else None,
+        warnings=warnings,
+        stripped_characters=stripped + hidden,
+    )
+
+
+def _read_front_matter(block: str) -> dict[str, str]:
+    """Return title, author and date of a YAML header; simple values and lists only, one author per line."""
+    fields: dict[str, str] = {}
+    for match in _FRONT_MATTER_FIELD.finditer(block):
+        value = match[2]
+        if not value:
+            following = block[match.end() :]
+            listed = re.match(r"(?:\n[ \t]*-[^\n]*)+", following)
+            value = "\n".join(_FRONT_MATTER_ITEM.findall(listed[0])) if listed else ""
+        elif value.startswith("["):
+            value = value.strip("[]").replace(",", "\n")
+        fields[match[1].lower()] = "\n".join(item.strip().strip("\"'") for item in value.split("\n"))
+    return fields
+
+
+def _drop_comments(text: str) -> tuple[str, int]:
+    hidden = sum(len("".join(comment.split())) for comment in _COMMENT.findall(text))
+    return (_COMMENT.sub("", text), hidden) if hidden else (text, 0)
+
+
+def _read_lines(source: list[str]) -> tuple[list[str], list[Heading]]:
+    lines: list[str] = []
+    headings: list[Heading] = []
+    position = 0
+    fence = ""
+    for line in source:
+        mark = _FENCE.match(line)
+        level = 0
+        shown = line
+        if fence:
+            if mark and mark[1].startswith(fence) and not line.strip(" `~"):
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        else:
+            atx = _ATX.match(line)
+            underline = _SETEXT.match(line)
+            if atx:
+                level, shown = len(atx[1]), _readable(atx[2])
+            elif underline and lines and _can_be_title(lines[-1]) and (not headings or headings[-1].end < position - 1):
+                previous = lines[-1].strip()
+                start = position - 1 - len(lines[-1].lstrip())
+                headings.append(Heading(start, start + len(previous), 1 if underline[1][0] == "=" else 2, previous))
+                continue
+            else:
+                shown = _readable(line)
+        if level and shown:
+            headings.append(Heading(position, position + len(shown), level, shown))
+        lines.append(shown)
+        position += len(shown) + 1
+    return lines, headings
+
+
+def _can_be_title(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith(("-", "*", "+", ">", "|", "#")) and len(line) <= 120
+
+
+def _readable(line: str) -> str:
+    if "[" in line or "<" in line:
+        line = _IMAGE.sub(r"\1", line)
+        line = _LINK.sub(lambda m: m[1] or m[2], line)
+    return _STRONG.sub(r"\2", line) if "**" in line or "__" in line else line

@@ -1,0 +1,160 @@
+"""PDF by pypdfium2: text page by page, words re-joined, lines flowing, places of a span."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import lru_cache
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
+from app.core.text import normalise
+from app.core.types import Heading, PageSpan, ParsedDocument
+from app.ingest.options import IngestOptions
+from app.ingest.parsers.headings import find_headings
+from app.ingest.parsers.sniffing import MEDIA_TYPES
+
+MIN_CHARACTERS_PER_PAGE = 20
+"""On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
+
+# PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
+# start with a literal character where they can: those are found at memory speed, others cost as much as PDFium itself.
+_BREAK = re.compile(r"\x02(?=([^\W\d_]+))")
+_WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
+_LONGEST_PART = 40
+_UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_LIST_OR_CAPTION = r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\.|Table|Algorithm) ?\d)"
+_FRONT_MATTER_LINES = 40
+
+
+def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+    """Return the text of a PDF with its page map and headings.
+
+    Every character that PDFium names is kept; ones without a Unicode value become U+FFFD. Words broken at a line end are joined
+    again, and line ends within a paragraph become spaces, one for one, so that offsets stay.
+
+    Raises:
+        Encrypted: It wants a password (the empty one was tried).
+        NoTextLayer: Fewer than 20 characters per page on average.
+        TooLarge: More pages than `options.max_pages`.
+        Unreadable: PDFium cannot open it.
+    """
+    document = _open(content, filename)
+    try:
+        if len(document) > options.max_pages:
+            raise TooLarge(
+                f"{filename!r} has {len(document)} pages; at most {options.max_pages} are read: split it and send the parts"
+            )
+        raw = [_page_text(document, number) for number in range(len(document))]
+        information = document.get_metadata_dict()
+    except pypdfium2.PdfiumError as exc:
+        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it anew and send that") from exc
+    finally:
+        document.close()
+    if not raw:
+        raise Unreadable(f"{filename!r} has no pages; save it anew and send that")
+    if sum(map(len, raw)) < MIN_CHARACTERS_PER_PAGE * len(raw):
+        raise NoTextLayer(f"{filename!r} has {len(raw)} pages but hardly any text (a scan?); run OCR on it and send the result")
+    return _assemble(raw, information)
+
+
+def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as exc:
+        if exc.err_code == pdfium.FPDF_ERR_PASSWORD:
+            raise Encrypted(f"{filename!r} is protected by a password; save a copy without one and send that") from exc
+        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it anew and send that") from exc
+
+
+def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
+    page = document[index]
+    textpage = page.get_textpage()
+    text: str = textpage.get_text_bounded()
+    textpage.close()
+    page.close()
+    return text
+
+
+def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
+    compounds = _compounds(raw)
+    texts: list[str] = []
+    pages: list[PageSpan] = []
+    stripped = position = 0
+    for number, page in enumerate(raw, start=1):
+        text, removed = normalise(_UNNAMED.sub("\ufffd", _join_words(page, compounds)))
+        stripped += removed
+        texts.append(text.strip("\n"))
+        pages.append(PageSpan(number, position, position + len(texts[-1])))
+        position += len(texts[-1]) + 1
+    text = "\n".join(texts)
+    headings = find_headings(text)
+    flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
+    return ParsedDocument(
+        text=flowing,
+        media_type=MEDIA_TYPES["pdf"],
+        pages=tuple(pages),
+        headings=tuple(headings),
+        title=information.get("Title") or None,
+        authors=tuple(filter(None, [information.get("Author")])),
+        stripped_characters=stripped,
+    )
+
+
+def _compounds(raw: list[str]) -> set[str]:
+    """Return the words that the document writes with a hyphen, lower-case; empty when no word is broken anyway."""
+    if not any("\x02" in text for text in raw):
+        return set()
+    hyphenated = (word for text in raw for word in text.split() if "-" in word)
+    return set(_COMPOUND.findall(" ".join(hyphenated).lower()))
+
+
+def _join_words(text: str, compounds: set[str]) -> str:
+    """Put words broken at line ends together, keeping the hyphen of a compound that the document writes elsewhere."""
+    if "\x02" not in text:
+        return text
+
+    def joined(match: re.Match[str]) -> str:
+        at = match.start()
+        left = _WORD_BEFORE.search(text[max(0, at - _LONGEST_PART) : at])
+        if left is None:
+            return "\ufffd"  # a glyph without a Unicode value, not a hyphen
+        right = match[1]
+        before = left.string[left.start() - 1 : left.start()]
+        keeps = right[0].isupper() or before == "-" or f"{left.group()}-{right}".lower() in compounds
+        return "-" if keeps else ""
+
+    return _BREAK.sub(joined, text)
+
+
+def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
+    """Return a page with the line ends inside paragraphs replaced by spaces; headings keep their lines."""
+    first = bisect_left(headings, page.start, key=lambda h: h.start)
+    parts: list[str] = []
+    position = page.start
+    for heading in headings[first:]:
+        if heading.start >= page.end:
+            break
+        block = text[position : heading.start]
+        # Title, authors and affiliations of a first page stay on lines of their own for the metadata.
+        front = page.number == 1 and position == 0 and block.count("\n") <= _FRONT_MATTER_LINES
+        parts += (block if front else _flow(block), text[heading.start : heading.end])
+        position = heading.end
+    parts.append(_flow(text[position : page.end]))
+    return "".join(parts)
+
+
+def _flow(block: str) -> str:
+    lengths = sorted(map(len, block.split("\n")))
+    usual = lengths[int(0.7 * (len(lengths) - 1))]
+    return block if len(lengths) < 3 else _wrapped(max(20, usual * 4 // 50 * 10)).sub(" ", block)
+
+
+@lru_cache(maxsize=64)
+def _wrapped(full: int) -> re.Pattern[str]:
+    """A line end inside a paragraph: after a line of about full length, or between lower-case letters."""
+    after_full_line = rf"(?<=[^\n]{{{full}}}\n)(?=\S){_LIST_OR_CAPTION}"
+    return re.compile(rf"\n(?:{after_full_line}|(?<=[a-z,;\u2019-]\n)(?=[a-z(]))")

@@ -1,0 +1,95 @@
+"""What a file is, decided by its bytes; the name's extension only chooses between kinds of text."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import PurePosixPath
+from typing import Literal
+
+from app.core.errors import Encrypted, Unreadable, UnsupportedType
+from app.ingest.parsers.encoding import is_text
+
+Kind = Literal["pdf", "docx", "html", "markdown", "text"]
+
+MEDIA_TYPES: dict[Kind, str] = {
+    "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "html": "text/html",
+    "markdown": "text/markdown",
+    "text": "text/plain",
+}
+
+_PDF_WINDOW_BYTES = 1024
+"""Readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note 13)."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_FOREIGN = (  # signatures that get a name in the message; other binaries are refused without one
+    (b"\x89PNG\r\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"\x7fELF", "a Linux program"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"ZIM\x04", "a ZIM archive"),
+    (b"MZ", "a Windows program"),
+)
+_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"})
+_HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
+_ACCEPTED = "send PDF, DOCX, HTML, Markdown or plain text"
+
+
+def identify(content: bytes, filename: str) -> Kind:
+    """Return the kind of a file.
+
+    Args:
+        content: The whole file.
+        filename: Its name; only tells kinds of text apart.
+
+    Raises:
+        Unreadable: The file is empty.
+        Encrypted: A password-protected Office document.
+        UnsupportedType: Any other kind of content, named where it is known.
+    """
+    if not content.strip(b"\0 \t\r\n\f"):
+        raise Unreadable(f"{filename!r} is empty; send a file with content")
+    if b"%PDF-" in content[:_PDF_WINDOW_BYTES]:
+        return "pdf"
+    if content.startswith(b"PK\x03\x04"):
+        return _identify_zip(content, filename)
+    if content.startswith(_OLE):
+        if "EncryptedPackage".encode("utf-16-le") in content:
+            raise Encrypted(f"{filename!r} is protected by a password; save a copy without one and send that")
+        raise UnsupportedType(f"{filename!r} is an old Office file; save it as DOCX or PDF and send that")
+    if content.startswith(b"{\\rtf"):
+        raise UnsupportedType(f"{filename!r} is rich text (RTF); save it as DOCX or PDF and send that")
+    if not is_text(content):
+        named = next((name for magic, name in _FOREIGN if content.startswith(magic)), "binary content of an unknown kind")
+        raise UnsupportedType(f"{filename!r} is {named}; {_ACCEPTED}")
+    return _identify_text(content, PurePosixPath(filename.lower()).suffix)
+
+
+def _identify_zip(content: bytes, filename: str) -> Kind:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as exc:
+        raise Unreadable(f"{filename!r} is a damaged ZIP container; send it again or save it anew") from exc
+    if "word/document.xml" in names:
+        return "docx"
+    known = {"xl/workbook.xml": "a spreadsheet (XLSX)", "ppt/presentation.xml": "a presentation (PPTX)"}
+    named = next((label for part, label in known.items() if part in names), "a ZIP archive")
+    raise UnsupportedType(f"{filename!r} is {named}; {_ACCEPTED}")
+
+
+def _identify_text(content: bytes, suffix: str) -> Kind:
+    if suffix in _MARKDOWN_SUFFIXES:
+        return "markdown"
+    head = content[:2048].replace(b"\0", b"").lower().lstrip(b"\xef\xbb\xbf\xfe\xff \t\r\n")
+    if head.startswith((b"<!doctype html", b"<html")) or (head.startswith(b"<") and (b"<html" in head or b"<body" in head)):
+        return "html"
+    return "html" if suffix in _HTML_SUFFIXES and b"<" in head else "text"

@@ -1,0 +1,238 @@
+"""The path of a file: parse, describe, chunk, write; one outcome with a receipt per document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app.core.cancel import CancelToken
+from app.core.errors import Cancelled, DocuMindError, StorageError, Unreadable
+from app.core.ids import content_sha256, document_id
+from app.core.ports import Embedder, IndexWriter, Parser
+from app.core.types import DocumentDraft, IngestOutcome, JobFile, Library, ParsedDocument, RawDocument, Receipt, WriteResult
+from app.ingest.chunking import chunk
+from app.ingest.metadata import describe
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import kind_of
+
+Progress = Callable[[int, JobFile], None]
+"""Told the position of a document in the request and how far it is."""
+
+Inspect = Callable[[str], tuple[str, ...]]
+"""Looks at a text and returns flags for the reader, for example `injection`."""
+
+_BATCH_DOCUMENTS = 16
+_BATCH_CHARACTERS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    index: int
+    draft: DocumentDraft
+    receipt: Receipt
+    remark: str | None
+
+
+class IngestPipeline:
+    """Turns raw documents into live revisions. Thread-safe as far as its parts are; each call keeps its own state."""
+
+    def __init__(
+        self,
+        parser: Parser,
+        writer: IndexWriter,
+        embedder: Embedder | None,
+        options: IngestOptions,
+        *,
+        inspect: Inspect | None = None,
+    ) -> None:
+        """Wire the pipeline.
+
+        Args:
+            parser: Bytes to text.
+            writer: Where drafts become live.
+            embedder: Bounds chunks by its token limit; None leaves that to the backfill.
+            options: Chunk sizes and limits.
+            inspect: Finds what a reader should be warned of in a text; default nothing.
+        """
+        self._parser = parser
+        self._writer = writer
+        self._embedder = embedder
+        self._options = options
+        self._inspect = inspect
+
+    def ingest(
+        self,
+        library: Library,
+        documents: Iterable[RawDocument],
+        *,
+        progress: Progress | None = None,
+        cancel: CancelToken | None = None,
+    ) -> list[IngestOutcome]:
+        """Make documents live and return one outcome each, in order; a bad file never sinks the others.
+
+        On return everything reported as indexed or replaced is durable and found lexically; vectors are the backfill's work. Two
+        documents of one source key are taken in order: the later one replaces the earlier.
+
+        Args:
+            library: Where they go.
+            documents: Read one at a time.
+            progress: Called when a document starts and when it is done or failed.
+            cancel: Checked before each document.
+
+        Raises:
+            Cancelled: Asked to stop; what was written before stays.
+        """
+        run = _Run(self._writer, progress)
+        for index, document in enumerate(documents):
+            if cancel is not None and cancel.cancelled:
+                run.flush()
+                raise Cancelled(f"the ingest was cancelled after {index} documents; those are kept")
+            run.start(index, document.filename)
+            if document.source_key in run.pending_keys:
+                run.flush()
+            try:
+                prepared = self._prepare(index, library, document)
+            except DocuMindError as exc:
+                run.finish(index, _failed(document.filename, exc))
+                continue
+            if isinstance(prepared, IngestOutcome):
+                run.finish(index, prepared)
+            else:
+                run.add(prepared)
+        run.flush()
+        return run.outcomes()
+
+    def _prepare(self, index: int, library: Library, document: RawDocument) -> _Pending | IngestOutcome:
+        try:
+            sha256 = content_sha256(document.content)
+        except OSError as exc:
+            raise Unreadable(
+                f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
+            ) from exc
+        live = self._writer.current(library, document.source_key)
+        if live is not None and live.sha256 == sha256:
+            return IngestOutcome(document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of)
+        parsed = self._parser.parse(document.content, document.filename)
+        draft = self._draft(library, document, parsed, sha256)
+        # Kept only once it is known to be readable, and before the write that makes it live: a refused file leaves nothing behind.
+        self._writer.store_original(document.content)
+        covered = _covered(parsed.text, draft)
+        receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
+        return _Pending(index, draft, receipt, "; ".join(parsed.warnings) or None)
+
+    def _draft(self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str) -> DocumentDraft:
+        embedder = self._embedder
+        chunks = (
+            chunk(parsed, self._options)
+            if embedder is None
+            else chunk(parsed, self._options, embedder.count_tokens, embedder.identity.max_tokens)
+        )
+        flags = self._inspect(parsed.text) if self._inspect else ()
+        if parsed.stripped_characters:
+            flags = (*flags, f"stripped:{parsed.stripped_characters}")
+        return DocumentDraft(
+            library=library,
+            doc_id=document.doc_id or document_id(library, document.source_key),
+            source_key=document.source_key,
+            filename=document.filename,
+            sha256=sha256,
+            type=kind_of(parsed.media_type),
+            text=parsed.text,
+            metadata=describe(parsed, document.filename),
+            chunks=chunks,
+            pages=parsed.pages,
+            source_url=document.source_url,
+            licence=document.licence,
+            flags=flags,
+            has_original=True,
+        )
+
+
+class _Run:
+    """State of one call: drafts waiting to be written, and the outcomes so far."""
+
+    def __init__(self, writer: IndexWriter, progress: Progress | None) -> None:
+        self._writer = writer
+        self._progress = progress
+        self._batch: list[_Pending] = []
+        self._outcomes: dict[int, IngestOutcome] = {}
+
+    @property
+    def pending_keys(self) -> set[str]:
+        return {pending.draft.source_key for pending in self._batch}
+
+    def start(self, index: int, filename: str) -> None:
+        self._tell(index, filename, "running", 0.0)
+
+    def add(self, pending: _Pending) -> None:
+        self._batch.append(pending)
+        self._tell(pending.index, pending.draft.filename, "running", 0.5)
+        if len(self._batch) >= _BATCH_DOCUMENTS or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS:
+            self.flush()
+
+    def finish(self, index: int, outcome: IngestOutcome) -> None:
+        self._outcomes[index] = outcome
+        self._tell(index, outcome.filename, "failed" if outcome.status == "failed" else "done", 1.0)
+
+    def flush(self) -> None:
+        batch, self._batch = self._batch, []
+        if not batch:
+            return
+        try:
+            results = self._writer.write([pending.draft for pending in batch])
+        except StorageError as exc:
+            for pending in batch:
+                self.finish(pending.index, _failed(pending.draft.filename, exc))
+        except DocuMindError:
+            self._write_singly(batch)
+        else:
+            for pending, result in zip(batch, results, strict=True):
+                self.finish(pending.index, _written(pending, result))
+
+    def _write_singly(self, batch: Sequence[_Pending]) -> None:
+        """Find the draft that the writer refuses; the others are written."""
+        for pending in batch:
+            try:
+                [result] = self._writer.write([pending.draft])
+            except DocuMindError as exc:
+                self.finish(pending.index, _failed(pending.draft.filename, exc))
+            else:
+                self.finish(pending.index, _written(pending, result))
+
+    def outcomes(self) -> list[IngestOutcome]:
+        return [self._outcomes[index] for index in sorted(self._outcomes)]
+
+    def _tell(self, index: int, filename: str, state: Literal["running", "done", "failed"], progress: float) -> None:
+        if self._progress is not None:
+            self._progress(index, JobFile(filename, state, progress))
+
+
+def _written(pending: _Pending, result: WriteResult) -> IngestOutcome:
+    return IngestOutcome(
+        pending.draft.filename,
+        result.doc_id,
+        result.status,
+        reason=pending.remark,
+        duplicate_of=result.duplicate_of,
+        receipt=pending.receipt if result.status != "unchanged" else None,
+    )
+
+
+def _failed(filename: str, error: DocuMindError) -> IngestOutcome:
+    return IngestOutcome(filename, None, "failed", reason=error.message, code=error.code)
+
+
+def _covered(text: str, draft: DocumentDraft) -> int:
+    """Count non-blank characters inside chunks, each once."""
+    total = reached = 0
+    for span in draft.chunks:
+        piece = text[max(span.start, reached) : span.end]
+        total += len("".join(piece.split()))
+        reached = max(reached, span.end)
+    return total
+
+
+def with_vectors(outcome: IngestOutcome, vectors: int) -> IngestOutcome:
+    """Return the outcome with the number of its chunks that have a vector by now."""
+    return outcome if outcome.receipt is None else replace(outcome, receipt=replace(outcome.receipt, vectors=vectors))

@@ -1,0 +1,125 @@
+"""What every Parser promises, on the direct one and through the child process."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import DocuMindError, Encrypted, NoTextLayer, TooLarge, Unreadable, UnsupportedType
+from app.core.ports import PageLocator, Parser
+from app.core.text import normalise
+from app.core.types import PageText
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import DirectParser
+from tests.fakes import files
+
+OPTIONS = IngestOptions(max_file_bytes=5_000_000, max_pages=50, max_characters=100_000)
+
+
+@pytest.fixture(scope="module", params=["direct"])
+def parser(request: pytest.FixtureRequest) -> Parser:
+    return DirectParser(OPTIONS)
+
+
+GOOD = [
+    ("paper.pdf", files.make_pdf(), "application/pdf"),
+    ("tides.docx", files.make_docx(), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("bogs.html", files.HTML, "text/html"),
+    ("bees.md", files.MARKDOWN, "text/markdown"),
+    ("plain.txt", b"Just a line.\r\nAnd another one.", "text/plain"),
+    ("table.csv", b"name,age\nann,3\n", "text/plain"),
+    ("code.py", b"def f() -> int:\n\treturn 1\n", "text/plain"),
+    ("data.json", b'{"a": [1, 2]}', "text/plain"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "media_type"), GOOD, ids=[name for name, _, _ in GOOD])
+def test_text_is_in_normal_form_and_structure_lies_within_it(parser: Parser, name: str, content: bytes, media_type: str) -> None:
+    parsed = parser.parse(content, name)
+    assert parsed.media_type == media_type
+    assert normalise(parsed.text) == (parsed.text, 0)
+    assert "\r" not in parsed.text
+    for heading in parsed.headings:
+        assert " ".join(parsed.text[heading.start : heading.end].split()) == heading.title
+    for before, after in pairwise(parsed.pages):
+        assert before.end <= after.start
+        assert after.number == before.number + 1
+    assert all(0 <= page.start <= page.end <= len(parsed.text) for page in parsed.pages)
+
+
+@pytest.mark.parametrize(("name", "content", "media_type"), GOOD, ids=[name for name, _, _ in GOOD])
+def test_a_wrong_name_or_a_path_change_nothing_for_binary_kinds(
+    parser: Parser, name: str, content: bytes, media_type: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(content)
+    assert parser.parse(path, name) == parser.parse(content, name)
+    if media_type.startswith("application/"):
+        assert parser.parse(content, "holiday.jpg").text == parser.parse(content, name).text
+
+
+BAD: list[tuple[str, bytes, type[DocuMindError]]] = [
+    ("empty.txt", b"", Unreadable),
+    ("blank.txt", b" \n\t \n", Unreadable),
+    ("nothing.html", b"<html><body><script>x</script></body></html>", Unreadable),
+    ("program.pdf", b"MZ\x90\x00" + bytes(500), UnsupportedType),
+    ("linux.txt", b"\x7fELF" + bytes(500), UnsupportedType),
+    ("picture.md", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, UnsupportedType),
+    ("old.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), UnsupportedType),
+    ("secret.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"), Encrypted),
+    ("rich.rtf", b"{\\rtf1 hello}", UnsupportedType),
+    ("broken.pdf", b"%PDF-1.7\n" + b"junk " * 50, Unreadable),
+    ("broken.docx", b"PK\x03\x04" + b"junk" * 50, Unreadable),
+    ("bomb.docx", files.make_zip_bomb(), TooLarge),
+    ("secret.pdf", files.make_pdf(password="sesame"), Encrypted),
+    ("scan.pdf", files.make_scan(), NoTextLayer),
+    ("long.pdf", files.make_pdf([["A page with some words on it."]] * 51), TooLarge),
+    ("long.txt", b"word " * 25_000, TooLarge),
+    ("large.txt", b"x" * 5_000_001, TooLarge),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "error"), BAD, ids=[name for name, _, _ in BAD])
+def test_bad_files_end_in_their_error_with_the_name_and_a_cure(
+    parser: Parser, name: str, content: bytes, error: type[DocuMindError]
+) -> None:
+    with pytest.raises(error) as caught:
+        parser.parse(content, name)
+    assert type(caught.value) is error
+    assert repr(name) in caught.value.message
+    assert ";" in caught.value.message or ":" in caught.value.message
+
+
+def test_a_missing_file_is_unreadable(parser: Parser, tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="cannot be read"):
+        parser.parse(tmp_path / "gone.txt", "gone.txt")
+
+
+def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
+    assert isinstance(parser, PageLocator)
+    content = files.make_pdf()
+    parsed = parser.parse(content, "paper.pdf")
+    page = parsed.pages[1]
+    text = parsed.text[page.start : page.end]
+    start = text.index("cooled from forty")
+    end = text.index("once per second") + len("once per second")
+    [boxes] = parser.page_boxes(content, [PageText(2, text, start, end)])
+    assert boxes.page == 2
+    assert (boxes.width, boxes.height) == pytest.approx((595.28, 841.89), abs=0.01)
+    assert len(boxes.rects) == 2
+    first, second = boxes.rects
+    # Lines 2 and 3 of the page: baselines at 780 - 16 * row points from the bottom, 12 point type.
+    assert first[1] < 841.89 - 764 < first[3]
+    assert second[1] < 841.89 - 748 < second[3]
+    assert first[0] > 150 > 75 > second[0]  # the span starts within its first line and takes the second from its beginning
+    assert parser.page_boxes(content, []) == ()
+
+
+def test_boxes_of_something_without_pages_are_refused(parser: Parser) -> None:
+    assert isinstance(parser, PageLocator)
+    with pytest.raises(UnsupportedType, match="PDF"):
+        parser.page_boxes(b"plain words", [PageText(1, "plain words", 0, 5)])
+    with pytest.raises(Unreadable, match="page"):
+        parser.page_boxes(files.make_pdf(), [PageText(9, "x", 0, 1)])

@@ -1,0 +1,109 @@
+"""Answers and conversations in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.core.errors import NotFound
+from app.core.ids import new_id
+from app.core.types import Answer, Message
+
+_AT = "2026-01-01T00:00:00Z"
+
+
+class MemoryAnswerStore:
+    """Keeps records by id, oldest first; `failure` is raised by the next save."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Mapping[str, object]] = {}
+        self.feedback: dict[str, Mapping[str, object]] = {}
+        self.wiped: list[str | None] = []
+        self.failure: Exception | None = None
+
+    def save(self, answer: Answer, record: Mapping[str, object]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.records[answer.answer_id] = record
+
+    def get(self, answer_id: str) -> Mapping[str, object]:
+        if answer_id not in self.records:
+            raise NotFound(f"no answer {answer_id!r}")
+        return self.records[answer_id]
+
+    def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
+        self.get(answer_id)
+        self.feedback[answer_id] = feedback
+
+    def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
+        kept = [record for key, record in self.records.items() if key in self.feedback or not with_feedback]
+        return kept[::-1][:limit]
+
+    def wipe(self, older_than: str | None = None) -> int:
+        self.wiped.append(older_than)
+        gone = [key for key, record in self.records.items() if older_than is None or str(record["at"]) < older_than]
+        for key in gone:
+            del self.records[key]
+        return len(gone)
+
+
+@dataclass
+class _Conversation:
+    title: str
+    library: str | None
+    summary: str = ""
+    folded: int = 0
+    turns: list[dict[str, str | None]] = field(default_factory=list)
+
+
+class MemoryConversationStore:
+    """Conversations by id."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Conversation] = {}
+
+    def create(self, title: str = "", library: str | None = None) -> str:
+        conversation_id = new_id()
+        self._kept[conversation_id] = _Conversation(title, library)
+        return conversation_id
+
+    def get(self, conversation_id: str) -> Mapping[str, object]:
+        found = self._find(conversation_id)
+        return {**self._head(conversation_id, found), "turns": [dict(turn) for turn in found.turns]}
+
+    def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
+        return [self._head(key, found) for key, found in reversed(self._kept.items())][:limit]
+
+    def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
+        found = self._find(conversation_id)
+        found.turns += [{"role": turn.role, "content": turn.content, "answer_id": answer_id, "at": _AT} for turn in turns]
+
+    def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
+        found = self._find(conversation_id)
+        found.summary, found.folded = summary, folded
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        self._find(conversation_id).title = title
+
+    def delete(self, conversation_id: str | None = None) -> int:
+        gone = list(self._kept) if conversation_id is None else [conversation_id]
+        for key in gone:
+            self._find(key)
+            del self._kept[key]
+        return len(gone)
+
+    def _find(self, conversation_id: str) -> _Conversation:
+        if conversation_id not in self._kept:
+            raise NotFound(f"no conversation {conversation_id!r}")
+        return self._kept[conversation_id]
+
+    def _head(self, conversation_id: str, found: _Conversation) -> dict[str, object]:
+        return {
+            "id": conversation_id,
+            "title": found.title,
+            "library": found.library,
+            "summary": found.summary,
+            "folded": found.folded,
+            "created_at": _AT,
+            "updated_at": _AT,
+        }

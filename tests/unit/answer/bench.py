@@ -1,0 +1,108 @@
+"""A service over fakes, with everything it touched at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.answer.journal import AnswerJournal
+from app.answer.library_state import LibraryState
+from app.answer.memory import ConversationMemory
+from app.answer.options import AnswerOptions
+from app.answer.search import Shelf
+from app.answer.service import RAGService
+from app.answer.writing import Draftsman
+from app.core.cancel import CancelToken
+from app.core.ports import Embedder
+from app.core.types import Answer, AnswerEvent, FinalEvent, Library, NoticeCode, Passage, Question
+from app.generation.extractive import ExtractiveGenerator
+from app.generation.grounding import Grounder
+from app.generation.options import GenerationOptions
+from app.generation.prompts import PromptLibrary
+from app.generation.tokens import TokenCalibrator
+from app.retrieval.options import RetrievalOptions
+from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.generators import FixedModels
+from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
+
+PROMPTS = PromptLibrary.load()
+
+COPPER = passage(
+    "Copper conducts electricity better than any metal except silver. Its melting point is 1085 degrees Celsius.", key="copper"
+)
+TIDES = passage(
+    "Tides are the rise and fall of sea levels caused by the gravity of the Moon. Spring tides occur twice a month.", key="tides"
+)
+DUARTE = passage(
+    "Ines Duarte founded the observatory in 1931. Duarte was born in Porto and studied optics for nine years.", key="duarte"
+)
+
+
+@dataclass
+class Bench:
+    """What a test sets up, and what the service did with it."""
+
+    passages: list[Passage] = field(default_factory=lambda: [COPPER, TIDES, DUARTE])
+    models: FixedModels = field(default_factory=FixedModels)
+    options: AnswerOptions = field(default_factory=AnswerOptions)
+    embedder: Embedder | None = field(default_factory=HashEmbedder)
+    answers: MemoryAnswerStore = field(default_factory=MemoryAnswerStore)
+    conversations: MemoryConversationStore = field(default_factory=MemoryConversationStore)
+    generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
+    touched: list[Library] = field(default_factory=list)
+    """Libraries whose shelf was asked for, in order."""
+    retriever: WordRetriever = field(init=False)
+    memory: ConversationMemory = field(init=False)
+    service: RAGService = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.retriever = WordRetriever(self.passages)
+        self.retriever.passages = self.passages  # the same list: tests add and remove
+        self.memory = ConversationMemory(self.conversations, self.options)
+        self.service = RAGService(
+            shelf_of=self.shelf_of,
+            state=LibraryState(PassageCatalog(self.passages)),
+            models=self.models,
+            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
+            grounder=Grounder(None, self.generation),
+            memory=self.memory,
+            journal=AnswerJournal(self.answers, self.options, lambda: {"FUSION": "relative_score"}),
+            options=self.options,
+            retrieval=RetrievalOptions(),
+        )
+
+    def shelf_of(self, library: Library) -> Shelf:
+        self.touched.append(library)
+        return Shelf(self.retriever, self.embedder)
+
+    def ask(self, question: Question) -> Answer:
+        return self.service.answer(question)
+
+    def events(self, question: Question, cancel: CancelToken | None = None) -> list[AnswerEvent]:
+        return list(self.service.stream(question, cancel or CancelToken()))
+
+
+def codes(answer: Answer) -> list[NoticeCode]:
+    """Return the notice codes of an answer, in order."""
+    return [notice.code for notice in answer.notices]
+
+
+def papers(text: str, **options: object) -> Question:
+    """Return a question to the papers."""
+    return Question(text, Library.PAPERS.value, **options)  # type: ignore[arg-type]  # passed through as keywords
+
+
+def cancel_at(bench: Bench, question: Question, event_type: type[AnswerEvent]) -> None:
+    """Consume a stream whose token is cancelled at the first event of a type; it must not end as if nothing had happened."""
+    cancel = CancelToken()
+    for event in bench.service.stream(question, cancel):
+        assert not isinstance(event, FinalEvent)
+        if isinstance(event, event_type):
+            cancel.cancel()
+
+
+def final(events: list[AnswerEvent]) -> Answer:
+    """Return the answer of a stream's last event."""
+    last = events[-1]
+    assert isinstance(last, FinalEvent)
+    return last.answer

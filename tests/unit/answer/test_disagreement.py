@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from app.answer.disagreement import disagreements, figures_by_unit
+from app.answer.strategies.base import numbered
+from app.core.types import Evidence, Hit, Library, Question
+from tests.fakes.retrievers import passage
+from tests.unit.answer.bench import Bench
+
+
+def _pair(paper: str, article: str) -> tuple[Evidence, ...]:
+    return numbered(
+        [
+            Hit(passage(paper, key="paper", library=Library.PAPERS), 1.0),
+            Hit(passage(article, key="article", library=Library.PUBLIC), 0.9),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("paper", "article"),
+    [
+        (
+            "The melting point of pure copper is 1180 degrees.",
+            "Pure copper has a melting point of 1085 degrees.",
+        ),
+        ("The bridge over the river Tagus opened in 1966.", "The Tagus river bridge was opened in 1998."),
+        ("The lake basin holds 12 million litres of water.", "The basin of the lake holds 14 million litres of water."),
+        ("Efficacy of the vaccine in adults was 91%.", "The vaccine had an efficacy of 67% in adults."),
+    ],
+)
+def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: str) -> None:
+    (found,) = disagreements(_pair(paper, article))
+    assert (found.paper, found.article) == (1, 2)
+    assert found.paper_sentence == paper
+    assert not set(found.paper_figures) & set(found.article_figures)
+
+
+@pytest.mark.parametrize(
+    ("paper", "article"),
+    [
+        ("The melting point of pure copper is 1085 degrees.", "Pure copper has a melting point of 1085 degrees."),
+        ("The melting point of pure copper is 1084.6 degrees.", "Pure copper has a melting point of 1085 degrees."),
+        ("Pure copper has a melting point of 1085 degrees.", "The tallest tower in Porto measures 76 metres."),
+        ("The basin of the lake holds 12,000,000 litres.", "The lake basin holds 12 million litres."),
+        ("The lake basin is 40 metres deep.", "The basin of the lake holds 12 million litres of water."),
+        ("The river Tagus bridge opened in 1966 [12].", "The bridge on the river Tagus opened in 1966 [7]."),
+    ],
+)
+def test_equal_rounded_and_unrelated_figures_are_not(paper: str, article: str) -> None:
+    assert disagreements(_pair(paper, article)) == ()
+
+
+def test_figures_of_one_library_are_never_compared() -> None:
+    first, second = _pair("The bridge over the river opened in 1966.", "The bridge over the river opened in 1998.")
+    assert disagreements([first, first]) == ()
+    assert disagreements([second]) == ()
+
+
+def test_figures_by_unit() -> None:
+    assert figures_by_unit("In 1998 it rose by 3.5 % to 12,500 km and 2 million people (3).") == {
+        "year": frozenset({1998.0}),
+        "%": frozenset({3.5}),
+        "km": frozenset({12500.0}),
+        "peopl": frozenset({2e6}),
+    }
+
+
+def _both() -> Bench:
+    return Bench(
+        passages=[
+            passage("The bridge over the river Tagus opened in 1966.", key="paper", library=Library.PAPERS),
+            passage("The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC),
+        ]
+    )
+
+
+def test_a_question_to_both_libraries_reads_both_and_shows_the_disagreement() -> None:
+    bench = _both()
+    answer = bench.ask(Question("When was the Tagus river bridge opened?", "all"))
+    assert {item.hit.passage.chunk.library for item in answer.evidence} == {Library.PAPERS, Library.PUBLIC}
+    assert [request.library for request in bench.retriever.requests] == [Library.PAPERS, Library.PUBLIC]
+    (found,) = answer.trace.disagreements
+    by_number = {item.n: item.hit.passage.chunk.library for item in answer.evidence}
+    assert (by_number[found.paper], by_number[found.article]) == (Library.PAPERS, Library.PUBLIC)
+    assert (found.paper_figures, found.article_figures) == ((1966.0,), (1998.0,))
+
+
+def test_a_question_to_one_library_reads_nothing_of_the_other() -> None:
+    bench = _both()
+    answer = bench.ask(Question("When was the Tagus river bridge opened?", "public"))
+    assert set(bench.touched) == {Library.PUBLIC}
+    assert {item.hit.passage.chunk.library for item in answer.evidence} == {Library.PUBLIC}
+    assert answer.trace.disagreements == ()

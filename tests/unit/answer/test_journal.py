@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from app.answer.journal import AnswerJournal
+from app.answer.options import AnswerOptions
+from app.core.types import Answer
+from tests.fakes.answer_stores import MemoryAnswerStore
+from tests.unit.answer.bench import Bench, papers
+
+QUESTION = "What is the melting point of copper?"
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def _answer() -> Answer:
+    return Bench(options=AnswerOptions(store_answers="off")).ask(papers(QUESTION))
+
+
+def _journal(store: MemoryAnswerStore, clock: list[datetime], **options: object) -> AnswerJournal:
+    return AnswerJournal(store, AnswerOptions(**options), lambda: {"FUSION": "rrf"}, lambda: clock[0])  # type: ignore[arg-type]
+
+
+def test_full_keeps_question_trace_and_settings() -> None:
+    store, answer = MemoryAnswerStore(), _answer()
+    _journal(store, [NOON]).keep(answer)
+    record = store.get(answer.answer_id)
+    assert record["answer"] == answer.text
+    assert record["asked"]["question"] == QUESTION  # type: ignore[index]  # a mapping
+    assert (record["at"], record["kept"], record["settings"]) == ("2026-05-01T12:00:00Z", "full", {"FUSION": "rrf"})
+    assert record["sources"]
+
+
+def test_hash_keeps_places_and_no_words() -> None:
+    store, answer = MemoryAnswerStore(), _answer()
+    _journal(store, [NOON], store_answers="hash").keep(answer)
+    kept = json.dumps(store.get(answer.answer_id)).lower()
+    for word in ("melting", "1085", "electricity", "celsius"):
+        assert word not in kept
+    assert store.get(answer.answer_id)["kept"] == "hash"
+    sources = store.get(answer.answer_id)["sources"]
+    assert isinstance(sources, list)
+    assert sources[0]["doc_id"] == answer.evidence[0].hit.passage.chunk.doc_id
+
+
+def test_off_keeps_nothing() -> None:
+    store = MemoryAnswerStore()
+    journal = _journal(store, [NOON], store_answers="off")
+    journal.keep(_answer())
+    assert store.records == {}
+    assert not journal.keeps_traces
+
+
+def test_retention_forgets_old_answers_at_most_once_an_hour() -> None:
+    store, clock = MemoryAnswerStore(), [NOON]
+    journal = _journal(store, clock, answer_retention_days=7)
+    journal.keep(_answer())
+    journal.keep(_answer())
+    assert store.wiped == ["2026-04-24T12:00:00Z"]
+    clock[0] += timedelta(days=8)
+    newest = _answer()
+    journal.keep(newest)
+    assert list(store.records) == [newest.answer_id]
+
+
+def test_without_retention_nothing_is_forgotten() -> None:
+    store = MemoryAnswerStore()
+    _journal(store, [NOON]).keep(_answer())
+    assert store.wiped == []

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from app.answer.memory import Memory
+from app.answer.models import ModelCalls
+from app.answer.rewrite import cleaned, is_contaminated, rewrite
+from app.core.cancel import CancelToken
+from app.core.errors import ProviderTimeout
+from app.core.trace import Trace
+from app.core.types import Message
+from tests.fakes.generators import Reply, ScriptedGenerator
+from tests.unit.answer.bench import PROMPTS
+
+MEMORY = Memory("", (Message("user", "What is copper?"), Message("assistant", "A metal that conducts electricity [1].")))
+
+
+def _rewrite(question: str, *script: Reply, memory: Memory = MEMORY) -> tuple[str | None, ScriptedGenerator, Trace]:
+    helper, trace = ScriptedGenerator(*script), Trace()
+    return rewrite(question, memory, ModelCalls(trace, CancelToken(), PROMPTS, helper)), helper, trace
+
+
+def test_a_follow_up_is_rewritten_with_the_conversation() -> None:
+    query, helper, trace = _rewrite("What is its melting point?", "What is the melting point of copper?")
+    assert query == "What is the melting point of copper?"
+    assert trace.llm_calls == 1
+    prompt = helper.prompts[0].messages[-1].content
+    assert "User: What is copper?" in prompt
+    assert "[1]" not in prompt
+
+
+def test_the_first_turn_and_no_model_stay_literal() -> None:
+    assert _rewrite("What is copper?", memory=Memory())[0] is None
+    assert rewrite("Why?", MEMORY, ModelCalls(Trace(), CancelToken(), PROMPTS)) is None
+
+
+@pytest.mark.parametrize("reply", ["", "  \n ", '""', "What is its melting point?", "x" * 900, ProviderTimeout("slow")])
+def test_an_unusable_rewrite_leaves_the_literal_question(reply: Reply) -> None:
+    assert _rewrite("What is its melting point?", reply)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "query"),
+    [
+        ("Rewritten: copper melting point", "copper melting point"),
+        ('Standalone question: "When was it founded?"', "When was it founded?"),
+        ("\n- copper melting point\nbecause the user asked", "copper melting point"),
+        ("What about ratios like 1:2?", "What about ratios like 1:2?"),
+        ("**copper melting point**", "copper melting point"),
+    ],
+)
+def test_replies_are_cleaned(reply: str, query: str) -> None:
+    assert cleaned(reply) == query
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "contaminated"),
+    [
+        ("How do spring tides form?", "How do spring tides form in copper?", True),
+        ("How do spring tides form?", "How do spring tides form at the coast?", False),
+        ("How is it made?", "How is copper made?", False),
+        ("And the melting point?", "copper melting point", False),
+        ("melting point", "copper melting point", False),
+        ("Wie hoch ist sein Schmelzpunkt?", "Schmelzpunkt von Kupfer, metal", False),
+    ],
+)
+def test_an_earlier_topic_must_not_enter_a_question_that_stands_alone(question: str, query: str, contaminated: bool) -> None:
+    assert is_contaminated(question, query, MEMORY) is contaminated

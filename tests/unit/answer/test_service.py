@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.answer.options import AnswerOptions
+from app.answer.service import is_refusal
+from app.core.cancel import CancelToken
+from app.core.errors import (
+    Cancelled,
+    DiskFull,
+    ModelNotInstalled,
+    NotFound,
+    ProviderBadResponse,
+    ProviderTimeout,
+    ProviderUnreachable,
+)
+from app.core.types import Answer, MetaEvent, Notice, SourcesEvent, Token, TokenEvent
+from app.generation.options import GenerationOptions
+from app.generation.prompts import REFUSAL
+from tests.fakes.generators import FixedModels, ScriptedGenerator
+from tests.fakes.retrievers import passage
+from tests.unit.answer.bench import COPPER, Bench, cancel_at, codes, final, papers
+
+QUESTION = "What is the melting point of copper?"
+REPLY = "Copper melts at 1085 degrees Celsius [1]."
+
+
+def test_events_come_in_order_and_the_fold_equals_the_stream() -> None:
+    events = Bench(models=FixedModels(ScriptedGenerator(REPLY))).events(papers(QUESTION))
+    assert isinstance(events[0], MetaEvent)
+    assert isinstance(events[1], SourcesEvent)
+    assert all(isinstance(event, TokenEvent) for event in events[2:-1])
+    assert "".join(event.text for event in events[2:-1] if isinstance(event, TokenEvent)) == REPLY
+    streamed, folded = final(events), Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(papers(QUESTION))
+    assert events[0].answer_id == streamed.answer_id
+    assert events[1].evidence == streamed.evidence
+
+    def comparable(answer: Answer) -> Answer:
+        stages = tuple(replace(stage, ms=0.0) for stage in answer.trace.stages)
+        return replace(answer, answer_id="", trace=replace(answer.trace, stages=stages))
+
+    assert comparable(streamed) == comparable(folded)
+
+
+def test_an_answer_says_how_it_came_to_be() -> None:
+    answer = Bench(models=FixedModels(ScriptedGenerator(REPLY, name="ollama:llama3.2"))).ask(papers(QUESTION))
+    assert (answer.status, answer.generator, answer.embedder) == ("answered", "ollama:llama3.2", "fake:hash")
+    assert answer.text == REPLY
+    assert answer.sentences[0].verdict == "supported"
+    citation = answer.sentences[0].citations[0]
+    assert COPPER.chunk.text[citation.start : citation.end] == citation.quote
+    assert answer.trace.llm_calls == 1
+    assert answer.trace.context is not None
+    assert answer.trace.context.used == (1,)
+    assert answer.usage.prompt_tokens == answer.trace.context.seen
+    assert [stage.name for stage in answer.trace.stages] == ["intent", "memory", "search", "generate", "ground"]
+    assert answer.confidence > 0
+    assert not answer.notices
+
+
+def test_without_a_model_passages_are_quoted_and_cited() -> None:
+    answer = Bench().ask(papers(QUESTION))
+    assert (answer.status, answer.generator, answer.trace.llm_calls) == ("answered", "extractive", 0)
+    assert "1085 degrees" in answer.text
+    assert all(sentence.citations for sentence in answer.sentences)
+    assert not answer.notices
+
+
+def test_the_model_sees_the_users_own_words_and_the_index_the_question() -> None:
+    model = ScriptedGenerator(REPLY)
+    bench = Bench(models=FixedModels(model))
+    bench.ask(papers(f"Hello! Could you please tell me: {QUESTION}"))
+    assert bench.retriever.queries == [QUESTION]
+    assert "Hello! Could you please tell me" in model.prompts[0].messages[-1].content
+
+
+def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
+    model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1][7]. It was found on Mars [1].")
+    answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
+    assert answer.text == "Copper melts at 1085 degrees Celsius [1]. It was found on Mars."
+    assert [sentence.verdict for sentence in answer.sentences] == ["supported", "unsupported"]
+
+
+@pytest.mark.parametrize(
+    "reply", [REFUSAL, f'"{REFUSAL}"', REFUSAL.replace("'", "\u2019"), f"{REFUSAL} Sorry about that.", "", " [9] "]
+)
+def test_a_refusal_is_an_abstention_without_sources(reply: str) -> None:
+    answer = Bench(models=FixedModels(ScriptedGenerator(reply))).ask(papers(QUESTION))
+    assert (answer.status, answer.text) == ("abstained", REFUSAL)
+    assert answer.evidence == ()
+    assert answer.confidence == 0
+
+
+def test_a_refusal_with_a_cited_answer_after_it_is_no_refusal() -> None:
+    assert not is_refusal(f"{REFUSAL} Copper however melts at 1085 degrees [1].")
+    assert not is_refusal("Copper melts.")
+
+
+def test_nothing_found_abstains_without_a_model_call() -> None:
+    bench = Bench(models=FixedModels(ScriptedGenerator()))
+    bench.retriever.fallback = False
+    answer = bench.ask(papers("Who won the regatta?"))
+    assert (answer.status, answer.trace.llm_calls) == ("abstained", 0)
+
+
+def test_a_model_may_read_fallback_hits_but_they_are_not_quoted() -> None:
+    question = papers("Which metal won the regatta prize?")
+    quoting = Bench().ask(question)
+    assert (quoting.status, codes(quoting)) == ("abstained", ["fallback_used"])
+    model = ScriptedGenerator("Copper conducts electricity better than any metal except silver [1].")
+    reading = Bench(models=FixedModels(model)).ask(question)
+    assert (reading.status, codes(reading)) == ("answered", ["fallback_used"])
+
+
+def test_an_empty_library_is_said_without_a_model_call() -> None:
+    bench = Bench(passages=[], models=FixedModels(ScriptedGenerator()))
+    answer = bench.ask(papers(QUESTION, strategy="hyde"))
+    assert (answer.status, answer.text, codes(answer)) == ("abstained", REFUSAL, ["library_empty"])
+    assert "documind samples" in answer.notices[0].message
+    assert bench.retriever.requests == []
+    bench.passages.append(COPPER)
+    bench.models.model = None
+    assert bench.ask(papers(QUESTION)).status == "answered"
+    bench.passages.clear()
+    assert codes(bench.ask(papers(QUESTION))) == ["library_empty"]
+
+
+def test_retrieve_only_ranks_everything_and_writes_nothing() -> None:
+    bench = Bench(models=FixedModels(ScriptedGenerator()))
+    answer = bench.ask(papers("hello copper", retrieve_only=True, top_k=2))
+    assert (answer.status, answer.text, answer.generator) == ("retrieved", "", "none")
+    assert len(answer.evidence) == 2
+    assert bench.retriever.requests[0].keep_weak
+    assert bench.models.asked == []
+    assert bench.answers.records == {}
+    assert Bench(passages=[]).ask(papers("x", retrieve_only=True)).status == "retrieved"
+
+
+def test_the_default_number_of_passages_and_the_slots_of_the_mode() -> None:
+    bench = Bench()
+    bench.ask(papers(QUESTION))
+    bench.ask(papers(QUESTION, top_k=50))
+    bench.ask(papers(QUESTION, top_k=50, retrieve_only=True))
+    assert [request.top_k for request in bench.retriever.requests] == [5, 24, 50]
+
+
+@pytest.mark.parametrize("error", [ProviderUnreachable("gone"), ProviderTimeout("slow"), ProviderBadResponse("odd")])
+def test_a_model_host_that_fails_before_its_first_word_is_replaced_by_quotes(error: Exception) -> None:
+    bench = Bench(models=FixedModels(ScriptedGenerator(error, [Token(""), error])))
+    for _ in range(2):
+        answer = bench.ask(papers(QUESTION))
+        assert (answer.status, answer.generator, codes(answer)) == ("answered", "extractive", ["generator_unavailable"])
+        assert answer.trace.context is None
+
+
+def test_a_model_host_that_fails_mid_answer_is_an_error_and_nothing_is_kept() -> None:
+    bench = Bench(models=FixedModels(ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])))
+    conversation = bench.conversations.create()
+    with pytest.raises(ProviderUnreachable):
+        bench.ask(papers(QUESTION, conversation_id=conversation))
+    assert bench.answers.records == {}
+    assert bench.conversations.get(conversation)["turns"] == []
+
+
+def test_a_model_that_is_not_installed_is_an_error() -> None:
+    with pytest.raises(ModelNotInstalled):
+        Bench(models=FixedModels(error=ModelNotInstalled("no 'x'"))).ask(papers(QUESTION, model="x"))
+    with pytest.raises(ModelNotInstalled):
+        Bench(models=FixedModels(ScriptedGenerator(ModelNotInstalled("no 'x'")))).ask(papers(QUESTION))
+
+
+def test_a_question_may_name_its_model() -> None:
+    model = ScriptedGenerator(REPLY)
+    bench = Bench(models=FixedModels(model))
+    bench.ask(papers(QUESTION, model="qwen3"))
+    assert bench.models.asked == ["qwen3"]
+    assert model.prompts[0].model == "qwen3"
+
+
+def test_a_missing_model_that_was_expected_is_said() -> None:
+    answer = Bench(models=FixedModels(reason="Ollama does not answer; run: ollama serve")).ask(papers(QUESTION))
+    assert codes(answer) == ["generator_unavailable"]
+    assert "ollama serve" in answer.notices[0].message
+
+
+def test_a_hosted_model_is_said() -> None:
+    answer = Bench(models=FixedModels(ScriptedGenerator(REPLY, name="groq:llama"), hosted=True)).ask(papers(QUESTION))
+    assert codes(answer) == ["hosted_provider"]
+    assert "groq:llama" in answer.notices[0].message
+
+
+def test_a_cut_context_is_said() -> None:
+    long = [
+        passage(f"Copper melting point note {i}. " + "Copper is a metal with a melting point. " * 20, key=f"c{i}") for i in range(5)
+    ]
+    dropped = Bench(
+        passages=long,
+        models=FixedModels(ScriptedGenerator("Copper is a metal with a melting point [1].", context_tokens=1800)),
+        generation=GenerationOptions(max_tokens=256),
+    ).ask(papers(QUESTION))
+    assert codes(dropped) == ["context_cut"]
+    assert dropped.trace.context is not None
+    assert dropped.trace.context.dropped
+    host_cut = Bench(models=FixedModels(ScriptedGenerator(REPLY, reads=0.4))).ask(papers(QUESTION))
+    assert codes(host_cut) == ["context_cut"]
+
+
+def test_documents_with_suspicious_text_are_said() -> None:
+    flagged = passage("The melting point of copper is 1085 degrees.", key="odd", title="Odd Note", flags=("injection",))
+    answer = Bench(passages=[flagged]).ask(papers(QUESTION))
+    assert codes(answer) == ["injection_flagged"]
+    assert "'Odd Note'" in answer.notices[0].message
+
+
+@pytest.mark.parametrize("code", ["vectors_missing", "index_rebuilding", "filter_matched_nothing", "embedder_unavailable"])
+def test_what_retrieval_says_is_passed_on(code: str) -> None:
+    bench = Bench()
+    bench.retriever.notices = (Notice(code, "because"),)  # type: ignore[arg-type]  # parametrised over the literal
+    assert codes(bench.ask(papers(QUESTION))) == [code]
+
+
+def test_answering_without_an_embedder() -> None:
+    answer = Bench(embedder=None).ask(papers(QUESTION))
+    assert (answer.status, answer.embedder) == ("answered", "none")
+
+
+def test_closing_the_stream_stops_the_model_and_keeps_nothing() -> None:
+    model = ScriptedGenerator([Token("Copper"), Token(" melts"), Token(" at 1085"), Token(".", finish="stop")])
+    bench = Bench(models=FixedModels(model))
+    conversation = bench.conversations.create()
+    cancel = CancelToken()
+    stream = bench.service.stream(papers(QUESTION, conversation_id=conversation), cancel)
+    for event in stream:
+        if isinstance(event, TokenEvent):
+            break
+    stream.close()  # what the edge does when a client goes away
+    assert cancel.cancelled
+    assert (model.cancelled, model.closed) == (1, 1)
+    assert bench.answers.records == {}
+    assert bench.conversations.get(conversation)["turns"] == []
+
+
+def test_a_cancelled_question_ends_in_cancelled_and_keeps_nothing() -> None:
+    bench = Bench(models=FixedModels(ScriptedGenerator(REPLY)))
+    conversation = bench.conversations.create()
+    with pytest.raises(Cancelled):
+        cancel_at(bench, papers(QUESTION, conversation_id=conversation), TokenEvent)
+    assert bench.answers.records == {}
+    assert bench.conversations.get(conversation)["turns"] == []
+
+
+def test_a_cancelled_quote_is_not_kept() -> None:
+    bench = Bench()
+    with pytest.raises(Cancelled):
+        cancel_at(bench, papers(QUESTION), SourcesEvent)
+    assert bench.answers.records == {}
+
+
+def test_a_full_disk_costs_the_record_not_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.answers.failure = DiskFull("no space")
+    assert bench.ask(papers(QUESTION)).status == "answered"
+    assert "no space" in caplog.text
+    assert QUESTION not in caplog.text
+
+
+def test_an_unknown_conversation_is_not_found() -> None:
+    with pytest.raises(NotFound):
+        Bench().ask(papers(QUESTION, conversation_id="nope"))
+
+
+def test_the_trace_shows_candidates_only_when_kept_or_asked_for() -> None:
+    quiet = Bench(options=AnswerOptions(store_answers="off"))
+    assert all(stage.items == () for stage in quiet.ask(papers(QUESTION)).trace.stages)
+    assert quiet.answers.records == {}

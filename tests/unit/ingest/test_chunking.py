@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import random
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from app.core.errors import InvalidInput
+from app.core.types import Heading, PageSpan, ParsedDocument
+from app.ingest.chunking import chunk, halves
+from app.ingest.options import IngestOptions
+from tests.fakes.embedders import HashEmbedder
+
+WORDS = st.sampled_from(
+    [
+        "relay",
+        "a",
+        "Crystals.",
+        "slow",
+        "e.g.",
+        "42",
+        "漢字が",
+        "好きです。",
+        "\n",
+        "\n\n",
+        "👩‍🔬",
+        "naïve",
+        "x" * 70,
+        "(see",
+        "[3]).",
+    ]
+)
+TEXTS = st.lists(WORDS, max_size=120).map(" ".join)
+OPTIONS = st.tuples(st.integers(20, 200), st.floats(0, 0.9)).map(
+    lambda pair: IngestOptions(chunk_size=pair[0], chunk_overlap=int(pair[0] * pair[1]))
+)
+
+
+def document(text: str, cuts: list[int] | None = None, heads: list[int] | None = None) -> ParsedDocument:
+    bounds = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts or [])}) if cuts else []
+    pages = tuple(PageSpan(n, a, b) for n, (a, b) in enumerate(pairwise(bounds), start=1))
+    starts = sorted({h % max(1, len(text)) for h in heads or []} if text else set())
+    return ParsedDocument(text, "text/plain", pages, tuple(Heading(s, min(len(text), s + 1), 1, text[s]) for s in starts))
+
+
+@settings(max_examples=150, deadline=None)
+@example("x" * 70 + " " * 30 + "x" * 70, IngestOptions(chunk_size=70, chunk_overlap=0), [], [], False)
+@given(TEXTS, OPTIONS, st.lists(st.integers(0, 5000), max_size=4), st.lists(st.integers(0, 5000), max_size=3), st.booleans())
+def test_chunks_cover_every_non_blank_character_and_keep_their_bounds(
+    text: str, options: IngestOptions, cuts: list[int], heads: list[int], counted: bool
+) -> None:
+    parsed = document(text, cuts, heads)
+    embedder = HashEmbedder(max_tokens=12)
+    spans = chunk(parsed, options, embedder.count_tokens, 12) if counted else chunk(parsed, options)
+    covered = bytearray(len(text))
+    for span in spans:
+        assert 0 <= span.start < span.end <= len(text)
+        assert span.end - span.start <= options.chunk_size
+        assert not text[span.start].isspace()
+        assert not text[span.end - 1].isspace()
+        covered[span.start : span.end] = b"\1" * (span.end - span.start)
+        if counted and span.end - span.start > 1:
+            assert embedder.count_tokens([text[span.start : span.end]])[0] <= 12
+    assert all(done or char.isspace() for done, char in zip(covered, text, strict=True))
+    for before, after in pairwise(spans):
+        assert after.start > before.start
+        assert after.ordinal == before.ordinal + 1
+        assert before.end - after.start <= options.chunk_overlap
+    for page in parsed.pages:
+        for span in spans:
+            assert span.end <= page.start or span.start >= page.end or (page.start <= span.start and span.end <= page.end)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=400), OPTIONS)
+def test_any_unicode_is_covered(text: str, options: IngestOptions) -> None:
+    spans = chunk(ParsedDocument(text, "text/plain"), options)
+    covered: set[int] = set()
+    for span in spans:
+        covered.update(range(span.start, span.end))
+    assert all(i in covered or char.isspace() for i, char in enumerate(text))
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000, "漢" * 300_000, "ab. " * 60_000, "\n" * 200_000 + "x" * 3_000])
+def test_odd_texts_are_cut_in_linear_time(text: str) -> None:
+    started = time.process_time()
+    spans = chunk(ParsedDocument(text, "text/plain"), IngestOptions())
+    assert time.process_time() - started < 5
+    assert max(span.end - span.start for span in spans) <= 1000
+    assert spans[-1].end == len(text.rstrip())
+
+
+def test_chunks_start_and_end_at_sentences_where_they_can() -> None:
+    rng = random.Random(7)
+    sentences = [
+        " ".join(rng.choices("lattice quartz slow cold night laser plate".split(), k=rng.randint(5, 15))) + "." for _ in range(200)
+    ]
+    text = " ".join(s.capitalize() for s in sentences)
+    spans = chunk(ParsedDocument(text, "text/plain"), IngestOptions(chunk_size=400, chunk_overlap=120))
+    assert all(text[span.end - 1] == "." for span in spans)
+    assert all(text[span.start].isupper() for span in spans)
+    overlaps = [a.end - b.start for a, b in pairwise(spans)]
+    assert sum(o > 0 for o in overlaps) > 0.8 * len(overlaps)
+
+
+def test_a_chunk_never_crosses_a_heading_or_a_page_and_knows_both() -> None:
+    text = "Abstract\nShort.\nIntroduction\nAlso short.\nMore on the next page."
+    pages = (PageSpan(1, 0, text.index("More") - 1), PageSpan(2, text.index("More"), len(text)))
+    headings = (Heading(0, 8, 1, "Abstract"), Heading(16, 28, 1, "Introduction"))
+    spans = chunk(ParsedDocument(text, "application/pdf", pages, headings), IngestOptions())
+    assert [(text[s.start : s.end], s.section, s.page) for s in spans] == [
+        ("Abstract\nShort.", "abstract", 1),
+        ("Introduction\nAlso short.", "introduction", 1),
+        ("More on the next page.", "introduction", 2),
+    ]
+
+
+def test_chunks_over_the_token_limit_are_halved_at_sentences() -> None:
+    text = "One two three four. Five six seven eight. Nine ten eleven twelve. Thirteen fourteen fifteen sixteen."
+    spans = chunk(ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 13)
+    assert [text[s.start : s.end] for s in spans] == [
+        "One two three four. Five six seven eight.",
+        "Nine ten eleven twelve. Thirteen fourteen fifteen sixteen.",
+    ]
+    halved = chunk(ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 11)
+    assert len(halved) == 4
+    assert all(text[span.end - 1] == "." for span in halved)
+    assert [s.ordinal for s in halved] == list(range(4))
+
+
+def test_halves_prefer_sentences_then_words_then_the_middle() -> None:
+    assert halves("Aa bb. Cc dd.", 0, 13) == ((0, 6), (7, 13))
+    assert halves("aaa bbb ccc", 0, 11) == ((0, 3), (4, 11))
+    assert halves("abcdef", 0, 6) == ((0, 3), (3, 6))
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(100, 100), (100, 150), (100, -1)])
+def test_an_overlap_that_cannot_advance_is_refused(size: int, overlap: int) -> None:
+    with pytest.raises(InvalidInput, match="CHUNK_OVERLAP"):
+        chunk(ParsedDocument("x", "text/plain"), IngestOptions(chunk_size=size, chunk_overlap=overlap))
