@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,14 +14,19 @@ from app.core.text import normalise
 from app.core.types import PageText
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
+from app.ingest.sandbox import SandboxedParser
 from tests.fakes import files
 
 OPTIONS = IngestOptions(max_file_bytes=5_000_000, max_pages=50, max_characters=100_000)
 
 
-@pytest.fixture(scope="module", params=["direct"])
-def parser(request: pytest.FixtureRequest) -> Parser:
-    return DirectParser(OPTIONS)
+@pytest.fixture(scope="module", params=["direct", "sandboxed"])
+def parser(request: pytest.FixtureRequest) -> Iterator[Parser]:
+    if request.param == "direct":
+        yield DirectParser(OPTIONS)
+        return
+    with SandboxedParser(OPTIONS) as sandboxed:
+        yield sandboxed
 
 
 GOOD = [

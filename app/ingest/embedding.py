@@ -1,0 +1,221 @@
+"""Vectors for chunks that have none yet: resumable by construction, because what is missing is asked of the catalog each time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.cancel import CancelToken
+from app.core.errors import DocuMindError, InputError, InvalidInput, ProviderBadResponse
+from app.core.ports import Embedder, IndexWriter
+from app.core.types import Chunk, FloatArray, Library
+from app.core.vectors import l2_normalise
+from app.ingest.chunking import halves
+from app.ingest.options import IngestOptions
+
+_PAGE_BATCHES = 16
+"""Batches read from the catalog at a time and sorted by length: near-equal lengths in a batch waste no padding."""
+_QUEUED_BATCHES = 4
+"""Batches that may wait for the writing thread; more would only be lost work on a crash."""
+_HOPELESS = 8
+"""This many refusals before the first success mean that the host is broken, not the texts."""
+
+Progress = Callable[[int], None]
+"""Told how many chunks have been embedded or given up so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFailure:
+    """A chunk that the embedder refuses even alone; it stays findable by its words."""
+
+    chunk_id: int
+    doc_id: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillReport:
+    """What a run did: chunks that got a vector, and those that cannot have one."""
+
+    embedded: int
+    failed: tuple[ChunkFailure, ...] = ()
+
+
+class VectorBackfill:
+    """Embeds pending chunks while a second thread stores the vectors of the batch before; each call keeps its own state."""
+
+    def __init__(self, writer: IndexWriter, embedder: Embedder, options: IngestOptions) -> None:
+        """Wire the backfill; `options.embed_batch` chunks make a transaction."""
+        self._writer = writer
+        self._embedder = embedder
+        self._options = options
+
+    def run(
+        self,
+        library: Library,
+        *,
+        progress: Progress | None = None,
+        cancel: CancelToken | None = None,
+        limit: int | None = None,
+        order: str = "id",
+    ) -> BackfillReport:
+        """Embed chunks without a vector until none is left; on return the vectors are durable and applied to the projections.
+
+        A text that the embedder refuses is found by halving its batch, reported and skipped. One that is longer than the embedder
+        reads is embedded in windows, whose mean stands for it, so nothing is cut.
+
+        Args:
+            library: Whose chunks.
+            progress: Called after each batch.
+            cancel: Checked before each batch.
+            limit: At most this many chunks; None takes all.
+            order: Which first: `id`, `longest` or `linked` (see `IndexWriter.pending_vectors`).
+
+        Raises:
+            Cancelled: Asked to stop; the vectors so far are kept.
+            ProviderError: The host of the model fails for every text; try again later, nothing is lost.
+            FingerprintMismatch: The library was built with another model.
+            DiskFull: No space for vectors.
+        """
+        state = _Run(self._embedder)
+        with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool:
+            writes = _Writes(pool, self._writer, library)
+            for page in self._pages(library, state, limit, order):
+                for batch in _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch):
+                    if cancel is not None:
+                        cancel.raise_if_cancelled()
+                    embedded = state.embed(batch)
+                    if embedded:
+                        writes.submit([chunk.chunk_id for chunk, _ in embedded], np.stack([row for _, row in embedded]))
+                    if progress is not None:
+                        progress(state.embedded + len(state.failed))
+                writes.drain()
+        return BackfillReport(state.embedded, tuple(state.failed.values()))
+
+    def _pages(self, library: Library, state: _Run, limit: int | None, order: str) -> Iterator[list[Chunk]]:
+        """Yield pending chunks that this run has not tried; each page is stored before the next is read."""
+        size = self._options.embed_batch * _PAGE_BATCHES
+        before: set[int] = set()
+        while True:
+            wanted = size if limit is None else min(size, limit - state.embedded - len(state.failed))
+            if wanted <= 0:
+                return
+            pending = self._writer.pending_vectors(library, wanted + len(state.failed), order)
+            page = [chunk for chunk in pending if chunk.chunk_id not in state.failed and chunk.chunk_id not in before][:wanted]
+            if not page:
+                return
+            before = {chunk.chunk_id for chunk in page}
+            yield page
+
+
+class _Writes:
+    """Batches on their way to the catalog and the projections, in order, a few at a time."""
+
+    def __init__(self, pool: ThreadPoolExecutor, writer: IndexWriter, library: Library) -> None:
+        self._pool = pool
+        self._writer = writer
+        self._library = library
+        self._futures: deque[Future[None]] = deque()
+
+    def submit(self, chunk_ids: list[int], rows: FloatArray) -> None:
+        self._futures.append(self._pool.submit(self._write, chunk_ids, rows))
+        while len(self._futures) > _QUEUED_BATCHES:
+            self._futures.popleft().result()
+
+    def drain(self) -> None:
+        while self._futures:
+            self._futures.popleft().result()
+
+    def _write(self, chunk_ids: list[int], rows: FloatArray) -> None:
+        self._writer.write_vectors(self._library, chunk_ids, rows)
+        self._writer.apply(self._library)
+
+
+Embedded = tuple[Chunk, FloatArray]
+
+
+class _Run:
+    """Embeds batches and remembers what it has learnt: which texts fail, and whether over-long ones occur."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._max_tokens = embedder.identity.max_tokens
+        self._counts_first = False
+        self.embedded = 0
+        self.failed: dict[int, ChunkFailure] = {}
+
+    def embed(self, chunks: Sequence[Chunk]) -> list[Embedded]:
+        """Return rows of norm 1 for every chunk that can have one."""
+        if self._counts_first:
+            return self._embed_counted(chunks)
+        try:
+            rows = self._embedder.embed_passages([chunk.text for chunk in chunks])
+        except InvalidInput:
+            # Chunks of uploads were bounded when they were cut. These were not (bulk text), so count from now on.
+            self._counts_first = True
+            return self._embed_counted(chunks)
+        except (InputError, ProviderBadResponse) as exc:
+            return self._bisect(chunks, exc)
+        return self._keep(chunks, rows)
+
+    def _embed_counted(self, chunks: Sequence[Chunk]) -> list[Embedded]:
+        counts = self._embedder.count_tokens([chunk.text for chunk in chunks])
+        fitting = [chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens <= self._max_tokens]
+        long = [chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens > self._max_tokens]
+        return self._embed_fitting(fitting) + [pair for chunk in long for pair in self._embed_long(chunk)]
+
+    def _embed_fitting(self, chunks: Sequence[Chunk]) -> list[Embedded]:
+        if not chunks:
+            return []
+        try:
+            rows = self._embedder.embed_passages([chunk.text for chunk in chunks])
+        except (InputError, ProviderBadResponse) as exc:
+            return self._bisect(chunks, exc)
+        return self._keep(chunks, rows)
+
+    def _embed_long(self, chunk: Chunk) -> list[Embedded]:
+        try:
+            rows = self._embedder.embed_passages(self._windows(chunk.text))
+        except (InputError, ProviderBadResponse) as exc:
+            return self._give_up(chunk, exc)
+        return self._keep([chunk], l2_normalise(rows.mean(axis=0, keepdims=True)))
+
+    def _windows(self, text: str) -> list[str]:
+        """Cut a text at sentences until every part fits."""
+        todo, fitting = [text], list[str]()
+        while todo:
+            counts = self._embedder.count_tokens(todo)
+            again: list[str] = []
+            for part, tokens in zip(todo, counts, strict=True):
+                if tokens <= self._max_tokens or len(part) < 2:
+                    fitting.append(part)
+                else:
+                    again += [part[start:end] for start, end in halves(part, 0, len(part))]
+            todo = again
+        return fitting
+
+    def _bisect(self, chunks: Sequence[Chunk], error: DocuMindError) -> list[Embedded]:
+        if len(chunks) == 1:
+            return self._give_up(chunks[0], error)
+        middle = len(chunks) // 2
+        return self._embed_fitting(chunks[:middle]) + self._embed_fitting(chunks[middle:])
+
+    def _give_up(self, chunk: Chunk, error: DocuMindError) -> list[Embedded]:
+        if not self.embedded and len(self.failed) + 1 >= _HOPELESS and isinstance(error, ProviderBadResponse):
+            raise error
+        self.failed[chunk.chunk_id] = ChunkFailure(chunk.chunk_id, chunk.doc_id, error.code, error.message)
+        return []
+
+    def _keep(self, chunks: Sequence[Chunk], rows: FloatArray) -> list[Embedded]:
+        self.embedded += len(chunks)
+        return list(zip(chunks, rows, strict=True))
+
+
+def _batches(chunks: Sequence[Chunk], size: int) -> Iterator[Sequence[Chunk]]:
+    for start in range(0, len(chunks), size):
+        yield chunks[start : start + size]

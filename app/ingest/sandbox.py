@@ -1,0 +1,284 @@
+"""Parsing in warm child processes under limits: a hostile file can cost one child, never the server.
+
+A child is told apart from the server in memory, processor time, open files and wall clock, cannot write files, gets an empty
+environment (no keys) and no descriptor but its end of a socket pair. What it answers is capped and read as text.
+
+References:
+    Apache Tika, "The Robustness of Apache Tika": process isolation is primary, limits inside a library only reduce.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from app.core.errors import Busy, Cancelled, Unreadable
+from app.core.types import PageBoxes, PageText, ParsedDocument
+from app.ingest.options import IngestOptions
+from app.ingest.sandbox_wire import (
+    FrameTooLarge,
+    Header,
+    pack_pages,
+    receive_frame,
+    send_frame,
+    unpack_boxes,
+    unpack_document,
+    unpack_error,
+)
+
+PARSES_PER_CHILD = 200
+"""Then a fresh one takes over: leaks of native libraries stay bounded, and start-up (0.3 s) is 1-2 ms per parse."""
+_START_TIMEOUT_S = 60.0
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
+    "from app.ingest.sandbox_child import main; main(int(sys.argv[2]), sys.argv[3])"
+)
+# One thread and one arena: the address space is limited, and each of either reserves tens of megabytes of it.
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "LC_ALL": "C.UTF-8"}
+
+
+class _Child:
+    """One child process and our end of its socket."""
+
+    def __init__(self, options: IngestOptions) -> None:
+        self._options = options
+        self.parses = 0
+        self._control, theirs = socket.socketpair()
+        paths = [str(Path(__file__).resolve().parents[2]), *(path for path in sys.path if path)]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-B",
+            "-c",
+            _BOOT,
+            json.dumps(paths),
+            str(theirs.fileno()),
+            json.dumps(asdict(options)),
+        ]
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_ENVIRONMENT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # Ctrl-C in a terminal is for the server alone
+            )
+        self._ready = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_ready(self) -> None:
+        """Wait until the child has its imports behind it.
+
+        Raises:
+            Busy: It did not start; too little memory, most likely.
+        """
+        if self._ready:
+            return
+        try:
+            frame = receive_frame(self._control, deadline=time.monotonic() + _START_TIMEOUT_S)
+        except OSError:
+            frame = None
+        if frame is None:
+            self.kill()
+            raise Busy("the parsing process did not start (too little memory?); try again in a moment", retry_after_s=5)
+        self._ready = True
+
+    def call(self, header: Mapping[str, object], body: bytes) -> tuple[Header, bytes] | None:
+        """Send a request and return the answer, None when the child died over it.
+
+        Raises:
+            TimeoutError: The wall clock ran out.
+            FrameTooLarge: The answer passes the output cap.
+        """
+        deadline = time.monotonic() + self._options.parse_wall_s
+        self.parses += 1
+        self._control.settimeout(self._options.parse_wall_s)
+        try:
+            send_frame(self._control, header, body)
+            return receive_frame(self._control, limit_bytes=self._options.parse_output_bytes, deadline=deadline)
+        except (BrokenPipeError, ConnectionResetError):
+            return None
+
+    def kill(self) -> int:
+        """End the child and return how it ended (a negative number is a signal)."""
+        self._process.kill()
+        self._control.close()
+        return self._process.wait()
+
+    def exit_code(self) -> int:
+        """Return how a child that closed its socket ended."""
+        try:
+            return self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+
+
+class SandboxedParser:
+    """The Parser and PageLocator of the server: requests go to a pool of children; thread-safe; a context manager.
+
+    Children start with the first request, or with `warm`. One that breaks a limit is replaced, and its file is Unreadable for good:
+    the same file would break the limit again.
+    """
+
+    def __init__(self, options: IngestOptions) -> None:
+        """Prepare a pool of `options.parse_processes` children."""
+        self._options = options
+        self._slots: queue.LifoQueue[_Child | None] = queue.LifoQueue()
+        for _ in range(max(1, options.parse_processes)):
+            self._slots.put(None)
+        self._children: set[_Child] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        """Return the parser itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End all children."""
+        self.close()
+
+    def warm(self) -> None:
+        """Start the children of free slots without waiting for them: the next parses find them ready."""
+        free = []
+        while True:
+            try:
+                free.append(self._slots.get_nowait())
+            except queue.Empty:
+                break
+        try:
+            free = [child if child is not None and child.alive else self._start() for child in free]
+        finally:
+            for child in free:
+                self._slots.put(child)
+
+    def close(self) -> None:
+        """End all children; parses under way are Cancelled."""
+        with self._lock:
+            self._closed = True
+            children, self._children = list(self._children), set()
+        for child in children:
+            child.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the living children."""
+        with self._lock:
+            return [child.pid for child in self._children if child.alive]
+
+    def parse(self, content: bytes | Path, filename: str) -> ParsedDocument:
+        """Return the parsed document; see `Parser`.
+
+        Raises:
+            UnsupportedType: No parser for this content.
+            Encrypted: It wants a password.
+            NoTextLayer: Pages without text.
+            TooLarge: It passes a limit of the options.
+            Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again cannot help.
+            Cancelled: The parser was closed meanwhile.
+            Busy: A child could not be started.
+        """
+        answer = self._ask({"operation": "parse"}, content, filename)
+        try:
+            return unpack_document(*answer)
+        except (KeyError, TypeError, ValueError) as exc:
+            raise Unreadable(f"{filename!r} made the parser answer nonsense ({exc}); save it anew and send that") from exc
+
+    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
+        """Return where spans of stored text stand on the pages of a PDF; see `PageLocator`."""
+        header, _ = self._ask({"operation": "boxes", "pages": pack_pages(pages)}, content, "the original")
+        return unpack_boxes(header)
+
+    def _ask(self, request: dict[str, object], content: bytes | Path, filename: str) -> tuple[Header, bytes]:
+        path = str(content.absolute()) if isinstance(content, Path) else None
+        body = content if isinstance(content, bytes) else b""
+        child = self._slots.get()
+        kept: _Child | None = None
+        try:
+            child = self._ready_child(child)
+            answer = self._call(child, {**request, "path": path, "filename": filename}, body, filename)
+            kept = child
+        finally:
+            if kept is None and child is not None:
+                self._drop(child)
+            self._slots.put(kept)
+        if "error" in answer[0]:
+            raise unpack_error(answer[0])
+        return answer
+
+    def _ready_child(self, child: _Child | None) -> _Child:
+        if child is not None and (child.parses >= PARSES_PER_CHILD or not child.alive):
+            self._drop(child)
+            child = None
+        if child is None:
+            child = self._start()
+        try:
+            child.wait_ready()
+        except Busy:
+            self._drop(child)
+            raise
+        return child
+
+    def _call(self, child: _Child, request: dict[str, object], body: bytes, filename: str) -> tuple[Header, bytes]:
+        try:
+            answer = child.call(request, body)
+        except TimeoutError as exc:
+            raise self._refusal(filename, f"took longer than {self._options.parse_wall_s:g} s") from exc
+        except FrameTooLarge as exc:
+            raise self._refusal(filename, f"holds more text than {self._options.parse_output_bytes:,} bytes ({exc})") from exc
+        except OSError as exc:  # our end was closed under us
+            raise Cancelled("the parser was closed while it worked") from exc
+        if answer is None:
+            raise self._refusal(filename, self._death(child.exit_code()))
+        return answer
+
+    def _refusal(self, filename: str, reason: str) -> Unreadable | Cancelled:
+        if self._closed:
+            return Cancelled("the parser was closed while it worked")
+        return Unreadable(
+            f"{filename!r} {reason} while it was parsed, and the parse was ended; save it anew or split it and send that"
+        )
+
+    def _death(self, code: int) -> str:
+        if code == -signal.SIGXCPU:
+            return f"needed more than {self._options.parse_cpu_s} s of processor time"
+        if code == -signal.SIGKILL:
+            return "was stopped by the system (out of memory?)"
+        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        limit = math.ceil(self._options.parse_memory_bytes / 1024**2)
+        return f"crashed the parser ({name}; {limit} MB of memory are allowed)"
+
+    def _start(self) -> _Child:
+        with self._lock:
+            if self._closed:
+                raise Cancelled("the parser is closed")
+            child = _Child(self._options)
+            self._children.add(child)
+            return child
+
+    def _drop(self, child: _Child) -> None:
+        with self._lock:
+            self._children.discard(child)
+        child.kill()

@@ -1,0 +1,79 @@
+"""The parsing child: reads requests, parses under limits, answers; imports nothing but parsers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from app.core.errors import DocuMindError, Unreadable
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import DirectParser
+from app.ingest.sandbox_wire import Header, pack_boxes, pack_document, pack_error, receive_frame, send_frame, unpack_pages
+
+_OPEN_FILES = 64
+
+
+def main(control_fd: int, options_json: str) -> None:
+    """Serve requests on the control socket until the other side closes it."""
+    options = IngestOptions(**json.loads(options_json))
+    control = socket.socket(fileno=control_fd)
+    _limit_process(options)
+    threading.Thread(target=_die_with_parent, args=(control_fd,), daemon=True).start()
+    parser = DirectParser(options)
+    send_frame(control, {"ready": os.getpid()})
+    while (frame := receive_frame(control)) is not None:
+        _limit_cpu(options.parse_cpu_s)
+        header, body = _answer(parser, *frame)
+        send_frame(control, header, body)
+
+
+def _answer(parser: DirectParser, request: Header, content: bytes) -> tuple[dict[str, object], bytes]:
+    source = Path(request["path"]) if request["path"] is not None else content
+    try:
+        if request["operation"] == "boxes":
+            return pack_boxes(parser.page_boxes(source, unpack_pages(request["pages"]))), b""
+        return pack_document(parser.parse(source, request["filename"]))
+    except DocuMindError as exc:
+        return pack_error(exc), b""
+    except MemoryError:
+        return pack_error(Unreadable(f"{request['filename']!r} needs more memory than a parse may use; split it")), b""
+    except RecursionError:
+        return pack_error(Unreadable(f"{request['filename']!r} is nested too deeply; simplify it")), b""
+
+
+def _limit_process(options: IngestOptions) -> None:
+    """Bound memory, files and core dumps; writing to files is not possible at all."""
+    limits = {"RLIMIT_AS": options.parse_memory_bytes, "RLIMIT_FSIZE": 0, "RLIMIT_NOFILE": _OPEN_FILES, "RLIMIT_CORE": 0}
+    for name, value in limits.items():
+        with contextlib.suppress(ValueError, OSError, AttributeError):  # macOS refuses RLIMIT_AS
+            resource.setrlimit(getattr(resource, name), (value, value))
+
+
+def _limit_cpu(seconds: int) -> None:
+    """Allow `seconds` of processor time from now on; passing it kills the process (SIGXCPU)."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    allowed = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _die_with_parent(control_fd: int) -> None:
+    """End the process as soon as the other side is gone, in the midst of a parse too.
+
+    PR_SET_PDEATHSIG would fire when the *thread* that started this process ends, and servers retire threads.
+    """
+    poll = select.poll()
+    poll.register(control_fd, 0)  # hang-ups are reported whatever is asked for
+    while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
