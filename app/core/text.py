@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import Stemmer
 
-TOKENIZER_VERSION = "2"
+TOKENIZER_VERSION = "3"
 """Part of every fingerprint: changing what `tokenise` or `lexical_form` returns means re-indexing."""
 
 MAX_TOKEN_BYTES = 40
@@ -31,15 +31,32 @@ _JOINING_SCRIPTS = re.compile(
     "[\u0600-\u08ff\u0900-\u0dff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\U0001f3fb-\U0001f3ff\u2640\u2642]"
 )
 
-# Everything `normalise` changes but composition, as one class: most texts hold none of it, and one pass instead of five takes
-# 54 instead of 147 us on a page of a paper.
-_UNUSUAL = re.compile("[\r\x85\u2028\u2029" + "".join(p.pattern[1:-1] for p in (_CONTROL, _SURROGATE, _INVISIBLE, _JOINERS)) + "]")
-
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
+_ALPHABETIC_MARKS = (
+    "\u0345\u0363-\u036f\u05b0-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u0657\u0659-\u065f\u0670"
+    "\u06d6-\u06dc\u06e1-\u06e4\u06e7-\u06e8\u06ed\u0711\u0730-\u073f\u07a6-\u07b0\u0816-\u0817\u081b-\u0823\u0825-\u0827"
+    "\u0829-\u082c\u088f\u0897\u08d4-\u08df\u08e3-\u08e9\u08f0-\u0903\u093a-\u093b\u093e-\u094c\u094e-\u094f\u0955-\u0957"
+    "\u0962-\u0963\u0981-\u0983\u09be-\u09c4\u09c7-\u09c8\u09cb-\u09cc\u09d7\u09e2-\u09e3\u0a01-\u0a03\u0a3e-\u0a42"
+    "\u0a47-\u0a48\u0a4b-\u0a4c\u0a51\u0a70-\u0a71\u0a75\u0a81-\u0a83\u0abe-\u0ac5\u0ac7-\u0ac9\u0acb-\u0acc\u0ae2-\u0ae3"
+    "\u0afa-\u0afc\u0b01-\u0b03\u0b3e-\u0b44\u0b47-\u0b48\u0b4b-\u0b4c\u0b56-\u0b57\u0b62-\u0b63\u0b82\u0bbe-\u0bc2"
+    "\u0bc6-\u0bc8\u0bca-\u0bcc\u0bd7\u0c00-\u0c04\u0c3e-\u0c44\u0c46-\u0c48\u0c4a-\u0c4c\u0c55-\u0c56\u0c5c\u0c62-\u0c63"
+    "\u0c81-\u0c83\u0cbe-\u0cc4\u0cc6-\u0cc8\u0cca-\u0ccc\u0cd5-\u0cd6\u0cdc\u0ce2-\u0ce3\u0cf3\u0d00-\u0d03\u0d3e-\u0d44"
+    "\u0d46-\u0d48\u0d4a-\u0d4c\u0d57\u0d62-\u0d63\u0d81-\u0d83\u0dcf-\u0dd4\u0dd6\u0dd8-\u0ddf\u0df2-\u0df3\u0e31"
+    "\u0e34-\u0e3a\u0e4d\u0eb1\u0eb4-\u0eb9\u0ebb-\u0ebc\u0ecd\u0f71-\u0f83\u0f8d-\u0f97\u0f99-\u0fbc\u102b-\u1036\u1038"
+    "\u103b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d"
+    "\u1712-\u1713\u1732-\u1733\u1752-\u1753\u1772-\u1773\u17b6-\u17c8\u1885-\u1886\u18a9\u1920-\u192b\u1930-\u1938"
+    "\u1a17-\u1a1b\u1a55-\u1a5e\u1a61-\u1a74\u1abf-\u1ac0\u1acc-\u1ace\u1b00-\u1b04\u1b35-\u1b43\u1b80-\u1b82\u1ba1-\u1ba9"
+    "\u1bac-\u1bad\u1be7-\u1bf1\u1c24-\u1c36\u1c89-\u1c8a\u1dd3-\u1df4\u24b6-\u24e9\u2de0-\u2dff\ua674-\ua67b\ua69e-\ua69f"
+    "\ua7cb-\ua7cf\ua7d2\ua7d4\ua7da-\ua7dc\ua7f1\ua802\ua80b\ua823-\ua827\ua880-\ua881\ua8b4-\ua8c3\ua8c5\ua8ff"
+    "\ua926-\ua92a\ua947-\ua952\ua980-\ua983\ua9b4-\ua9bf\ua9e5\uaa29-\uaa36\uaa43\uaa4c-\uaa4d\uaa7b-\uaa7d\uaab0"
+    "\uaab2-\uaab4\uaab7-\uaab8\uaabe\uaaeb-\uaaef\uaaf5\uabe3-\uabea\ufb1e"
+)
+"""Basic-plane code points that Unicode calls alphabetic and `\\w` does not: vowel signs of Indic, Semitic and other scripts
+(DerivedCoreProperties, Other_Alphabetic, Unicode 16). tantivy keeps them inside words, so does `_words_of`."""
 _WORD = re.compile(r"[^\W_]+")
-_ASCII_WORD = re.compile("[a-z0-9]+")
+_MARKED_WORD = re.compile(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+")
 
 
 def normalise(text: str) -> tuple[str, int]:
@@ -48,9 +65,6 @@ def normalise(text: str) -> tuple[str, int]:
     NFC, newline line ends, surrogate pairs joined and lone ones replaced by U+FFFD, control characters but tab and newline
     dropped; tag, bidi-control and zero-width characters dropped (joiners stay next to scripts and emoji that need them).
     """
-    text = text.replace("\r\n", "\n")
-    if not _UNUSUAL.search(text):
-        return (text if text.isascii() else unicodedata.normalize("NFC", text)), 0
     if _SURROGATE.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _NEWLINES.sub("\n", text)
@@ -87,56 +101,44 @@ def lexical_form(text: str) -> str:
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    folded = folded.translate(_SIGMAS)
     return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", folded)
+
+
+_SIGMAS = str.maketrans("\u03a3\u03c2", "\u03c3\u03c3")  # only Python's lower() writes a final sigma at the end of a word
 
 
 def _bigrams(run: str) -> str:
     return run if len(run) < 2 else " ".join(run[i : i + 2] for i in range(len(run) - 1))
 
 
-class _Stems(dict[str, str]):
-    """The stem of every word seen, computed once; forgets all when full. A look-up here is a tenth of a call into Snowball."""
-
-    MOST = 100_000
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stemmer = Stemmer.Stemmer("english", 0)
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= self.MOST:
-            self.clear()
-        stem: str = self._stemmer.stemWord(word)
-        self[word] = stem
-        return stem
-
-
 class _Stemmers(threading.local):
-    """One cache and stemmer per thread: the C object is not thread-safe."""
+    """One Snowball stemmer per thread: the C object is not thread-safe."""
 
     def __init__(self) -> None:
-        self.stems = _Stems()
+        self.english = Stemmer.Stemmer("english", 100_000)
 
 
 _STEMMERS = _Stemmers()
 
 
+def _words_of(form: str) -> list[str]:
+    found: list[str] = (_WORD if form.isascii() else _MARKED_WORD).findall(form)
+    return found
+
+
 def words(text: str) -> list[str]:
     """Return lower-cased words without stemming, in order."""
-    return [word.lower() for word in _WORD.findall(lexical_form(text))]
+    return [word.lower() for word in _words_of(lexical_form(text))]
 
 
 def tokenise(text: str) -> list[str]:
     """Return the stemmed tokens of a text, in order, as tantivy's analyzer would index them."""
-    return list(map(_STEMMERS.stems.__getitem__, _indexable(text)))
-
-
-def _indexable(text: str) -> list[str]:
-    """Lower-case words that are short enough to be indexed, in order."""
-    if text.isascii():  # most text: a byte is a character, and lowering it whole keeps its words apart
-        return [word for word in _ASCII_WORD.findall(text.lower()) if len(word) <= MAX_TOKEN_BYTES]
-    kept = [word.lower() for word in _WORD.findall(lexical_form(text)) if len(word) <= MAX_TOKEN_BYTES]
-    return kept if all(map(str.isascii, kept)) else [word for word in kept if len(word.encode()) <= MAX_TOKEN_BYTES]
+    kept = [word.lower() for word in _words_of(lexical_form(text)) if len(word) <= MAX_TOKEN_BYTES]
+    if not all(map(str.isascii, kept)):
+        kept = [word for word in kept if len(word.encode()) <= MAX_TOKEN_BYTES]
+    stemmed: list[str] = _STEMMERS.english.stemWords(kept)
+    return stemmed
 
 
 # Abbreviations after which a full stop does not end a sentence, lower-case without the stop.

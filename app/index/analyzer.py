@@ -1,0 +1,39 @@
+"""tantivy's schema and analyzer; agrees with `app.core.text.tokenise`, which a property test checks."""
+
+from __future__ import annotations
+
+import tantivy
+
+from app.core.text import MAX_TOKEN_BYTES
+
+ANALYZER = "documind"
+
+BODY, TITLE, SECTION = "body", "title", "section"
+"""Analysed fields."""
+
+CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR = "chunk_id", "doc", "doc_id", "section_name", "type", "year", "author"
+"""Exact fields: `doc` is the catalog's key and what deletions name; `author` holds one folded name per author."""
+
+
+def build_schema() -> tantivy.Schema:
+    """Return the schema: positions are kept for the body only where phrases may be asked; scores need frequencies."""
+    builder = tantivy.SchemaBuilder()
+    for name in (TITLE, SECTION, BODY):
+        builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
+    builder.add_integer_field(CHUNK_ID, stored=False, indexed=True, fast=True)
+    builder.add_integer_field(DOC, stored=False, indexed=True, fast=False)
+    builder.add_integer_field(YEAR, stored=False, indexed=True, fast=True)
+    for name in (DOC_ID, SECTION_NAME, TYPE, AUTHOR):
+        builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+def build_analyzer() -> tantivy.TextAnalyzer:
+    """Return the analyzer: split at non-alphanumerics, drop tokens over 40 bytes, lower-case, stem (Snowball English)."""
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(MAX_TOKEN_BYTES + 1))  # tantivy keeps what is shorter than its limit
+        .filter(tantivy.Filter.lowercase())
+        .filter(tantivy.Filter.stemmer("english"))
+        .build()
+    )

@@ -1,0 +1,108 @@
+"""What the projections have to apply, and how far each got."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from sqlalchemy import Connection
+
+from app.core.types import Library
+from app.index.database import Database
+from app.index.rows import unpack_ids
+
+Projection = Literal["lexical", "exact", "chroma"]
+Kind = Literal["write", "vectors", "remove", "restore", "correct"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log; `ids` are the chunks whose vectors came or went."""
+
+    seq: int
+    kind: Kind
+    doc: int
+    ids: list[int]
+
+
+class ChangeLog:
+    """The changes table and the watermarks; thread-safe.
+
+    A watermark is set here after the projection's own commit and written with the next catalog transaction: one that is too old
+    after a crash costs a replay of idempotent changes, one that is too new cannot be.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Read the stored watermarks."""
+        self._database = database
+        self._lock = threading.Lock()
+        with database.read_raw() as cursor:
+            rows = cursor.execute("SELECT library, projection, seq FROM watermarks").fetchall()
+        self._marks = {(library, projection): seq for library, projection, seq in rows}
+        self._unsaved: set[tuple[str, str]] = set()
+
+    def mark(self, library: Library, projection: Projection) -> int:
+        """Return up to which change a projection is applied; 0 before the first."""
+        with self._lock:
+            return int(self._marks.get((library.value, projection), 0))
+
+    def set_mark(self, library: Library, projection: Projection, seq: int) -> None:
+        """A projection has committed everything up to `seq`; 0 says that it holds nothing."""
+        key = (library.value, projection)
+        with self._lock:
+            if self._marks.get(key, 0) != seq:
+                self._marks[key] = seq
+                self._unsaved.add(key)
+
+    def marks(self) -> dict[str, int]:
+        """Return every watermark by `library/projection`."""
+        with self._lock:
+            return {f"{library}/{projection}": seq for (library, projection), seq in sorted(self._marks.items())}
+
+    def save_into(self, sql: Connection) -> None:
+        """Write watermarks that moved, as part of the caller's transaction."""
+        with self._lock:
+            moved = [(library, projection, self._marks[library, projection]) for library, projection in self._unsaved]
+            self._unsaved.clear()
+        if moved:
+            sql.exec_driver_sql(
+                "INSERT INTO watermarks (library, projection, seq) VALUES (?, ?, ?)"
+                " ON CONFLICT (library, projection) DO UPDATE SET seq = excluded.seq",
+                moved,
+            )
+
+    def save(self) -> None:
+        """Write watermarks that moved and forget changes that every projection applied."""
+        with self._database.write("watermarks") as sql:
+            self.save_into(sql)
+            for library in Library:
+                lexical = self.mark(library, "lexical")
+                dense = min(self.mark(library, "exact"), self.mark(library, "chroma"))
+                sql.exec_driver_sql(
+                    "DELETE FROM changes WHERE library = ? AND seq <= ? AND (seq <= ? OR (kind = 'write' AND ids IS NULL))",
+                    (library.value, lexical, dense),
+                )
+
+    def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
+        """Return the next changes of a library in order.
+
+        Args:
+            library: Whose changes.
+            after: The watermark.
+            dense: True for those that concern vectors or what filters on them; False for those that concern text.
+            limit: Most changes to return.
+        """
+        relevant = "(ids IS NOT NULL OR kind = 'correct')" if dense else "kind != 'vectors'"
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                f"SELECT seq, kind, doc, ids FROM changes WHERE library = ? AND seq > ? AND {relevant} ORDER BY seq LIMIT ?",  # noqa: S608
+                (library.value, after, limit),
+            ).fetchall()
+        return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
+
+    def last(self) -> int:
+        """Return the newest change; 0 before the first."""
+        with self._database.read_raw() as cursor:
+            row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+        return int(row[0]) if row else 0

@@ -1,0 +1,209 @@
+"""The catalog's SQLite file: connections, transactions, schema version, and what its errors mean here.
+
+WAL with `synchronous=FULL`: a committed transaction survives a power cut. One writer at a time (`write` holds a process-wide
+lock and takes SQLite's at once), any number of readers, each on a consistent snapshot.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+from app.core.errors import IndexDamaged, StorageError
+from app.index.durable import disk_full
+from app.index.schema import SCHEMA_VERSION
+from app.index.steps import Steps
+
+BUSY_TIMEOUT_MS = 30_000
+"""A backup or an outside reader may hold the file for a moment; our own writers queue on a lock before it."""
+
+READ_CACHE_KIB = 8_192
+"""Page cache of one read connection: the upper b-tree levels of a million chunks and the rows of a few hundred."""
+
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE")
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")
+
+
+class Database:
+    """The catalog's file, open. Close it when done."""
+
+    def __init__(self, path: Path, steps: Steps) -> None:
+        """Open or create the file and bring its schema to this release's.
+
+        Args:
+            path: The SQLite file.
+            steps: Where write steps are counted.
+
+        Raises:
+            IndexDamaged: Not a database, or damaged pages.
+            StorageError: The schema is of a newer release.
+            DiskFull: No space to create it.
+        """
+        self.path = path
+        self.steps = steps
+        self.lock = threading.RLock()
+        self._writer = _engine(path, immediate=True)
+        self._readers = _engine(path, immediate=False)
+        try:
+            with self.translated():
+                self._migrate()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection on one consistent snapshot."""
+        with self.translated(), self._readers.connect() as connection:
+            yield connection
+            connection.rollback()
+
+    @contextmanager
+    def read_raw(self) -> Iterator[sqlite3.Cursor]:
+        """Yield a plain cursor, for the reads whose time a person feels: no result objects, rows are tuples."""
+        pooled = self._readers.raw_connection()
+        try:
+            with self.translated():
+                cursor = pooled.cursor()
+                cursor.execute("BEGIN")
+                try:
+                    yield cursor  # type: ignore[misc]  # SQLAlchemy types it as a generic DBAPI cursor
+                finally:
+                    cursor.execute("ROLLBACK")
+                    cursor.close()
+        finally:
+            pooled.close()
+
+    @contextmanager
+    def write(self, name: str) -> Iterator[Connection]:
+        """Yield a connection in a transaction that is durable when the block ends, and undone when it raises.
+
+        Args:
+            name: What the commit is for; the step is `catalog.NAME`.
+
+        Raises:
+            DiskFull: No space; nothing of the block is kept.
+            IndexDamaged: SQLite found damaged pages.
+        """
+        with self.lock, self.translated(), self._writer.connect() as connection:
+            transaction = connection.begin()
+            try:
+                yield connection
+                with self.steps.at(f"catalog.{name}"):
+                    transaction.commit()
+            finally:
+                if transaction.is_active:
+                    transaction.rollback()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except DatabaseError as exc:
+            raise self._translate(exc, exc.orig) from exc
+        except sqlite3.DatabaseError as exc:
+            raise self._translate(exc, exc) from exc
+
+    def _translate(self, exc: Exception, cause: BaseException | None) -> Exception:
+        name = getattr(cause, "sqlite_errorname", "") or ""
+        if name.startswith(_FULL):
+            return disk_full(self.path)
+        if name.startswith(_DAMAGED) or "malformed" in str(cause):
+            return damaged(self.path, str(cause))
+        return StorageError(f"the catalog {self.path.name!r} refused the operation: {exc}")
+
+    def _migrate(self) -> None:
+        with self.read() as connection:
+            tables = connection.execute(text("SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'")).scalar_one()
+            version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if tables else None
+        if version != SCHEMA_VERSION:
+            self._upgrade(version)
+
+    def _upgrade(self, version: str | None) -> None:
+        # Imported here: only the first start of a release migrates, every other start would pay 100 ms for nothing.
+        from alembic import command  # noqa: PLC0415
+        from alembic.config import Config  # noqa: PLC0415
+        from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        if version is not None and version not in known:
+            raise StorageError(
+                f"the catalog {self.path.name!r} has schema {version!r}, this release knows up to {SCHEMA_VERSION!r}:"
+                " start the newer release again, or restore a backup made by this one"
+            )
+        with self.write("migrate") as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def check(self) -> list[str]:
+        """Return what `PRAGMA quick_check` and the foreign keys find wrong, one line each; empty when sound."""
+        with self.read() as connection:
+            lines = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(20)"))]
+            orphans = [f"row of {row[0]} without its {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
+        return [line for line in lines if line != "ok"] + orphans[:20]
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database file and cut it to zero bytes."""
+        with self.lock, self.translated(), self._writer.connect() as connection, self.steps.at("catalog.checkpoint"):
+            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def vacuum(self) -> None:
+        """Rewrite the file without free pages; needs as much space again while it runs."""
+        with self.lock, self.translated(), self._writer.connect() as connection, self.steps.at("catalog.vacuum"):
+            connection.connection.cursor().execute("VACUUM")
+        self.checkpoint()
+
+    def close(self) -> None:
+        """Close every connection; the last one folds the log into the file."""
+        self._readers.dispose()
+        self._writer.dispose()
+
+
+def damaged(path: Path, detail: str) -> IndexDamaged:
+    """Return the error for a damaged catalog, with the cure."""
+    return IndexDamaged(
+        f"the catalog {path.name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`;"
+        " without a backup, `documind fsck --repair` keeps what can still be read"
+    )
+
+
+def _engine(path: Path, *, immediate: bool) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        poolclass=QueuePool,
+        pool_size=1 if immediate else 16,
+        max_overflow=0 if immediate else 128,
+        connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000, "cached_statements": 256},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves: the driver's implicit one comes too late for SELECTs
+        cursor = connection.cursor()
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "secure_delete=ON",
+            f"busy_timeout={BUSY_TIMEOUT_MS}",
+            "wal_autocheckpoint=4000",
+            f"cache_size=-{READ_CACHE_KIB * (4 if immediate else 1)}",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    return engine

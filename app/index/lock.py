@@ -1,0 +1,134 @@
+"""One process owns a data directory: an advisory lock on a file that says who holds it. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from app.core.errors import Locked
+
+LOCK_NAME = ".lock"
+
+_ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a data directory; `url` is empty for a command without a server."""
+
+    pid: int
+    url: str
+
+
+class DirectoryLock:
+    """Holds data directories until closed or until the process dies, however it dies."""
+
+    def __init__(self, directories: list[Path], url: str = "") -> None:
+        """Take every directory, creating those that are not there.
+
+        Args:
+            directories: DATA_DIR, and CHROMA_PERSIST_DIR when it is not inside.
+            url: Where this process answers, for the message of the next one.
+
+        Raises:
+            Locked: Another process holds one; the message names its pid and address.
+        """
+        self._handles: list[int] = []
+        self._url = url
+        try:
+            for directory in outermost(directories):
+                self._take(directory)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _lock_patiently(handle)
+        except OSError as exc:
+            held_by = _read(handle)
+            os.close(handle)
+            who = f"process {held_by.pid}" if held_by else "another process"
+            where = f" at {held_by.url}" if held_by and held_by.url else ""
+            raise Locked(
+                f"the data directory {str(directory)!r} is in use by {who}{where}: use that server, stop it,"
+                " or choose another DATA_DIR"
+            ) from exc
+        self._handles.append(handle)
+        self._write(handle)
+
+    def announce(self, url: str) -> None:
+        """Say where this process answers, once that is known."""
+        self._url = url
+        for handle in self._handles:
+            self._write(handle)
+
+    def _write(self, handle: int) -> None:
+        content = json.dumps({"pid": os.getpid(), "url": self._url}).encode()
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, content, 0)
+
+    def close(self) -> None:
+        """Let go; the file stays, an unlocked one means nothing."""
+        for handle in self._handles:
+            os.close(handle)
+        self._handles = []
+
+    def __enter__(self) -> Self:
+        """Return the held lock."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Let go."""
+        self.close()
+
+
+def _lock_patiently(handle: int) -> None:
+    # Somebody who only asks for the owner holds a shared lock for microseconds.
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def owner(data_dir: Path) -> Owner | None:
+    """Return who holds a data directory now; None when nobody does."""
+    try:
+        handle = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        try:
+            # A shared lock, so that two who ask at once do not take each other for an owner.
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return _read(handle) or Owner(0, "")
+        return None
+    finally:
+        os.close(handle)
+
+
+def outermost(directories: list[Path]) -> list[Path]:
+    """Return the directories that lie in no other of the list, resolved."""
+    resolved = list(dict.fromkeys(path.resolve() for path in directories))
+    return [path for path in resolved if not any(other in path.parents for other in resolved)]
+
+
+def _read(handle: int) -> Owner | None:
+    try:
+        found = json.loads(os.pread(handle, 4096, 0))
+        return Owner(int(found["pid"]), str(found["url"]))
+    except (ValueError, KeyError, TypeError):
+        return None

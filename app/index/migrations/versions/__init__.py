@@ -1,0 +1,1 @@
+"""One module per schema version, never changed after a release."""

@@ -1,0 +1,186 @@
+"""Deletion: hidden at once, purged when the grace is over, undone until then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from app.core.errors import NotFound
+from app.core.types import DeleteResult, Library, LibraryCounts
+from app.index.answer_store import blank_quotes
+from app.index.bookkeeping import add_change, count_document, repoint_duplicates, retire_chunks
+from app.index.catalog import SqliteCatalog
+from app.index.database import Database
+from app.index.durable import utc_now
+from app.index.originals import Originals
+from app.index.projector import Projector
+from app.index.rows import id_list
+from app.index.texts import TextCache
+
+CLEAR_BATCH = 500
+"""Documents per transaction when a library is cleared."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Purged:
+    vectors: int
+    quotes: int
+    originals: int
+
+
+class Remover:
+    """Takes documents out of the catalog, the projections, the originals and stored answers."""
+
+    def __init__(
+        self, database: Database, catalog: SqliteCatalog, projector: Projector, originals: Originals, texts: TextCache
+    ) -> None:
+        """Work on `database` and tell `projector`."""
+        self._database = database
+        self._catalog = catalog
+        self._projector = projector
+        self._originals = originals
+        self._texts = texts
+
+    def delete(self, library: Library, doc_id: str, grace_s: float) -> DeleteResult:
+        """Hide a document at once; purge it now (`grace_s` 0) or when `purge_due` finds its time has come.
+
+        Raises:
+            NotFound: No such document in this library.
+        """
+        self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
+        with self._projector.writing:
+            doc = self._key(library, doc_id, "live")
+            hidden = self._hide(library, [doc], grace_s)
+            purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
+        self._projector.apply(library)
+        return DeleteResult(doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0)
+
+    def clear(self, library: Library) -> LibraryCounts:
+        """Delete and purge every live document of a library; return what it held."""
+        before = self._catalog.counts(library)
+        while True:
+            with self._projector.writing:
+                docs = self._live(library, CLEAR_BATCH)
+                if not docs:
+                    break
+                self._hide(library, docs, 0)
+                self._purge(library, docs)
+        self._projector.apply(library)
+        return before
+
+    def restore(self, library: Library, doc_id: str) -> None:
+        """Undo a deletion within its grace.
+
+        Raises:
+            NotFound: Not deleted, unknown, or purged.
+        """
+        with self._projector.writing:
+            doc = self._key(library, doc_id, "deleted")
+            with self._database.write("restore") as sql:
+                sha256, revision = sql.exec_driver_sql(
+                    "UPDATE documents SET state = 'live', purge_at = NULL, updated_at = ? WHERE doc = ? RETURNING sha256, revision",
+                    (utc_now(), doc),
+                ).one()
+                count_document(sql, doc, 1)
+                add_change(sql, library, "restore", doc, revision, _chunk_ids(sql, doc))
+                repoint_duplicates(sql, library, {sha256})
+            self._projector.catch_up_lexical(library)
+        self._projector.apply(library)
+
+    def purge_due(self) -> int:
+        """Purge every deleted document whose grace is over; return how many."""
+        done = 0
+        for library in Library:
+            with self._projector.writing:
+                with self._database.read_raw() as cursor:
+                    rows = cursor.execute(
+                        "SELECT doc FROM documents WHERE library = ? AND state = 'deleted' AND purge_at <= ?",
+                        (library.value, utc_now()),
+                    ).fetchall()
+                docs = [row[0] for row in rows]
+                if docs:
+                    self._purge(library, docs)
+                    done += len(docs)
+        return done
+
+    def discard_original(self, sha256: str) -> int:
+        """Remove an original that no revision refers to; return how many files went."""
+        with self._projector.writing:
+            with self._database.read_raw() as cursor:
+                used = cursor.execute("SELECT 1 FROM revisions WHERE sha256 = ? AND has_original = 1 LIMIT 1", (sha256,)).fetchone()
+            return 0 if used else int(self._originals.remove(sha256))
+
+    def _key(self, library: Library, doc_id: str, state: str) -> int:
+        with self._database.read_raw() as cursor:
+            row = cursor.execute(
+                "SELECT doc FROM documents WHERE library = ? AND doc_id = ? AND state = ?", (library.value, doc_id, state)
+            ).fetchone()
+        if row is None:
+            raise NotFound(f"no {state} document {doc_id!r} in library {library.value!r}")
+        return int(row[0])
+
+    def _live(self, library: Library, limit: int) -> list[int]:
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                "SELECT doc FROM documents WHERE library = ? AND state = 'live' LIMIT ?", (library.value, limit)
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def _hide(self, library: Library, docs: Sequence[int], grace_s: float) -> list[int]:
+        """Take documents out of every search, durably; return their chunk ids."""
+        due = (datetime.now(UTC) + timedelta(seconds=grace_s)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        hidden: list[int] = []
+        with self._database.write("remove") as sql:
+            self._projector.log.save_into(sql)
+            shas: set[str] = set()
+            for doc in docs:
+                count_document(sql, doc, -1)
+                sha256, revision = sql.exec_driver_sql(
+                    "UPDATE documents SET state = 'deleted', purge_at = ?, duplicate_of = NULL WHERE doc = ?"
+                    " RETURNING sha256, revision",
+                    (due, doc),
+                ).one()
+                ids = _chunk_ids(sql, doc)
+                add_change(sql, library, "remove", doc, revision, ids)
+                hidden.extend(ids)
+                shas.add(sha256)
+            repoint_duplicates(sql, library, shas)
+        self._projector.hide(library, hidden)
+        self._projector.catch_up_lexical(library)
+        return hidden
+
+    def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
+        """Remove hidden documents from the catalog, their quotes from answers, their originals from the disk."""
+        quotes = vectors = 0
+        with self._database.write("purge") as sql:
+            rows = sql.exec_driver_sql(
+                "SELECT doc, doc_id, embedded FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),)
+            ).all()
+            shas = (
+                sql.exec_driver_sql(
+                    "SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 AND doc IN (SELECT value FROM json_each(?))",
+                    (id_list(docs),),
+                )
+                .scalars()
+                .all()
+            )
+            for doc, doc_id, embedded in rows:
+                quotes += blank_quotes(sql, library, doc_id)
+                vectors += embedded
+                retire_chunks(sql, doc)
+            # Chunks and revisions go with their document (ON DELETE CASCADE).
+            sql.exec_driver_sql("DELETE FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),))
+        for doc in docs:
+            self._texts.forget(doc)
+        return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in shas))
+
+
+def _chunk_ids(sql: Connection, doc: int) -> list[int]:
+    return list(
+        sql.exec_driver_sql(
+            "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc = ?", (doc,)
+        ).scalars()
+    )

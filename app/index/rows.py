@@ -1,0 +1,113 @@
+"""Catalog rows to domain objects and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from app.core.types import Document, FloatArray, Library
+from app.core.vectors import l2_normalise
+from app.index.schema import BUILD_SHIFT
+
+Row = tuple[object, ...]
+
+DOCUMENT_COLUMNS = (
+    "d.doc_id, d.library, d.source_key, d.revision, d.sha256, d.title, d.authors, d.year, d.type, d.state, d.characters, d.pages,"
+    " d.chunks, d.embedded, d.duplicate_of, d.source_url, d.licence, d.added_at, d.updated_at, d.filename, d.arxiv_id,"
+    " d.has_original, d.flags"
+)
+"""In the order of `app.core.types.Document`'s fields, for `document_from`."""
+
+CHUNK_COLUMNS = "c.chunk_id, c.revision, c.ordinal, c.start, c.end, c.section, c.page"
+
+IdArray = npt.NDArray[np.int64]
+
+
+def document_from(row: Sequence[object]) -> Document:
+    """Return the document of a row of DOCUMENT_COLUMNS."""
+    values = cast("list[str]", list(row))
+    return Document(
+        doc_id=values[0],
+        library=Library(values[1]),
+        source_key=values[2],
+        revision=cast("int", row[3]),
+        sha256=values[4],
+        title=values[5],
+        authors=strings_from(values[6]),
+        year=cast("int | None", row[7]),
+        type=values[8],
+        state=cast("Literal['live', 'deleted']", row[9]),
+        characters=cast("int", row[10]),
+        pages=cast("int", row[11]),
+        chunks=cast("int", row[12]),
+        embedded=cast("int", row[13]),
+        duplicate_of=cast("str | None", row[14]),
+        source_url=cast("str | None", row[15]),
+        licence=cast("str | None", row[16]),
+        added_at=values[17],
+        updated_at=values[18],
+        filename=values[19],
+        arxiv_id=cast("str | None", row[20]),
+        has_original=bool(row[21]),
+        flags=strings_from(values[22]),
+    )
+
+
+def strings_from(packed: str) -> tuple[str, ...]:
+    """Return a JSON list of strings as a tuple."""
+    return () if packed == "[]" else tuple(json.loads(packed))
+
+
+def pack_strings(values: Sequence[str]) -> str:
+    """Return strings as a JSON list."""
+    return json.dumps(list(values), ensure_ascii=False) if values else "[]"
+
+
+def pack_ids(ids: Sequence[int] | IdArray) -> bytes:
+    """Return chunk ids as little-endian int64."""
+    return np.asarray(ids, dtype="<i8").tobytes()
+
+
+def unpack_ids(packed: bytes | None) -> list[int]:
+    """Return the chunk ids that `pack_ids` wrote."""
+    return [] if not packed else cast("list[int]", np.frombuffer(packed, dtype="<i8").tolist())
+
+
+def id_list(ids: Sequence[int]) -> str:
+    """Return ids as the JSON array that `json_each(?)` unfolds: one bound value, whatever their number."""
+    return "[" + ",".join(map(str, ids)) + "]"
+
+
+def vector_key(build: int, chunk_id: int) -> int:
+    """Return the primary key of a chunk's vector in a build."""
+    return build << BUILD_SHIFT | chunk_id
+
+
+def pack_vector(row: FloatArray) -> bytes:
+    """Return a row as little-endian float16."""
+    return row.astype("<f2").tobytes()
+
+
+def unpack_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
+    """Return float16 blobs as float32 `[n, dimension]`, rows scaled back to norm 1.
+
+    Every projection gets exactly these rows, so that a rebuilt or imported index ranks as the first one did.
+    """
+    if not blobs:
+        return np.empty((0, dimension), dtype=np.float32)
+    halves = np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dimension)
+    return l2_normalise(halves.astype(np.float32))
+
+
+def author_key(name: str) -> str:
+    """Return a name as filters compare it: case-folded, single spaces."""
+    return " ".join(name.casefold().split())
+
+
+def author_keys(names: Sequence[str]) -> str:
+    """Return the keys of names, one per line."""
+    return "\n".join(map(author_key, names))

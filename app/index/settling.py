@@ -1,0 +1,46 @@
+"""Revisions that were just replaced, so that a question in flight still finds the old text until the new one is searchable."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+LINGER_S = 2.0
+"""A search that began before a swap joins with the catalog well within this time."""
+
+
+class Settling:
+    """Which superseded revision of a document may still be shown; thread-safe.
+
+    The catalog swaps a document's live revision a few milliseconds before tantivy's commit makes the new chunks findable. A
+    search in between finds the old chunks, and one that began earlier still holds their ids. Both get the old revision, which was
+    live when they began; searches that begin after the swap never find old ids.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start empty; `clock` counts seconds."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until: dict[tuple[int, int], float] = {}
+
+    def begin(self, revisions: Iterable[tuple[int, int]]) -> None:
+        """Keep showing `(doc, revision)` pairs that are about to be superseded; call before the swap commits."""
+        with self._lock:
+            self._until.update(dict.fromkeys(revisions, math.inf))
+
+    def end(self, revisions: Iterable[tuple[int, int]]) -> None:
+        """The new revisions are findable, or nothing was swapped: stop showing the old ones once searches in flight are over."""
+        until = self._clock() + LINGER_S
+        with self._lock:
+            self._until.update(dict.fromkeys(revisions, until))
+
+    def shown(self) -> frozenset[tuple[int, int]]:
+        """Return the superseded `(doc, revision)` pairs that may be shown now; call after reading the catalog."""
+        if not self._until:
+            return frozenset()
+        now = self._clock()
+        with self._lock:
+            self._until = {pair: until for pair, until in self._until.items() if until > now}
+            return frozenset(self._until)

@@ -1,0 +1,136 @@
+"""Storage, open: the catalog, its projections and everything that works on them, made and closed in the right order."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from app.core.errors import IndexDamaged
+from app.core.types import Library
+from app.index.answer_store import SqliteAnswerStore
+from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
+from app.index.changes import ChangeLog
+from app.index.chroma import ChromaStore
+from app.index.conversation_store import SqliteConversationStore
+from app.index.database import Database
+from app.index.dense import DenseLibrary, DenseVectorIndex
+from app.index.durable import move_aside
+from app.index.job_store import SqliteJobStore
+from app.index.loading import CatalogLoader
+from app.index.options import IndexOptions
+from app.index.originals import Originals
+from app.index.projector import Projector
+from app.index.removal import Remover
+from app.index.settling import Settling
+from app.index.steps import Steps
+from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
+from app.index.texts import TextCache
+from app.index.writer import CatalogIndexWriter
+
+log = logging.getLogger(__name__)
+
+CATALOG_NAME = "catalog.sqlite3"
+
+REBUILD_IN_FOREGROUND_CHUNKS = 20_000
+"""A lexical index up to this size is rebuilt before the store opens (a second); a larger one while it serves."""
+
+
+class IndexStore:
+    """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.lock)."""
+
+    def __init__(self, options: IndexOptions, *, crash_at: int | None = None) -> None:
+        """Open the data directory, creating what is not there.
+
+        Args:
+            options: Where data lives and how projections are tuned.
+            crash_at: End the process at this write step, for crash tests.
+
+        Raises:
+            IndexDamaged: The catalog is damaged; the message names the cure.
+            StorageError: The catalog was written by a newer release.
+            DiskFull: No space.
+        """
+        self.options = options
+        self.steps = Steps(crash_at)
+        options.data_dir.mkdir(parents=True, exist_ok=True)
+        self.database = Database(options.data_dir / CATALOG_NAME, self.steps)
+        settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
+        self.originals = Originals(options.data_dir / "originals", self.steps)
+        self._log = ChangeLog(self.database)
+        self._loader = CatalogLoader(self.database)
+        self.chroma = ChromaStore(options.chroma_dir, self.steps, ef_search_factor=options.ef_search_factor)
+        self._tantivy = {library: self._open_lexical(library) for library in Library}
+        self._dense = {
+            library: DenseLibrary(library, options, self._log, self._loader, self.chroma, self.steps) for library in Library
+        }
+        self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
+        self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
+        remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
+        self.remover = remover
+        self.writer = CatalogIndexWriter(self.database, self.catalog, self.projector, remover, self.originals, settling)
+        self.lexical = TantivyLexicalIndex(self._tantivy)
+        self.vectors = DenseVectorIndex(self._dense)
+        self.jobs = SqliteJobStore(self.database)
+        self.answers = SqliteAnswerStore(self.database)
+        self.conversations = SqliteConversationStore(self.database)
+        self._threads: list[threading.Thread] = []
+        self._start()
+
+    def _open_lexical(self, library: Library) -> TantivyIndex:
+        path = self.options.data_dir / "tantivy" / library.value
+        try:
+            return TantivyIndex(path, self.options, self.steps)
+        except IndexDamaged:
+            log.exception("the lexical index of %s is damaged; it is moved aside and made again from the catalog", library.value)
+            move_aside(path, self.steps, "tantivy.move_aside")
+            self._log.set_mark(library, "lexical", 0)
+            return TantivyIndex(path, self.options, self.steps)
+
+    def _start(self) -> None:
+        self.remover.purge_due()
+        self.originals.remove_orphans(self.catalog.original_names())
+        for library in Library:
+            self.projector.start(library)
+            counts = self.catalog.counts(library)
+            if self._tantivy[library].count != counts.chunks:
+                log.error(
+                    "the lexical index of %s holds %d chunks, the catalog %d: making it again",
+                    library.value, self._tantivy[library].count, counts.chunks,
+                )  # fmt: skip
+                self._rebuild_lexical(library, counts.documents, in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS)
+
+    def _rebuild_lexical(self, library: Library, documents: int, *, in_background: bool) -> None:
+        if not in_background:
+            self.projector.rebuild_lexical(library, documents)
+            return
+        thread = threading.Thread(
+            target=self.projector.rebuild_lexical, args=(library, documents), name=f"rebuild-lexical-{library.value}", daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+
+    def close(self) -> None:
+        """Write the watermarks and let everything go."""
+        try:
+            self._log.save()
+        finally:
+            self.chroma.close()
+            for index in self._tantivy.values():
+                index.close()
+            self.database.close()
+
+    def __enter__(self) -> Self:
+        """Return the open store."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Close."""
+        self.close()
+
+
+def catalog_path(data_dir: Path) -> Path:
+    """Return where the catalog of a data directory is."""
+    return data_dir / CATALOG_NAME

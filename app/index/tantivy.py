@@ -1,0 +1,230 @@
+"""BM25: one tantivy index per library. It stores chunk ids only; everything it holds can be made again from the catalog."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import tantivy
+
+from app.core.errors import IndexDamaged
+from app.core.text import lexical_form
+from app.core.types import Filters, Library, Scored
+from app.index.analyzer import (
+    ANALYZER,
+    AUTHOR,
+    BODY,
+    CHUNK_ID,
+    DOC,
+    DOC_ID,
+    SECTION,
+    SECTION_NAME,
+    TITLE,
+    TYPE,
+    YEAR,
+    build_analyzer,
+    build_schema,
+)
+from app.index.durable import disk_full
+from app.index.lexical_query import QueryBuilder, conjunction
+from app.index.options import IndexOptions
+from app.index.rows import author_key
+from app.index.steps import Steps
+
+MIN_HEAP_PER_THREAD = 15_000_000
+"""tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
+
+_NO_SECTION = "body"
+"""The section name of text without headings; it says nothing, so it is not searched as words."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """What of a document is indexed: its fields and its live chunks as (chunk_id, section, text)."""
+
+    doc: int
+    doc_id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    type: str
+    chunks: Sequence[tuple[int, str, str]]
+
+
+class TantivyIndex:
+    """One library's index. Reads are concurrent; the writer's owner serialises add, remove, commit and rollback."""
+
+    def __init__(self, path: Path, options: IndexOptions, steps: Steps) -> None:
+        """Open or create the index in directory `path`.
+
+        Raises:
+            IndexDamaged: The directory holds something tantivy cannot read.
+        """
+        self.path = path
+        self._options = options
+        self._steps = steps
+        self._schema = build_schema()
+        path.mkdir(parents=True, exist_ok=True)
+        with self._translated():
+            self._index = tantivy.Index(self._schema, path=str(path))
+            self._index.register_tokenizer(ANALYZER, build_analyzer())
+            self._index.config_reader("manual")
+            self._index.reload()
+        self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
+        self._writer: tantivy.IndexWriter | None = None
+        self._lock = threading.Lock()
+
+    # --- read
+
+    @property
+    def count(self) -> int:
+        """How many chunks are committed."""
+        return int(self._index.searcher().num_docs)
+
+    def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
+        """Return up to k chunks by BM25, descending, ties by chunk id."""
+        query = self._queries.text(text)
+        if query is None or k < 1:
+            return []
+        conditions = self._queries.filters(filters) if filters else []
+        return self._run(conjunction(query, conditions), k)
+
+    def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 of given chunks; those sharing no term, or unknown, are 0.0."""
+        scores = dict.fromkeys(chunk_ids, 0.0)
+        query = self._queries.text(text)
+        if query is not None and scores:
+            chosen = conjunction(query, [self._queries.chunks(list(scores))])
+            scores.update((hit.chunk_id, hit.score) for hit in self._run(chosen, len(scores)))
+        return scores
+
+    def _run(self, query: tantivy.Query, k: int) -> list[Scored]:
+        with self._translated():
+            searcher = self._index.searcher()
+            hits = searcher.search(query, k, count=False).hits
+            ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
+        scored = [Scored(int(chunk_id), float(score)) for (score, _), chunk_id in zip(hits, ids, strict=True)]
+        scored.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+        return scored
+
+    def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return the number of chunks and how many bodies hold each stemmed token."""
+        searcher = self._index.searcher()
+        total = int(searcher.num_docs)
+        # Deleted chunks count until their segment is merged: never more than all that are alive.
+        return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
+
+    def holds(self, chunk_ids: Sequence[int]) -> set[int]:
+        """Return which of these chunks are committed."""
+        with self._translated():
+            return {hit.chunk_id for hit in self._run(self._queries.chunks(chunk_ids), max(1, 2 * len(chunk_ids)))}
+
+    # --- write
+
+    def add(self, document: LexicalDocument) -> None:
+        """Queue a document's chunks; searchable after `commit`."""
+        fixed: dict[str, object] = {
+            DOC: document.doc,
+            DOC_ID: document.doc_id,
+            TYPE: document.type,
+            TITLE: lexical_form(document.title),
+        }
+        if document.authors:
+            fixed[AUTHOR] = [author_key(name) for name in document.authors]
+        if document.year is not None:
+            fixed[YEAR] = document.year
+        with self._translated():
+            writer = self._open_writer()
+            for chunk_id, section, text in document.chunks:
+                fields = {CHUNK_ID: chunk_id, SECTION_NAME: section, BODY: lexical_form(text), **fixed}
+                if section != _NO_SECTION:
+                    fields[SECTION] = lexical_form(section)
+                writer.add_document(tantivy.Document.from_dict(fields, self._schema))
+
+    def remove(self, doc: int) -> None:
+        """Queue the removal of a document's chunks, committed or queued before."""
+        with self._translated(), self._steps.at("tantivy.delete"):
+            self._open_writer().delete_documents_by_term(DOC, doc)
+
+    def commit(self) -> None:
+        """Make everything queued durable, then searchable.
+
+        Raises:
+            DiskFull: No space; the queue is dropped, committed chunks stay searchable.
+        """
+        if self._writer is None:
+            return
+        with self._translated():
+            with self._steps.at("tantivy.commit"):
+                self._writer.commit()
+            self._index.reload()
+
+    def rollback(self) -> None:
+        """Drop everything queued."""
+        # Dropping the writer frees its lock and its queue; unlike its own rollback this works after a failed commit too.
+        self._writer = None
+
+    def clear(self) -> None:
+        """Remove every chunk, durably."""
+        with self._translated():
+            with self._steps.at("tantivy.delete_all"):
+                self._open_writer().delete_all_documents()
+            self.commit()
+
+    def compact(self) -> None:
+        """Let running merges end and remove files no segment needs."""
+        with self._translated():
+            writer = self._open_writer()
+            with self._steps.at("tantivy.merge"):
+                writer.wait_merging_threads()
+            self._writer = None
+            self._open_writer().garbage_collect_files()
+
+    def close(self) -> None:
+        """Stop the indexing threads; queued chunks are dropped."""
+        self._writer = None
+
+    def _open_writer(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
+            heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
+            self._writer = self._index.writer(heap, threads)
+        return self._writer
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, OSError) as exc:  # tantivy-py raises ValueError for every error of the library
+            message = str(exc)
+            self._writer = None
+            if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():
+                raise disk_full(self.path) from exc
+            raise IndexDamaged(
+                f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"
+                " or stop the server and run `documind rebuild`"
+            ) from exc
+
+
+class TantivyLexicalIndex:
+    """The LexicalIndex port over one index per library."""
+
+    def __init__(self, indexes: dict[Library, TantivyIndex]) -> None:
+        """Search `indexes`, which the projector may exchange while rebuilding."""
+        self._indexes = indexes
+
+    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+        """Return up to k chunks by BM25, descending; any text is a valid query."""
+        return self._indexes[library].search(text, k, filters)
+
+    def score(self, library: Library, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
+        return self._indexes[library].score(text, chunk_ids)
+
+    def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
+        return self._indexes[library].document_frequencies(tokens)

@@ -1,0 +1,86 @@
+"""Vectors into the catalog: fingerprints, rows, counters and the change, inside one transaction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from sqlalchemy import Connection
+
+from app.core.errors import FingerprintMismatch
+from app.core.ids import fingerprint8
+from app.core.types import Fingerprint, FloatArray, Library
+from app.index.bookkeeping import add_change, add_counts
+from app.index.durable import utc_now
+from app.index.rows import id_list, pack_vector, vector_key
+from app.index.schema import BUILD_SHIFT
+
+
+def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprint) -> None:
+    """Make `fingerprint` the library's, unless it holds vectors of another.
+
+    Raises:
+        FingerprintMismatch: It does; the message names the cure.
+    """
+    row = sql.exec_driver_sql(
+        "SELECT b.build, b.fingerprint, l.embedded FROM libraries l JOIN builds b ON b.build = l.live_build WHERE l.library = ?",
+        (library.value,),
+    ).first()
+    if row is not None:
+        held = Fingerprint(**json.loads(row[1]))
+        if held == fingerprint:
+            return
+        if row[2]:
+            raise FingerprintMismatch(
+                f"library {library.value!r} holds vectors of {held.embedding_model!r} (fingerprint {fingerprint8(held)}),"
+                f" not of {fingerprint.embedding_model!r} ({fingerprint8(fingerprint)}): set EMBEDDING_MODEL back,"
+                f" or run: documind reembed --library {library.value}"
+            )
+    add_counts(sql, library, 0, 0, 0, 0)
+    build = sql.exec_driver_sql(
+        "INSERT INTO builds (library, fingerprint, fingerprint8, created_at) VALUES (?, ?, ?, ?) RETURNING build",
+        (library.value, json.dumps(asdict(fingerprint), sort_keys=True), fingerprint8(fingerprint), utc_now()),
+    ).scalar_one()
+    sql.exec_driver_sql("UPDATE libraries SET live_build = ? WHERE library = ?", (build, library.value))
+
+
+def store_vectors(sql: Connection, library: Library, by_id: dict[int, FloatArray]) -> list[int]:
+    """Insert vectors of live chunks into the live build, with counters and change; return the chunks that were live.
+
+    Raises:
+        FingerprintMismatch: No fingerprint yet, or another dimension.
+    """
+    build = sql.exec_driver_sql(
+        "SELECT b.build, b.fingerprint ->> 'dimension', b.fingerprint ->> 'embedding_model'"
+        " FROM libraries l JOIN builds b ON b.build = l.live_build WHERE l.library = ?",
+        (library.value,),
+    ).first()
+    if build is None:
+        raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")
+    dimension = len(next(iter(by_id.values())))
+    if dimension != build[1]:
+        raise FingerprintMismatch(
+            f"library {library.value!r} holds vectors of {build[2]!r} with {build[1]} dimensions, not {dimension}:"
+            f" use that model, or run: documind reembed --library {library.value}"
+        )
+    number = build[0]
+    live = sql.exec_driver_sql(
+        "SELECT c.chunk_id, c.doc, v.key IS NULL FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"
+        " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live' AND d.library = ?"
+        " LEFT JOIN vectors v ON v.key = ? | c.chunk_id",
+        (id_list(list(by_id)), library.value, number << BUILD_SHIFT),
+    ).all()
+    if not live:
+        return []
+    sql.exec_driver_sql(
+        "INSERT INTO vectors (key, vector) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET vector = excluded.vector",
+        [(vector_key(number, chunk_id), pack_vector(by_id[chunk_id])) for chunk_id, _, _ in live],
+    )
+    new: dict[int, int] = {}
+    for _, doc, is_new in live:
+        new[doc] = new.get(doc, 0) + is_new
+    sql.exec_driver_sql("UPDATE documents SET embedded = embedded + ? WHERE doc = ?", [(n, doc) for doc, n in new.items()])
+    add_counts(sql, library, 0, 0, sum(new.values()), 0)
+    ids = [chunk_id for chunk_id, _, _ in live]
+    add_change(sql, library, "vectors", 0, 0, ids)
+    return ids

@@ -1,0 +1,258 @@
+"""The write side: what is acknowledged is in the catalog and findable, or it is not acknowledged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from app.core.errors import InvalidInput, NotFound
+from app.core.types import (
+    Chunk,
+    DeleteResult,
+    Document,
+    DocumentDraft,
+    Fingerprint,
+    FloatArray,
+    Library,
+    LibraryCounts,
+    Metadata,
+    WriteResult,
+)
+from app.index.bookkeeping import add_change, search_key
+from app.index.catalog import SqliteCatalog
+from app.index.database import Database
+from app.index.durable import utc_now
+from app.index.originals import Originals
+from app.index.projector import Projector
+from app.index.removal import Remover
+from app.index.revisions import RevisionBatch, Stored
+from app.index.rows import author_keys, pack_strings
+from app.index.schema import BUILD_SHIFT
+from app.index.settling import Settling
+from app.index.tantivy import LexicalDocument
+from app.index.texts import TextCodec
+from app.index.vector_writes import claim_fingerprint, store_vectors
+
+_PENDING_ORDER = {
+    "id": "ix_documents_pending",
+    "longest": "ix_documents_longest",
+    "linked": "ix_documents_linked",
+}
+_ORDER_BY = {"id": "d.doc", "longest": "d.characters DESC, d.doc", "linked": "d.links DESC, d.doc"}
+
+
+class CatalogIndexWriter:
+    """The IndexWriter port; one per process, thread-safe, writes are serialised."""
+
+    def __init__(
+        self,
+        database: Database,
+        catalog: SqliteCatalog,
+        projector: Projector,
+        remover: Remover,
+        originals: Originals,
+        settling: Settling,
+    ) -> None:
+        """Write to `database` and keep `projector`'s projections in step."""
+        self._database = database
+        self._catalog = catalog
+        self._projector = projector
+        self._remover = remover
+        self._originals = originals
+        self._settling = settling
+        self._codecs = threading.local()
+
+    def current(self, library: Library, source_key: str) -> Document | None:
+        """Return the live document under a source key."""
+        return self._catalog.by_source_key(library, source_key)
+
+    def store_original(self, content: bytes | Path) -> str:
+        """Keep the bytes as `<sha256>.bin`, durably, and return the SHA-256.
+
+        Raises:
+            DiskFull: No space; nothing half-written stays.
+        """
+        return self._originals.store(content)
+
+    def original_path(self, sha256: str) -> Path:
+        """Return where the original with this SHA-256 is kept."""
+        return self._originals.path(sha256)
+
+    def discard_original(self, sha256: str) -> None:
+        """Remove an original that no document refers to; otherwise nothing happens."""
+        self._remover.discard_original(sha256)
+
+    def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
+        """Make drafts live, in order, atomically as one batch; on return they are durable and found lexically (acknowledged).
+
+        Raises:
+            DiskFull: No space; the batch is not acknowledged.
+            Conflict: A source key belongs to another document.
+        """
+        if not drafts:
+            return []
+        for draft in drafts:
+            _check_spans(draft)
+        codec = self._codec()
+        frames = [codec.pack(draft.text) for draft in drafts]
+        libraries = sorted({draft.library for draft in drafts})
+        with self._projector.writing:
+            for library in libraries:
+                self._projector.catch_up_lexical(library)
+            superseded: list[tuple[int, int]] = []
+            try:
+                with self._database.write("documents") as sql:
+                    self._projector.log.save_into(sql)
+                    written = RevisionBatch(sql).write(drafts, frames)
+                    superseded = self._begin_settling(written.stored)
+                    for item in written.stored:
+                        self._projector.queue_lexical(item.draft.library, _lexical_document(item), fresh=item.superseded is None)
+                for library, seq in written.last_seq.items():
+                    self._projector.commit_lexical(library, seq)
+            except BaseException:
+                for library in libraries:
+                    self._projector.roll_back_lexical(library)
+                raise
+            finally:
+                self._settling.end(superseded)
+            for library, ids in written.removed.items():
+                self._projector.hide(library, ids)
+        return written.results
+
+    def _codec(self) -> TextCodec:
+        codec: TextCodec | None = getattr(self._codecs, "codec", None)
+        if codec is None:
+            codec = self._codecs.codec = TextCodec()
+        return codec
+
+    def _begin_settling(self, stored: Sequence[Stored]) -> list[tuple[int, int]]:
+        replaced = [(item.doc, item.superseded) for item in stored if item.superseded is not None]
+        self._settling.begin(replaced)
+        return replaced
+
+    # --- vectors
+
+    def claim(self, library: Library, fingerprint: Fingerprint) -> None:
+        """Say with what the next vectors are made; the first claim of a library without vectors sets its fingerprint.
+
+        Raises:
+            FingerprintMismatch: The library holds vectors made otherwise; the message names the cure.
+        """
+        with self._projector.writing, self._database.write("claim") as sql:
+            claim_fingerprint(sql, library, fingerprint)
+
+    def pending_vectors(self, library: Library, limit: int, order: str = "id") -> list[Chunk]:
+        """Return up to `limit` live chunks without a vector; documents in order `id`, `longest` or `linked`, chunks as they stand.
+
+        Raises:
+            InvalidInput: Unknown order.
+        """
+        if order not in _ORDER_BY:
+            raise InvalidInput(f"order {order!r} must be one of {', '.join(_ORDER_BY)}")
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                f"SELECT c.chunk_id FROM documents d INDEXED BY {_PENDING_ORDER[order]}"  # noqa: S608
+                " CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
+                " LEFT JOIN vectors v"
+                f" ON v.key = (SELECT live_build << {BUILD_SHIFT} FROM libraries WHERE library = ?1) | c.chunk_id"
+                " WHERE d.library = ?1 AND d.state = 'live' AND d.embedded < d.chunks AND v.key IS NULL"
+                f" ORDER BY {_ORDER_BY[order]}, c.ordinal LIMIT ?2",
+                (library.value, limit),
+            ).fetchall()
+        return self._catalog.chunks_by_id(library, [row[0] for row in rows])
+
+    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+        """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.
+
+        Chunks that were deleted or superseded meanwhile are left out.
+
+        Raises:
+            FingerprintMismatch: The rows do not fit the library's fingerprint, or it has none yet (see `claim`).
+            InvalidInput: Not one row per chunk, not finite, or not of norm 1.
+        """
+        rows = np.asarray(vectors, dtype=np.float32)
+        if rows.ndim != 2 or len(rows) != len(chunk_ids):
+            raise InvalidInput(f"{len(chunk_ids)} chunks need as many rows; got an array of shape {rows.shape}")
+        if len(rows) == 0:
+            return
+        if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
+            raise InvalidInput("vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise")
+        by_id = dict(zip(chunk_ids, rows, strict=True))
+        with self._projector.writing, self._database.write("vectors") as sql:
+            self._projector.log.save_into(sql)
+            store_vectors(sql, library, by_id)
+
+    def apply(self, library: Library) -> None:
+        """Bring every projection of the library up to the last change."""
+        self._projector.apply(library)
+
+    # --- single documents
+
+    def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:
+        """Hide at once; purge when the grace (seconds) is over.
+
+        Raises:
+            NotFound: No such document in this library.
+        """
+        return self._remover.delete(library, doc_id, grace_s)
+
+    def restore(self, library: Library, doc_id: str) -> Document:
+        """Undo a deletion within its grace.
+
+        Raises:
+            NotFound: No such document, or it is purged.
+        """
+        self._remover.restore(library, doc_id)
+        return self._catalog.document(library, doc_id)
+
+    def clear(self, library: Library) -> LibraryCounts:
+        """Delete every document of a library; return what was removed."""
+        return self._remover.clear(library)
+
+    def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
+        """Replace title, authors and year of a live document; later revisions keep the correction.
+
+        Raises:
+            NotFound: No such document in this library.
+        """
+        before = self._catalog.document(library, doc_id)
+        with self._projector.writing:
+            with self._database.write("correct") as sql:
+                doc = sql.exec_driver_sql(
+                    "UPDATE documents SET title = ?, authors = ?, author_keys = ?, year = ?, search_key = ?, corrected = 1,"
+                    " updated_at = ? WHERE library = ? AND doc_id = ? AND state = 'live' RETURNING doc",
+                    (
+                        metadata.title,
+                        pack_strings(metadata.authors),
+                        author_keys(metadata.authors),
+                        metadata.year,
+                        search_key(metadata.title, before.filename),
+                        utc_now(),
+                        library.value,
+                        doc_id,
+                    ),
+                ).scalar()
+                if doc is None:
+                    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; it was deleted meanwhile")
+                add_change(sql, library, "correct", doc, before.revision, None)
+            self._projector.catch_up_lexical(library)
+        self._projector.apply(library)
+        return self._catalog.document(library, doc_id)
+
+
+def _lexical_document(item: Stored) -> LexicalDocument:
+    draft = item.draft
+    chunks = [(item.first_chunk_id + i, span.section, draft.text[span.start : span.end]) for i, span in enumerate(draft.chunks)]
+    return LexicalDocument(item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type, chunks)
+
+
+def _check_spans(draft: DocumentDraft) -> None:
+    length = len(draft.text)
+    for span in draft.chunks:
+        if not 0 <= span.start < span.end <= length:
+            raise InvalidInput(
+                f"chunk {span.ordinal} of {draft.source_key!r} spans {span.start}..{span.end}, outside 0..{length} of its text"
+            )

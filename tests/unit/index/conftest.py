@@ -1,0 +1,26 @@
+"""Fixtures of storage tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+
+OpenStore = Callable[..., IndexStore]
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> IndexOptions:
+    """A data directory of its own; one indexing thread keeps tests light."""
+    return IndexOptions(tmp_path / "data", tmp_path / "data" / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+
+
+@pytest.fixture
+def store(options: IndexOptions) -> Iterator[IndexStore]:
+    """An open store without Chroma."""
+    with IndexStore(options) as opened:
+        yield opened
