@@ -1,0 +1,64 @@
+"""What is compared: named settings of retrieval, alone or as a grid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.core.types import Fusion, Strategy
+from app.retrieval.options import RetrievalOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to search; everything not named by it is the default."""
+
+    name: str
+    options: RetrievalOptions
+    strategy: Strategy = "baseline"
+    note: str = ""
+    """What it changes, for the report."""
+
+    @property
+    def fusion(self) -> Fusion:
+        """The arm's fusion."""
+        return self.options.fusion
+
+
+def plain(name: str, fusion: Fusion, note: str = "") -> Arm:
+    """Return an arm that is nothing but one fusion: no keywords, no reranking."""
+    options = RetrievalOptions(
+        fusion=fusion, keyword_fusion_weight=0.0, keyword_rerank_weight=0.0, public_keyword_rerank_weight=0.0
+    )
+    return Arm(name, options, note=note)
+
+
+def standard_arms() -> tuple[Arm, ...]:
+    """Return the arms of every report: the legs, RRF, and the default with each of its steps taken away or added."""
+    default = RetrievalOptions()
+    return (
+        plain("dense", "dense", "nearest neighbours alone"),
+        plain("bm25", "lexical", "BM25 alone"),
+        plain("rrf", "rrf", "reciprocal rank fusion, k = 60, of the same two lists"),
+        plain("min-max", "relative_score", "min-max fusion, equal shares, completed signals"),
+        Arm("default", default, note="min-max fusion with keyword overlap"),
+        Arm("adaptive", replace(default, adaptive_weight=True), note="default, legs weighed by their score distributions"),
+        Arm("mmr", replace(default, mmr=True), note="default, selected by maximal marginal relevance"),
+        Arm("sentences", replace(default, sentence_rerank=True), note="default with best-sentence reranking"),
+    )
+
+
+def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterator[Arm]:
+    """Yield an arm per combination of option values, named like `dense_weight=0.3 keyword_fusion_weight=0.2`.
+
+    Args:
+        base: Options that every arm shares.
+        axes: Values by field of RetrievalOptions.
+
+    Raises:
+        TypeError: An axis is no field of RetrievalOptions.
+    """
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        yield Arm(" ".join(f"{name}={value}" for name, value in chosen.items()), replace(base, **chosen))  # type: ignore[arg-type]

@@ -1,0 +1,234 @@
+"""Test collections: passages, questions and which passage answers which; from a folder, from `datasets`, from one's own library."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from app.core.errors import InvalidInput
+from app.core.ports import Catalog, LexicalIndex
+from app.core.text import sentence_spans, tokenise, words
+from app.core.types import Library
+
+Parity = Literal["even", "odd"]
+
+
+@dataclass(frozen=True, slots=True)
+class TestPassage:
+    """A passage of a collection; indexed as one document."""
+
+    __test__ = False  # not a pytest class
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def document(self) -> str:
+        """The file a person would have: the title, a blank line, the text."""
+        return f"{self.title}\n\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class TestQuestion:
+    """A question of a collection."""
+
+    __test__ = False
+
+    id: str
+    text: str
+    line: int
+    """Its line in the file, from 1; parity splits tuning from reporting."""
+    answers: tuple[str, ...] = ()
+    """Strings any of which answers it."""
+    answerable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Passages, questions and relevance judgements."""
+
+    name: str
+    passages: tuple[TestPassage, ...]
+    questions: tuple[TestQuestion, ...]
+    relevance: Mapping[str, Mapping[str, int]]
+    """Question id to passage id to grade; grades over 0 are relevant."""
+
+    def judged(self) -> Collection:
+        """Return only the answerable questions that have a relevant passage."""
+        kept = tuple(
+            q for q in self.questions if q.answerable and any(grade > 0 for grade in self.relevance.get(q.id, {}).values())
+        )
+        return replace(self, questions=kept)
+
+    def half(self, parity: Parity) -> Collection:
+        """Return the questions of even or odd lines: choose on the one half, report on the other."""
+        remainder = 0 if parity == "even" else 1
+        return replace(self, questions=tuple(q for q in self.questions if q.line % 2 == remainder))
+
+    def sample(self, n: int, seed: int) -> Collection:
+        """Return at most n questions, drawn without replacement, in their order."""
+        if n >= len(self.questions):
+            return self
+        chosen = set(random.Random(seed).sample(range(len(self.questions)), n))  # noqa: S311 - a draw, not a secret
+        return replace(self, questions=tuple(q for i, q in enumerate(self.questions) if i in chosen))
+
+
+def from_folder(folder: Path) -> Collection:
+    """Read BEIR layout: corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv with or without a header line.
+
+    Passages without text are left out. Questions may carry `answers` and `answerable`.
+
+    Raises:
+        InvalidInput: A file is missing or a line is not what the layout says.
+
+    References:
+        Thakur et al.: BEIR, NeurIPS 2021; https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
+    """
+    qrels = next((path for path in (folder / "qrels.tsv", folder / "qrels" / "test.tsv") if path.is_file()), None)
+    if qrels is None:
+        raise InvalidInput(
+            f"no qrels.tsv or qrels/test.tsv in {folder.name!r}; a collection has corpus.jsonl, queries.jsonl and qrels"
+        )
+    return _assemble(folder.name, _json_lines(folder / "corpus.jsonl"), _json_lines(folder / "queries.jsonl"), _judgements(qrels))
+
+
+def from_datasets(location: str, split: str = "test") -> Collection:
+    """Read BEIR layout through `datasets`: a folder with corpus, queries and qrels as Parquet, or a repository on the hub.
+
+    On the hub, `BeIR/scifact` keeps its judgements in `BeIR/scifact-qrels`.
+
+    Args:
+        location: Folder or repository name.
+        split: Of the judgements.
+
+    Raises:
+        InvalidInput: A folder without the three tables.
+    """
+    from datasets import load_dataset  # noqa: PLC0415 - the bulk extra, two seconds to import
+
+    folder = Path(location)
+    if folder.is_dir():
+        tables = {}
+        for name in ("corpus", "queries", "qrels"):
+            files = sorted(str(path) for path in (*folder.glob(f"{name}*.parquet"), *folder.glob(f"{name}/*.parquet")))
+            if not files:
+                raise InvalidInput(f"no Parquet file of {name!r} in {folder.name!r}; expected {name}.parquet or {name}/*.parquet")
+            tables[name] = load_dataset("parquet", data_files=files, split="train")
+    else:
+        tables = {
+            "corpus": load_dataset(location, "corpus", split="corpus"),
+            "queries": load_dataset(location, "queries", split="queries"),
+            "qrels": load_dataset(f"{location}-qrels", split=split),
+        }
+    judgements = ((str(row["query-id"]), str(row["corpus-id"]), int(row["score"])) for row in tables["qrels"])
+    return _assemble(folder.name, tables["corpus"], tables["queries"], judgements)
+
+
+def from_library(
+    catalog: Catalog, lexical: LexicalIndex, library: Library, *, questions: int = 100, seed: int = 7, words_per_question: int = 6
+) -> Collection:
+    """Make a known-item collection of one's own library: for drawn passages, the telling words of one sentence are the question.
+
+    Such questions lean towards lexical search; they compare settings on one's own text, they do not say how good a system is.
+
+    Args:
+        catalog: Where the documents are.
+        lexical: Whose document frequencies say which words are telling.
+        library: Which one.
+        questions: At most as many.
+        seed: Of the draw.
+        words_per_question: Rarest words kept, in their order in the sentence.
+
+    References:
+        Azzopardi, de Rijke, Balog: Building simulated queries for known-item topics, SIGIR 2007.
+    """
+    draw = random.Random(seed)  # noqa: S311 - a draw, not a secret
+    documents, cursor = catalog.documents(library, limit=500)
+    while cursor is not None and len(documents) < _MOST_DOCUMENTS:
+        page, cursor = catalog.documents(library, cursor=cursor, limit=500)
+        documents.extend(page)
+    found: list[TestQuestion] = []
+    relevance: dict[str, dict[str, int]] = {}
+    for document in draw.sample(documents, min(questions, len(documents))):
+        chunk = draw.choice(catalog.chunks(library, document.doc_id))
+        text = _telling_words(chunk.text, lexical, library, draw, words_per_question)
+        if text:
+            number = len(found) + 1
+            found.append(TestQuestion(f"own-{number}", text, number))
+            relevance[f"own-{number}"] = {document.doc_id: 1}
+    passages = [TestPassage(document.doc_id, document.title, "") for document in documents]
+    return Collection(f"own {library.value}", tuple(passages), tuple(found), relevance)
+
+
+_MOST_DOCUMENTS = 20_000
+"""Documents listed for a draw; more do not make the sample better."""
+
+
+def _telling_words(text: str, lexical: LexicalIndex, library: Library, draw: random.Random, most: int) -> str:
+    spans = [span for span in sentence_spans(text) if len(words(text[slice(*span)])) >= most]
+    if not spans:
+        return ""
+    sentence = list(dict.fromkeys(words(text[slice(*draw.choice(spans))])))
+    stems = {word: (tokenise(word) or [word])[0] for word in sentence}
+    _, frequencies = lexical.document_frequencies(library, list(stems.values()))
+    rare = sorted(sentence, key=lambda word: frequencies.get(stems[word], 0))[:most]
+    return " ".join(word for word in sentence if word in rare)
+
+
+def _assemble(
+    name: str,
+    corpus: Iterable[Mapping[str, object]],
+    queries: Iterable[Mapping[str, object]],
+    judgements: Iterable[tuple[str, str, int]],
+) -> Collection:
+    passages = tuple(
+        TestPassage(str(row["_id"]), str(row.get("title") or ""), str(row["text"])) for row in corpus if str(row["text"]).strip()
+    )
+    questions = tuple(_question(row, line) for line, row in enumerate(queries, start=1))
+    relevance: dict[str, dict[str, int]] = {}
+    for question, passage, grade in judgements:
+        relevance.setdefault(question, {})[passage] = grade
+    return Collection(name, passages, questions, relevance)
+
+
+def _question(row: Mapping[str, object], line: int) -> TestQuestion:
+    answers = row.get("answers")
+    return TestQuestion(
+        str(row["_id"]),
+        str(row["text"]),
+        line,
+        tuple(str(answer) for answer in answers) if isinstance(answers, Sequence) and not isinstance(answers, str) else (),
+        bool(row.get("answerable", True)),
+    )
+
+
+def _json_lines(path: Path) -> Iterator[Mapping[str, object]]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    row = json.loads(line)
+                    if not isinstance(row, dict) or "_id" not in row or "text" not in row:
+                        raise InvalidInput(f"line {number} of {path.name!r} is not an object with '_id' and 'text'")
+                    yield row
+    except OSError as exc:
+        raise InvalidInput(f"{path.name!r} cannot be read; a collection has corpus.jsonl, queries.jsonl and qrels.tsv") from exc
+    except json.JSONDecodeError as exc:
+        raise InvalidInput(f"{path.name!r} is not JSON Lines: {exc}") from exc
+
+
+def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        cells = line.split("\t")
+        if number == 1 and cells[-1].strip() == "score":
+            continue
+        try:
+            question, passage, grade = cells
+            yield question, passage, int(grade)
+        except ValueError as exc:
+            raise InvalidInput(f"line {number} of {path.name!r} is {line!r}; expected question, passage, grade by tabs") from exc

@@ -1,0 +1,182 @@
+"""Run arms over a collection and keep what each did with each question."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from app.core.trace import Trace
+from app.core.types import Library
+from app.evaluation.arms import Arm
+from app.evaluation.collections import Collection
+from app.evaluation.metrics import MEASURES, grounded, overlap_with, per_question, percentile
+from app.evaluation.statistics import RESAMPLES, Comparison, Interval, bootstrap_interval, compare
+from app.retrieval.pipeline import Retriever
+from app.retrieval.request import SearchRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one arm returned for one question."""
+
+    passages: tuple[str, ...]
+    """Ids as the collection knows them, best first, each once."""
+    texts: tuple[str, ...]
+    """The passages' texts, in the same order."""
+    ms: float
+    """How long the search took, in milliseconds."""
+    stages_ms: Mapping[str, float]
+    """The same by step."""
+    confidence: float = 0.0
+
+
+class RetrieverSearch:
+    """Asks the retriever in this process; chunks are judged by the document they are of."""
+
+    def __init__(self, retriever_of: Callable[[Arm], Retriever], library: Library, passage_of: Mapping[str, str]) -> None:
+        """Keep how to make a retriever for an arm.
+
+        Args:
+            retriever_of: Called once per arm.
+            library: Where the collection was indexed.
+            passage_of: Collection id by doc_id; other documents keep their doc_id.
+        """
+        self._retriever_of = retriever_of
+        self._library = library
+        self._passage_of = passage_of
+        self._retrievers: dict[Arm, Retriever] = {}
+
+    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+        """Search as `retrieve_only` does: ranked, nothing dropped."""
+        retriever = self._retrievers.get(arm) or self._retrievers.setdefault(arm, self._retriever_of(arm))
+        trace = Trace()
+        request = SearchRequest(question, self._library, top_k=top_k, keep_weak=True)
+        start = time.perf_counter()
+        retrieval = retriever.retrieve(request, trace)
+        ms = (time.perf_counter() - start) * 1000
+        best: dict[str, str] = {}
+        for hit in retrieval.hits:
+            doc_id = hit.passage.document.doc_id
+            best.setdefault(self._passage_of.get(doc_id, doc_id), hit.passage.chunk.text)
+        stages: dict[str, float] = {}
+        for stage in trace.report().stages:
+            stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
+        return Found(tuple(best), tuple(best.values()), ms, stages, retrieval.confidence)
+
+
+class Search(Protocol):
+    """Something that can be asked: the retriever in this process, or a server."""
+
+    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+        """Return the best passages for a question under an arm's settings."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    """One arm over one collection."""
+
+    arm: Arm
+    found: Mapping[str, Found]
+    """By question id."""
+    values: Mapping[str, Mapping[str, float]]
+    """measure -> question -> value."""
+    intervals: Mapping[str, Interval]
+    """measure -> mean with its 95 % interval."""
+    grounded_rate: float | None
+    """Share of questions whose answer string stands in the passages; None where the collection names no answers."""
+    overlap: float
+    """Mean Jaccard similarity with the baseline arm's passages."""
+
+    def latency_ms(self, share: float) -> float:
+        """Return a percentile of the search time, in milliseconds."""
+        return percentile([found.ms for found in self.found.values()], share)
+
+    def stage_ms(self) -> dict[str, float]:
+        """Return the median time of each step, in milliseconds."""
+        names = dict.fromkeys(name for found in self.found.values() for name in found.stages_ms)
+        return {name: percentile([found.stages_ms.get(name, 0.0) for found in self.found.values()], 0.5) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """All arms over one collection, and how each compares with the baseline on the first measure."""
+
+    collection: str
+    questions: Mapping[str, str]
+    """Text by id, in order."""
+    passages: int
+    baseline: str
+    measure: str
+    results: tuple[ArmResult, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def result(self, arm: str) -> ArmResult:
+        """Return an arm's result by name.
+
+        Raises:
+            KeyError: No such arm.
+        """
+        return {result.arm.name: result for result in self.results}[arm]
+
+
+def run(
+    collection: Collection,
+    arms: Sequence[Arm],
+    search: Search,
+    *,
+    baseline: str,
+    seed: int,
+    top_k: int = 10,
+    measures: Sequence[str] = MEASURES,
+    resamples: int = RESAMPLES,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Experiment:
+    """Ask every question under every arm and compare the arms with the baseline.
+
+    Args:
+        collection: Judged questions only; see `Collection.judged`.
+        arms: The baseline among them.
+        search: Who answers.
+        baseline: Name of the arm the others are compared with.
+        seed: Of all resampling.
+        top_k: Passages asked for.
+        measures: The first one decides the comparisons.
+        resamples: Of intervals and tests.
+        progress: Told about each arm that is done.
+
+    Raises:
+        ValueError: The baseline is not among the arms.
+    """
+    answers = {question.id: question.answers for question in collection.questions}
+    found: dict[str, dict[str, Found]] = {}
+    for arm in arms:
+        found[arm.name] = {question.id: search(arm, question.text, top_k) for question in collection.questions}
+        progress(f"{collection.name}: {arm.name}, {len(found[arm.name])} questions")
+    if baseline not in found:
+        raise ValueError(f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, found))}")
+    results = []
+    for arm in arms:
+        own = found[arm.name]
+        values = per_question({q: f.passages for q, f in own.items()}, collection.relevance, measures)
+        with_answers = [q for q in own if answers[q]]
+        results.append(
+            ArmResult(
+                arm,
+                own,
+                values,
+                {
+                    m: bootstrap_interval(np.fromiter(v.values(), dtype=np.float64), seed=seed, resamples=resamples)
+                    for m, v in values.items()
+                },
+                sum(grounded(own[q].texts, answers[q]) for q in with_answers) / len(with_answers) if with_answers else None,
+                sum(overlap_with(f.passages, found[baseline][q].passages) for q, f in own.items()) / max(len(own), 1),
+            )
+        )
+    comparisons = compare(baseline, {r.arm.name: r.values[measures[0]] for r in results}, seed=seed, resamples=resamples)
+    questions = {question.id: question.text for question in collection.questions}
+    return Experiment(collection.name, questions, len(collection.passages), baseline, measures[0], tuple(results), comparisons)

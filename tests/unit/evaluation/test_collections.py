@@ -1,0 +1,114 @@
+"""Collections from a folder, from Parquet, from one's own library."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import InvalidInput
+from app.core.types import Library
+from app.evaluation.collections import Collection, from_datasets, from_folder, from_library
+from tests.fakes.indexes import MemoryCatalog, TextbookBM25
+from tests.fakes.retrievers import passage
+
+CORPUS: list[dict[str, object]] = [
+    {"_id": "p1", "title": "Normans", "text": "Rollo led them."},
+    {"_id": "p2", "title": "", "text": "Wheat is a cereal."},
+    {"_id": "p3", "title": "Blank", "text": "  "},
+]
+QUERIES: list[dict[str, object]] = [
+    {"_id": "q1", "text": "Who led the Normans?", "answers": ["Rollo"]},
+    {"_id": "q2", "text": "What is wheat?"},
+    {"_id": "q3", "text": "Who led the Saxons?", "answerable": False},
+    {"_id": "q4", "text": "Nobody judged this"},
+]
+QRELS = [("q1", "p1", 1), ("q2", "p2", 2), ("q3", "p1", 1), ("q4", "p1", 0)]
+
+
+def _write(folder: Path, *, header: bool = False, nested: bool = False) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, rows in (("corpus.jsonl", CORPUS), ("queries.jsonl", QUERIES)):
+        folder.joinpath(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    lines = ["query-id\tcorpus-id\tscore"] if header else []
+    lines += ["\t".join(map(str, row)) for row in QRELS]
+    target = folder / "qrels" / "test.tsv" if nested else folder / "qrels.tsv"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def _check(found: Collection) -> None:
+    assert [p.id for p in found.passages] == ["p1", "p2"]
+    assert found.passages[0].document == "Normans\n\nRollo led them."
+    assert found.passages[1].document == "Wheat is a cereal."
+    assert [q.id for q in found.judged().questions] == ["q1", "q2"]
+    assert [q.id for q in found.judged().half("odd").questions] == ["q1"]
+    assert [q.id for q in found.judged().half("even").questions] == ["q2"]
+    assert found.relevance["q2"] == {"p2": 2}
+
+
+@pytest.mark.parametrize(("header", "nested"), [(False, False), (True, True)])
+def test_a_folder_in_beir_layout(tmp_path: Path, *, header: bool, nested: bool) -> None:
+    found = from_folder(_write(tmp_path / "toy", header=header, nested=nested))
+    assert found.name == "toy"
+    assert found.questions[0].answers == ("Rollo",)
+    _check(found)
+
+
+def test_local_parquet_through_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    judged = [{"query-id": q, "corpus-id": p, "score": s} for q, p, s in QRELS]
+    queries = [{"answers": [], "answerable": True, **row} for row in QUERIES]
+    for name, rows in (("corpus", CORPUS), ("queries", queries), ("qrels", judged)):
+        parquet.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    _check(from_datasets(str(folder)))
+
+
+def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no qrels\.tsv"):
+        from_folder(tmp_path)
+    folder = _write(tmp_path / "toy")
+    folder.joinpath("qrels.tsv").write_text("q1 p1 1\n")
+    with pytest.raises(InvalidInput, match=r"line 1 of 'qrels\.tsv'"):
+        from_folder(folder)
+    folder.joinpath("corpus.jsonl").write_text('{"text": "no id"}\n')
+    with pytest.raises(InvalidInput, match=r"line 1 of 'corpus\.jsonl'"):
+        from_folder(folder)
+    folder.joinpath("corpus.jsonl").write_text("{\n")
+    with pytest.raises(InvalidInput, match="not JSON Lines"):
+        from_folder(folder)
+    folder.joinpath("corpus.jsonl").unlink()
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        from_folder(folder)
+
+
+def test_a_sample_is_a_draw_in_order(tmp_path: Path) -> None:
+    found = from_folder(_write(tmp_path / "toy"))
+    drawn = found.sample(2, seed=1)
+    assert drawn.questions == found.sample(2, seed=1).questions
+    assert len(drawn.questions) == 2
+    assert found.sample(99, seed=1) is found
+
+
+def test_ones_own_library_becomes_known_items() -> None:
+    texts = {
+        "normans": "Rollo was a Viking leader of the Norse raiders who became the first ruler of Normandy.",
+        "cereals": "Wheat is a grass that people of the temperate regions grow widely for its seed, a cereal grain.",
+        "short": "Too short.",
+    }
+    catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])
+    found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=3, seed=3)
+    assert len(found.passages) == 3
+    assert len(found.judged().questions) == 2
+    for question in found.questions:
+        (doc_id,) = found.relevance[question.id]
+        text = catalog.chunks(Library.PAPERS, doc_id)[0].text.lower()
+        assert all(word in text for word in question.text.split())
+        assert len(question.text.split()) <= 6

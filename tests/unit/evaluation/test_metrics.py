@@ -1,0 +1,66 @@
+"""Measures against values computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.evaluation.metrics import area_under_curve, grounded, overlap_with, per_question, percentile
+
+RELEVANCE = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
+
+
+def test_trec_measures_by_hand() -> None:
+    found = per_question({"q1": ["x", "a", "b"], "q2": ["c"], "unjudged": ["a"]}, RELEVANCE)
+    gain = 1 / math.log2(3) + 1 / math.log2(4)
+    assert found["nDCG@10"]["q1"] == pytest.approx(gain / (1 + 1 / math.log2(3)))
+    assert found["nDCG@10"]["q2"] == 1.0
+    assert found["RR"]["q1"] == 0.5
+    assert found["P@5"]["q1"] == pytest.approx(0.4)
+    assert found["R@10"]["q1"] == 1.0
+    assert found["AP"]["q1"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert set(found["RR"]) == {"q1", "q2"}
+
+
+def test_nothing_found_scores_nothing() -> None:
+    found = per_question({"q1": [], "q2": ["x"]}, RELEVANCE)
+    assert found["nDCG@10"] == {"q1": 0.0, "q2": 0.0}
+
+
+def test_order_decides_not_ids() -> None:
+    """trec_eval breaks ties by id; our scores never tie."""
+    one = per_question({"q2": ["z", "c"]}, RELEVANCE)["RR"]["q2"]
+    two = per_question({"q2": ["a", "c"]}, RELEVANCE)["RR"]["q2"]
+    assert one == two == 0.5
+
+
+def test_a_passage_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="lists a passage twice"):
+        per_question({"q1": ["a", "a"]}, RELEVANCE)
+
+
+def test_grounded_and_overlap() -> None:
+    assert grounded(["The duke was ROLLO."], ["rollo", "william"])
+    assert not grounded(["The duke was Rollo."], ["Harald"])
+    assert overlap_with(["a", "b", "c"], ["b", "c", "d"]) == 0.5
+    assert overlap_with([], []) == 1.0
+
+
+def test_percentiles() -> None:
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert percentile([], 0.5) == 0.0
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_the_area_is_the_share_of_pairs_won(positives: list[int], negatives: list[int]) -> None:
+    won = sum((p > n) + 0.5 * (p == n) for p in positives for n in negatives)
+    expected = won / (len(positives) * len(negatives))
+    assert area_under_curve([float(p) for p in positives], [float(n) for n in negatives]) == pytest.approx(expected)
+
+
+def test_the_area_needs_both_sides() -> None:
+    with pytest.raises(ValueError, match="positives and negatives"):
+        area_under_curve([], [1.0])

@@ -1,0 +1,114 @@
+"""Arms over a small collection, and the reports of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from app.core.types import Library
+from app.evaluation.arms import Arm, grid, plain, standard_arms
+from app.evaluation.collections import Collection, TestPassage, TestQuestion
+from app.evaluation.dashboard import to_html
+from app.evaluation.report import Provenance, Report, settings_hash, to_csv, to_json, to_markdown
+from app.evaluation.runner import Experiment, RetrieverSearch, run
+from app.retrieval.options import RetrievalOptions
+from app.retrieval.pipeline import Retriever
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
+from tests.fakes.retrievers import passage
+
+TEXTS = {
+    "rollo": "Rollo was the leader of the Norse who settled in Normandy.",
+    "hastings": "The dukes of Normandy conquered England in 1066 at <b>Hastings</b>.",
+    "cereals": "Wheat and barley are cereals grown in temperate climates.",
+    "sonata": "A sonata is a piece of music for one or two instruments.",
+}
+QUESTIONS = {"Who led the Norse?": "rollo", "Where was England conquered?": "hastings", "Which cereals are grown?": "cereals"}
+
+
+def _collection() -> Collection:
+    questions = tuple(TestQuestion(f"q{i}", text, i, ("Rollo",) if i == 1 else ()) for i, text in enumerate(QUESTIONS, start=1))
+    relevance = {q.id: {QUESTIONS[q.text]: 1} for q in questions}
+    return Collection("toy", tuple(TestPassage(key, "", text) for key, text in TEXTS.items()), questions, relevance)
+
+
+def _retriever_of() -> tuple[Callable[[Arm], Retriever], dict[str, str]]:
+    passages = [passage(text, key=key, library=Library.PUBLIC) for key, text in TEXTS.items()]
+    catalog, embedder = MemoryCatalog(passages), HashEmbedder(dimension=256)
+    vectors, lexical = ExactVectors(catalog), TextbookBM25(catalog)
+    vectors.add(Library.PUBLIC, [p.chunk.chunk_id for p in passages], embedder.embed_passages([p.chunk.text for p in passages]))
+    return (
+        lambda arm: Retriever(catalog, vectors, lexical, embedder, arm.options),
+        {p.document.doc_id: p.document.source_key for p in passages},
+    )
+
+
+def _experiment(seed: int = 1) -> Experiment:
+    search = RetrieverSearch(_retriever_of()[0], Library.PUBLIC, _retriever_of()[1])
+    return run(_collection(), standard_arms(), search, baseline="rrf", seed=seed, resamples=200)
+
+
+def _report(experiment: Experiment) -> Report:
+    made = Provenance("0123456789abcdef", settings_hash([experiment]), "f00d", {"hash": "d1"}, 1)
+    return Report("A toy report", made, (experiment,), ("Nothing was decided.",), {"auc": 0.5})
+
+
+def test_every_arm_answers_every_question() -> None:
+    experiment = _experiment()
+    assert [result.arm.name for result in experiment.results] == [arm.name for arm in standard_arms()]
+    default = experiment.result("default")
+    assert default.intervals["nDCG@10"].mean == 1.0
+    assert default.grounded_rate == 1.0
+    assert default.found["q1"].passages[0] == "rollo"
+    assert default.latency_ms(0.5) > 0
+    assert {"embed", "search", "complete", "fusion"} <= set(default.stage_ms())
+    assert experiment.result("rrf").overlap == 1.0
+    assert {c.arm for c in experiment.comparisons} == {arm.name for arm in standard_arms()} - {"rrf"}
+
+
+def test_an_unknown_baseline_is_named() -> None:
+    search = RetrieverSearch(_retriever_of()[0], Library.PUBLIC, {})
+    with pytest.raises(ValueError, match="no arm 'x'"):
+        run(_collection(), [plain("dense", "dense")], search, baseline="x", seed=1, resamples=50)
+
+
+def test_a_grid_names_its_arms() -> None:
+    arms = list(grid(RetrievalOptions(), {"dense_weight": (0.3, 0.5), "mmr": (True,)}))
+    assert [arm.name for arm in arms] == ["dense_weight=0.3 mmr=True", "dense_weight=0.5 mmr=True"]
+    assert arms[0].options.dense_weight == 0.3
+    assert arms[0].fusion == "relative_score"
+
+
+def test_a_rerun_gives_identical_json_apart_from_timings() -> None:
+    one, two = (json.loads(to_json(_report(_experiment()))) for _ in range(2))
+    assert one.pop("timings").keys() == two.pop("timings").keys() == {"toy"}
+    assert one == two
+    assert one["provenance"]["git_sha"] == "0123456789abcdef"
+    assert one["experiments"][0]["arms"][0]["per_question"].keys() == {"q1", "q2", "q3"}
+
+
+def test_markdown_and_csv_hold_every_arm() -> None:
+    report = _report(_experiment())
+    text = to_markdown(report)
+    rows = list(csv.DictReader(io.StringIO(to_csv(report))))
+    for arm in standard_arms():
+        assert f"| {arm.name} |" in text
+        assert sum(row["arm"] == arm.name for row in rows) == 5
+    assert "cannot tell it from rrf at n = 3" in text
+    assert "Nothing was decided." in text
+    assert "| auc | 0.5 |" in text
+
+
+def test_the_dashboard_needs_nothing_from_outside() -> None:
+    page = to_html(_report(_experiment()))
+    assert page.count("<svg") == 2
+    assert "<script" not in page
+    assert not re.search(r"(?:src|href)=['\"](?:https?:)?//", page)
+    assert "@import" not in page
+    assert "&lt;b&gt;Hastings" in page
+    assert "Where was England conquered?" in page
