@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreements
+from app.answer.finding import degraded_notice, find, strategy_of
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.journal import AnswerJournal
 from app.answer.library_state import LibraryState
@@ -18,7 +19,7 @@ from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.options import AnswerOptions
 from app.answer.rewrite import rewrite
 from app.answer.search import Search, ShelfOf, embedder_names
-from app.answer.strategies import STRATEGIES, Desk
+from app.answer.strategies import Desk
 from app.answer.strategies.base import numbered
 from app.answer.turn import Turn
 from app.answer.writing import Draftsman, Written, write
@@ -197,20 +198,14 @@ class RAGService:
             return ""
 
     def _find(self, turn: Turn, query: str) -> None:
-        """Search by the strategy of the question, or by the baseline when that needs a model that is not there."""
+        """Search, number the evidence, and note what must be said about it."""
         question, choice = turn.question, turn.choice
         search = Search(question, self._retrieval.top_k, self._shelf_of, turn.trace)
         desk = Desk(search, turn.calls, self._options, choice.model)
-        wanted = "baseline" if question.mode == "datasets" else question.strategy
-        try:
-            found = STRATEGIES[wanted](query, desk)
-        except ProviderError as error:
-            found = replace(STRATEGIES["baseline"](query, desk), degraded=error.message)
+        found = find(query, desk)
         turn.cancel.raise_if_cancelled()
         turn.found, turn.evidence = found, numbered(found.retrieval.hits)
-        turn.note(*found.retrieval.notices)
-        if found.degraded:
-            turn.note(Notice("strategy_degraded", f"{wanted} was not possible, the baseline searched instead: {found.degraded}"))
+        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(desk)))
         if not turn.evidence and self._state.has_become_empty(question.library):
             turn.note(self._state.empty_notice(question.library))
         if flagged := _flagged(turn.evidence):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from app.answer.options import AnswerOptions
 from app.answer.search import fused, hypothetical_vector
 from app.answer.strategies.flare import gate
-from app.answer.strategies.multi_query import sub_queries
 from app.answer.strategies.uncertainty import read_draft
 from app.core.errors import ProviderUnreachable
 from app.core.types import Hit, Library, Notice, Strategy, Token
@@ -189,21 +188,6 @@ def test_a_long_hypothetical_passage_is_cut_at_a_sentence() -> None:
     assert embedder.embedded == ["Copper is a metal."]
     assert hypothetical_vector(embedder, "q", "word " * 40) is not None
     assert len(embedder.embedded[-1].split()) <= 10
-
-
-@pytest.mark.parametrize(
-    ("reply", "queries"),
-    [
-        ("a b\nc d", ["a b", "c d"]),
-        ("Here are three queries:\n1) first one\n2) second one", ["first one", "second one"]),
-        ('- "quoted query"\n* Query 2: labelled', ["quoted query", "labelled"]),
-        ("same\nSAME\nother", ["same", "other"]),
-        ("1998 world cup\n5 largest lakes", ["1998 world cup", "5 largest lakes"]),
-        ("", []),
-    ],
-)
-def test_sub_queries_are_read_from_messy_replies(reply: str, queries: list[str]) -> None:
-    assert sub_queries(reply) == queries
 
 
 def test_reciprocal_rank_fusion_by_hand() -> None:

@@ -1,0 +1,213 @@
+"""Example questions that the library can really answer.
+
+The helper writes them from excerpts; without one they are made from sentences of a known form ("X is a ...", "X was founded in
+...") and from section headings. Either way a question is only shown when the quoting answerer answers it from one of the documents
+they were made of.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.answer.models import ModelCalls, ModelSelector
+from app.answer.replies import listed
+from app.answer.search import Search, ShelfOf, libraries
+from app.answer.strategies.base import numbered
+from app.core.cancel import CancelToken
+from app.core.errors import NotFound, ProviderError
+from app.core.ports import Catalog, Generator
+from app.core.text import sentence_spans
+from app.core.trace import Trace
+from app.core.types import Document, Hit, Library, Passage, Prompt, Question, Scope
+from app.generation.citations import mark_numbers
+from app.generation.context import new_fence, render_passage
+from app.generation.prompts import PromptLibrary
+
+MAX_SUGGESTIONS = 20
+_DOCUMENTS = 40
+"""Documents looked at for one list."""
+_CHUNKS = 6
+"""First chunks of a document that questions are made from: definitions stand at the beginning."""
+_TRIES = 6
+"""Candidates tried per suggestion wanted, so that a page never waits long."""
+_CACHED = 64
+_TOP_K = 5
+
+_SUBJECT = r"(?P<subject>(?:The |A |An )?[A-Z][\w'\u2019-]*(?: (?:of|the|and|de|von|van|in|for)\b| [\w'\u2019-]+){0,5}?)"
+_IS = re.compile(
+    rf"^{_SUBJECT}(?: \([^)]*\))?,? (?P<verb>is|are|was|were) (?:a|an|the|one of|any|those|defined as|known as)\b(?P<rest>[^.]*)"
+)
+_WHEN = re.compile(
+    rf"^{_SUBJECT} (?P<verb>was|were) (?:first )?(?P<done>founded|built|discovered|invented|opened|published|introduced|completed"
+    r"|established|created|launched|developed|signed|born|named|described|proposed|released)\b[^.]*?\bin (?:\w+ )?\d{4}\b"
+)
+_CAUSE = re.compile(rf"^{_SUBJECT} (?P<verb>is|are) caused by\b")
+_PERSON = re.compile(
+    r"\b(?:\w+(?:ologist|ographer|icist|matician|ician|ist|writer|poet|author|painter|singer|actor|actress|engineer|inventor|explorer"
+    r"|composer|lawyer|politician|leader|king|queen|emperor|president|teacher|nurse|doctor|architect|professor)s?)\b"
+)
+_POINTING = frozenset(
+    "it this that these those there they he she we i its their his her such here what which who as if when in".split()
+)
+_PLAIN_SECTIONS = frozenset(
+    "body abstract introduction conclusion conclusions references results discussion methods methodology experiments"
+    " acknowledgements appendix background summary overview notes see also external links bibliography related work".split()
+) | {"see also", "external links", "related work"}
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A question, and the document that answers it."""
+
+    question: str
+    library: Library
+    doc_id: str
+    title: str
+
+
+class Suggester:
+    """Makes example questions; results are kept until the documents they came from change. Thread-safe."""
+
+    def __init__(
+        self, *, catalog: Catalog, shelf_of: ShelfOf, models: ModelSelector, prompts: PromptLibrary, extractive: Generator
+    ) -> None:
+        """Keep the catalog, the shelves, who writes, and the quoting answerer that every question is tried on."""
+        self._catalog = catalog
+        self._shelf_of = shelf_of
+        self._models = models
+        self._prompts = prompts
+        self._extractive = extractive
+        self._lock = threading.Lock()
+        self._cache: OrderedDict[object, tuple[Suggestion, ...]] = OrderedDict()
+
+    def suggest(self, scope: Scope, n: int, doc_id: str | None = None) -> tuple[Suggestion, ...]:
+        """Return up to `n` questions (at most 20), no two about the same document unless one is given or there are too few.
+
+        Args:
+            scope: Which library, or `all`.
+            n: How many.
+            doc_id: Only this document.
+
+        Raises:
+            NotFound: There is no such document.
+        """
+        wanted = min(n, MAX_SUGGESTIONS)
+        documents = self._documents(scope, doc_id)
+        key = (scope, wanted, doc_id, tuple((document.doc_id, document.revision) for document in documents))
+        with self._lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        found = tuple(itertools.islice(self._answerable(scope, documents, wanted), wanted))
+        with self._lock:
+            self._cache[key] = found
+            while len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+        return found
+
+    def _documents(self, scope: Scope, doc_id: str | None) -> list[Document]:
+        if doc_id is None:
+            pages = [self._catalog.documents(library, limit=_DOCUMENTS)[0] for library in libraries(scope)]
+            return [document for row in itertools.zip_longest(*pages) for document in row if document is not None]
+        for library in libraries(scope):
+            try:
+                return [self._catalog.document(library, doc_id)]
+            except NotFound:
+                if library is libraries(scope)[-1]:
+                    raise
+        return []
+
+    def _questions(self, documents: Sequence[Document], wanted: int) -> Iterator[str]:
+        """Yield questions to try: the helper's first, then one made of each document before the second of any."""
+        passages = [
+            [Passage(chunk, document) for chunk in self._catalog.chunks(document.library, document.doc_id)[:_CHUNKS]]
+            for document in documents
+        ]
+        yield from self._written([found[0] for found in passages if found][:wanted], wanted)
+        for row in itertools.zip_longest(*map(made_of, passages)):
+            yield from (question for question in row if question is not None)
+
+    def _written(self, excerpts: Sequence[Passage], wanted: int) -> list[str]:
+        """Return the helper's questions about excerpts; none without a helper."""
+        helper = self._models.select().helper if excerpts else None
+        if helper is None:
+            return []
+        fence = new_fence(*(passage.chunk.text for passage in excerpts))
+        evidence = numbered([Hit(passage, 1.0) for passage in excerpts])
+        context = "\n\n".join(render_passage(item, fence) for item in evidence)
+        calls = ModelCalls(Trace(), CancelToken(), self._prompts, helper)
+        try:
+            return listed(calls.ask("suggestions", context=context, fence=fence, count=str(wanted)))
+        except ProviderError:  # questions made without a model serve as well
+            return []
+
+    def _answerable(self, scope: Scope, documents: Sequence[Document], wanted: int) -> Iterator[Suggestion]:
+        """Yield the questions that are answered from one of the documents, those that have none yet first."""
+        allowed = {document.doc_id: document for document in documents}
+        second: list[Suggestion] = []
+        used: set[str] = set()
+        tried = itertools.islice(dict.fromkeys(self._questions(documents, wanted)), _TRIES * wanted)
+        for question in tried:
+            document = allowed.get(self._answering_document(scope, question))
+            if document is None:
+                continue
+            suggestion = Suggestion(question, document.library, document.doc_id, document.title)
+            if document.doc_id in used:
+                second.append(suggestion)
+            else:
+                used.add(document.doc_id)
+                yield suggestion
+        yield from second
+
+    def _answering_document(self, scope: Scope, question: str) -> str:
+        """Return the document that an answer to the question cites first; empty when there is no answer."""
+        retrieval = Search(Question(question, scope), _TOP_K, self._shelf_of, Trace())(question)
+        evidence = numbered([hit for hit in retrieval.hits if not hit.fallback])
+        text = "".join(token.text for token in self._extractive.stream(Prompt((), question, evidence), CancelToken()))
+        cited = mark_numbers(text)
+        return evidence[cited[0] - 1].hit.passage.chunk.doc_id if cited else ""
+
+
+def made_of(passages: Sequence[Passage]) -> list[str]:
+    """Return questions made from the sentences and headings of a document, without a model, best kinds first."""
+    sentences = [
+        " ".join(passage.chunk.text[start:end].split()) for passage in passages for start, end in sentence_spans(passage.chunk.text)
+    ]
+    defined = [question for sentence in sentences if (question := _definition(sentence))]
+    dated = [question for sentence in sentences if (question := _date(sentence))]
+    sections = dict.fromkeys(passage.chunk.section for passage in passages if passage.chunk.section not in _PLAIN_SECTIONS)
+    titled = [f"What does {passages[0].document.title} say about {section}?" for section in sections] if passages else []
+    return list(dict.fromkeys([*defined[:1], *dated[:2], *defined[1:3], *titled[:2]]))
+
+
+def _definition(sentence: str) -> str:
+    if match := _CAUSE.match(sentence):
+        subject = _subject(match)
+        return f"What causes {subject}?" if subject else ""
+    match = _IS.match(sentence)
+    subject = _subject(match) if match else ""
+    if not match or not subject:
+        return ""
+    return f"{'Who' if _PERSON.search(match['rest']) else 'What'} {match['verb']} {subject}?"
+
+
+def _date(sentence: str) -> str:
+    match = _WHEN.match(sentence)
+    subject = _subject(match) if match else ""
+    return f"When {match['verb']} {subject} {match['done']}?" if match and subject else ""
+
+
+def _subject(match: re.Match[str]) -> str:
+    """Return the subject as it stands inside a question; empty when it points at something outside the sentence."""
+    subject = match["subject"]
+    first, *rest = subject.split()
+    if first.lower() in _POINTING or subject.lower() in _POINTING:
+        return ""
+    if first in ("The", "A", "An"):
+        return " ".join([first.lower(), *rest]) if rest else ""
+    return subject

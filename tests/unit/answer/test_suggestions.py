@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from app.answer.suggestions import Suggester, made_of
+from app.core.errors import NotFound, ProviderUnreachable
+from app.core.types import Library, Passage
+from app.generation.extractive import ExtractiveGenerator
+from tests.fakes.generators import FixedModels, ScriptedGenerator
+from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
+from tests.unit.answer.bench import PROMPTS, Bench
+
+PASSAGES = [
+    passage("Ines Duarte was a Portuguese physicist. Ines Duarte was born in Porto in 1901.", key="ines-duarte"),
+    passage("The Lisbon observatory was founded in 1931. It stands on a hill.", key="lisbon-observatory"),
+    passage("Spring tides are caused by the alignment of the Moon and the Sun.", key="spring-tides", library=Library.PUBLIC),
+]
+
+
+def _suggester(passages: list[Passage], models: FixedModels | None = None) -> tuple[Suggester, WordRetriever]:
+    bench = Bench(passages=passages, models=models or FixedModels())
+    catalog = PassageCatalog(bench.passages)
+    suggester = Suggester(
+        catalog=catalog, shelf_of=bench.shelf_of, models=bench.models, prompts=PROMPTS, extractive=ExtractiveGenerator()
+    )
+    return suggester, bench.retriever
+
+
+def _texts(suggester: Suggester, n: int = 10, **where: str) -> list[str]:
+    return [found.question for found in suggester.suggest(where.get("scope", "papers"), n, where.get("doc_id"))]  # type: ignore[arg-type]
+
+
+def test_questions_made_of_sentences_without_a_model() -> None:
+    found = _suggester(PASSAGES)[0].suggest("papers", 2)
+    assert [(one.question, one.title) for one in found] == [
+        ("Who was Ines Duarte?", "Ines Duarte"),
+        ("When was the Lisbon observatory founded?", "Lisbon Observatory"),
+    ]
+
+
+def test_both_libraries_take_turns() -> None:
+    found = _suggester(PASSAGES)[0].suggest("all", 3)
+    assert {one.library for one in found} == {Library.PAPERS, Library.PUBLIC}
+    assert "What causes Spring tides?" in [one.question for one in found]
+
+
+def test_one_document_may_have_several() -> None:
+    suggester, _ = _suggester(PASSAGES)
+    assert _texts(suggester, doc_id=PASSAGES[0].chunk.doc_id) == ["Who was Ines Duarte?", "When was Ines Duarte born?"]
+    with pytest.raises(NotFound):
+        suggester.suggest("all", 3, "nope")
+
+
+def test_only_answerable_questions_of_the_helper_are_shown() -> None:
+    helper = ScriptedGenerator(
+        "1. Where was Ines Duarte born?\n2. Who won the Olympic marathon?\n3. Where does the Lisbon observatory stand?"
+    )
+    suggester, _ = _suggester(PASSAGES, FixedModels(helper, helper))
+    assert _texts(suggester, 1) == ["Where was Ines Duarte born?"]
+    assert "Ines Duarte was a Portuguese physicist" in helper.prompts[0].messages[-1].content
+
+
+def test_a_helper_that_fails_is_done_without() -> None:
+    gone = ScriptedGenerator(ProviderUnreachable("gone"))
+    assert _texts(_suggester(PASSAGES, FixedModels(gone, gone))[0], 1) == ["Who was Ines Duarte?"]
+
+
+def test_results_are_kept_until_documents_change() -> None:
+    passages = list(PASSAGES)
+    suggester, retriever = _suggester(passages)
+    first = _texts(suggester, 2)
+    asked = len(retriever.requests)
+    assert _texts(suggester, 2) == first
+    assert len(retriever.requests) == asked
+    passages[0] = passage("Ines Duarte was a Brazilian painter.", key="ines-duarte", revision=2)
+    _texts(suggester, 2)
+    assert len(retriever.requests) > asked
+
+
+def test_an_empty_library_suggests_nothing_and_asks_nobody() -> None:
+    models = FixedModels(ScriptedGenerator(), ScriptedGenerator())
+    assert _texts(_suggester([], models)[0]) == []
+    assert models.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("Entropy is a measure of disorder.", ["What is Entropy?"]),
+        ("The Moon is the only natural satellite of Earth.", ["What is the Moon?"]),
+        ("Marie Curie (1867-1934) was a physicist and chemist.", ["Who was Marie Curie?"]),
+        ("It is a metal. This was a surprise. There are a few.", []),
+        ("Penicillin was discovered in 1928 by accident.", ["When was Penicillin discovered?"]),
+        ("Penicillin was discovered by accident.", []),
+        ("Tides are caused by gravity.", ["What causes Tides?"]),
+        ("no capital is a start.", []),
+    ],
+)
+def test_forms_of_sentences(text: str, questions: list[str]) -> None:
+    assert made_of([passage(text)]) == questions
+
+
+def test_headings_become_questions() -> None:
+    assert made_of([passage("Nothing of a known form here.", title="Copper", section="mining and smelting")]) == [
+        "What does Copper say about mining and smelting?"
+    ]
+    assert made_of([passage("Nothing of a known form here.", section="references")]) == []
+    assert made_of([]) == []
