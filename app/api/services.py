@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.core.cancel import CancelToken
-from app.core.ports import AnswerStore, Catalog, ConversationStore, Embedder, Generator, IndexWriter
+from app.core.ports import AnswerStore, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
 from app.core.trace import Trace
 from app.core.types import Answer, AnswerEvent, Document, Fingerprint, Library, LibraryCounts, PageSpan, Question, ServiceStatus
 from app.jobs.runner import JobRunner
@@ -43,6 +43,10 @@ class Keeper(IndexWriter, Protocol):
 
     def original_path(self, sha256: str) -> Path:
         """Return where the original bytes of a hash are or would be."""
+        ...
+
+    def discard_original(self, sha256: str) -> None:
+        """Remove an original that no document refers to."""
         ...
 
     def restore(self, library: Library, doc_id: str) -> Document:
@@ -98,6 +102,11 @@ class Services(Protocol):
     @property
     def writer(self) -> Keeper:
         """The truth, written."""
+        ...
+
+    @property
+    def pages(self) -> PageLocator:
+        """Spans of text back to places on the pages of an original."""
         ...
 
     @property

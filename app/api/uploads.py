@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -20,6 +21,7 @@ MAX_FIELDS = 1100
 MAX_FIELD_BYTES = 4096
 _FILE_FIELDS = ("file", "files")
 _HEADER_BYTES = 8192
+_FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class UploadReceiver:
         except FormParserError as exc:
             raise InvalidInput(f"the multipart body is malformed: {exc}") from exc
         except OSError as exc:
+            if exc.errno not in _FULL:
+                raise
             raise DiskFull(f"an uploaded file cannot be written ({exc.strerror}); free some space and send it again") from exc
 
     def finish(self) -> Upload:
@@ -160,7 +164,7 @@ class UploadReceiver:
                 raise InvalidInput(f"part {part.name!r} has no file name; send it as a file")
             if len(self._files) >= MAX_FILES:
                 raise InvalidInput(f"over {MAX_FILES} files in one request; send them in several")
-            part.filename = _text(filename)
+            part.filename = _text(filename).replace("%22", '"')  # as browsers send a quote (WHATWG, multipart encoding)
             part.path = self._directory / f"{len(self._files):04d}.part"
             part.file = part.path.open("wb")
         elif part.name not in self._allowed_fields:

@@ -11,8 +11,9 @@ from starlette.responses import FileResponse, Response
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.papers import DocumentName, resolve
-from app.api.schemas.documents import Chunk, ChunkList, TextSpan
-from app.core.errors import NoOriginal
+from app.api.schemas.documents import Chunk, ChunkList, PageBoxes, TextSpan
+from app.core.errors import InvalidInput, NoOriginal
+from app.core.types import PageText
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 
@@ -47,6 +48,41 @@ def document_chunks(services: Composition, library: OneLibrary, doc_id: Document
         revision=shown,
         chunks=[Chunk(index=c.ordinal, start=c.start, end=c.end, section=c.section, page=c.page, text=c.text) for c in chunks],
     )
+
+
+@router.get(
+    "/{doc_id}/boxes",
+    operation_id="document_boxes",
+    response_model=list[PageBoxes],
+    responses=declared("not_found", "no_original", "conflict", "unsupported_type", "unreadable"),
+)
+def document_boxes(
+    services: Composition,
+    library: OneLibrary,
+    doc_id: DocumentName,
+    start: Offset,
+    end: Annotated[int, Query(ge=0, le=2**31)],
+    revision: Revision = None,
+) -> list[PageBoxes]:
+    """Where the characters [start, end) stand on the pages of the original: rectangles in PDF points, origin top left."""
+    if end < start:
+        raise InvalidInput(f"end {end!r} must not be before start {start!r}")
+    found = resolve(services, library, doc_id)
+    original = services.writer.original_path(services.catalog.revision_sha256(library, found, revision))
+    if not original.is_file():
+        raise NoOriginal(f"document {found!r} has no original bytes to show; its text is at /api/v1/documents/{found}/text")
+    wanted = [
+        PageText(
+            page.number,
+            services.catalog.text(library, found, page.start, page.end, revision).text,
+            max(start, page.start) - page.start,
+            min(end, page.end) - page.start,
+        )
+        for page in services.catalog.pages(library, found, revision)
+        if page.start < end and start < page.end
+    ]
+    boxes = services.pages.page_boxes(original, wanted) if wanted else ()
+    return [PageBoxes(page=box.page, width=box.width, height=box.height, rects=list(box.rects)) for box in boxes]
 
 
 @router.get(

@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared, problem, problem_response, status_of_code
-from app.api.names import display_name, source_key
 from app.api.schemas.base import LibraryName, WaitName
 from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
 from app.api.services import Services
@@ -19,6 +18,7 @@ from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
 from app.core.errors import Conflict, InvalidInput
 from app.core.types import IngestOutcome, Job, JobFile, Library
+from app.ingest.names import display_name, source_key
 from app.jobs.board import is_finished
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
 

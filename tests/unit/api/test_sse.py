@@ -1,0 +1,189 @@
+"""Streams: order, heartbeat, back-pressure, and a reader's leaving that stops the work."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from starlette.types import Message, Scope
+
+from app.api.sse import QUEUE_LIMIT, EventStream, Pump, StreamSlots, event
+from app.core.cancel import CancelToken
+from app.core.errors import Busy, ProviderTimeout
+
+WAIT_S = 5.0
+SCOPE: Scope = {"type": "http"}
+
+
+class Reader:
+    """A client on the other end of one reply; leaves when told to."""
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.gone = asyncio.Event()
+        self.got = asyncio.Event()
+
+    async def receive(self) -> Message:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+        self.got.set()
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.sent)
+
+
+def text_event(item: str) -> bytes:
+    return event("token", {"text": item})
+
+
+def stream(pump: Pump[str], heartbeat_s: float = 10.0) -> EventStream[str]:
+    return EventStream(pump, text_event, "req1", heartbeat_s)
+
+
+def freed(slots: StreamSlots) -> bool:
+    """Wait until the work has ended and given its slot back."""
+    deadline = time.monotonic() + WAIT_S
+    while slots.taken and time.monotonic() < deadline:
+        threading.Event().wait(0.001)
+    return slots.taken == 0
+
+
+def test_events_come_in_order_and_end() -> None:
+    async def scenario() -> Reader:
+        reader = Reader()
+        await stream(Pump(lambda _: iter(["a", "b\nc", "\u6570\u2028"]), slots))(SCOPE, reader.receive, reader.send)
+        return reader
+
+    slots = StreamSlots(1)
+    reader = asyncio.run(scenario())
+    headers = dict(reader.sent[0]["headers"])
+    assert headers[b"x-accel-buffering"] == b"no"
+    assert headers[b"content-type"].startswith(b"text/event-stream")
+    assert b"content-length" not in headers
+    expected = 'event: token\ndata: {"text":"a"}\n\nevent: token\ndata: {"text":"b\\nc"}\n\n'
+    assert reader.body.decode().startswith(f": connected\n\n{expected}")
+    assert reader.sent[-1]["more_body"] is False
+    assert freed(slots)
+
+
+def test_silence_is_filled_with_comments() -> None:
+    go = threading.Event()
+
+    def quiet(_: CancelToken) -> Iterator[str]:
+        assert go.wait(WAIT_S)
+        yield "late"
+
+    async def scenario() -> bytes:
+        reader = Reader()
+        reply = asyncio.create_task(stream(Pump(quiet, StreamSlots(1)), heartbeat_s=0.01)(SCOPE, reader.receive, reader.send))
+        while reader.body.count(b": heartbeat") < 2:
+            await asyncio.wait_for(reader.got.wait(), WAIT_S)
+            reader.got.clear()
+        go.set()
+        await reply
+        return reader.body
+
+    assert b"late" in asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_reader_that_leaves_stops_the_work_before_and_after_the_first_item(first: bool) -> None:
+    stopped = threading.Event()
+    slots = StreamSlots(1)
+
+    def model(cancel: CancelToken) -> Iterator[str]:
+        try:
+            if first:
+                yield "one"
+            assert cancel.wait(WAIT_S)
+            cancel.raise_if_cancelled()
+        finally:
+            stopped.set()
+
+    async def scenario() -> float:
+        reader = Reader()
+        reply = asyncio.create_task(stream(Pump(model, slots))(SCOPE, reader.receive, reader.send))
+        while (b"one" if first else b"connected") not in reader.body:
+            await asyncio.wait_for(reader.got.wait(), WAIT_S)
+            reader.got.clear()
+        left = time.monotonic()
+        reader.gone.set()
+        await asyncio.wait_for(reply, WAIT_S)
+        return left
+
+    left = asyncio.run(scenario())
+    assert stopped.wait(WAIT_S)
+    assert time.monotonic() - left < 1.0
+    assert freed(slots)
+
+
+def test_a_slow_reader_holds_the_producer_back() -> None:
+    made: list[int] = []
+    full = threading.Event()
+
+    def produce(_: CancelToken) -> Iterator[str]:
+        for n in range(10 * QUEUE_LIMIT):
+            made.append(n)
+            if n == QUEUE_LIMIT:
+                full.set()
+            yield str(n)
+
+    async def scenario() -> int:
+        pump = Pump(produce, StreamSlots(1))
+        pump.start()
+        first = await pump.next_batch(WAIT_S)
+        assert first is not None
+        await asyncio.to_thread(full.wait, WAIT_S)
+        assert len(made) <= len(first) + QUEUE_LIMIT + 1
+        seen = len(first)
+        while (batch := await pump.next_batch(WAIT_S)) is not None:
+            assert len(batch) <= QUEUE_LIMIT
+            seen += len(batch)
+        return seen
+
+    assert asyncio.run(scenario()) == 10 * QUEUE_LIMIT == len(made)
+
+
+def test_errors_end_the_stream_as_a_problem() -> None:
+    def fails(_: CancelToken) -> Iterator[str]:
+        yield "a"
+        raise ProviderTimeout("the model went silent")
+
+    def breaks(_: CancelToken) -> Iterator[str]:
+        raise KeyError("secret detail")
+
+    async def scenario(pump: Pump[str]) -> str:
+        reader = Reader()
+        await stream(pump)(SCOPE, reader.receive, reader.send)
+        return reader.body.decode()
+
+    ours = asyncio.run(scenario(Pump(fails, StreamSlots(1))))
+    assert ours.index("event: token") < ours.index("event: error")
+    assert '"code":"provider_timeout"' in ours
+    assert '"request_id":"req1"' in ours
+    foreign = asyncio.run(scenario(Pump(breaks, StreamSlots(1))))
+    assert '"status":500' in foreign
+    assert "secret" not in foreign
+
+
+def test_streams_over_the_cap_are_refused_at_once() -> None:
+    slots = StreamSlots(2)
+    first, _ = Pump(lambda _: iter([""]), slots), Pump(lambda _: iter([""]), slots)
+    with pytest.raises(Busy) as refused:
+        Pump(lambda _: iter([""]), slots)
+    assert refused.value.retry_after_s is not None
+
+    async def run() -> None:
+        first.start()
+        while await first.next_batch(WAIT_S) is not None:
+            pass
+
+    asyncio.run(run())
+    assert slots.taken == 1
