@@ -1,0 +1,228 @@
+"""An Ollama host: what it is, what it has, what it has loaded, and how to give it a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from app.core.cancel import CancelToken
+from app.core.errors import ProviderBadResponse
+from app.providers.http import HttpClient, Reply
+from app.providers.json_fields import Fields
+from app.providers.ollama_errors import translate
+
+LOGPROBS_SINCE = (0, 12, 11)
+"""First tag that returns token log-probabilities (ollama.md 0)."""
+_SHORT_S = 10.0
+"""Deadline of calls that load no model."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledModel:
+    """One row of the host's list. `digest` is hex, `size_bytes` on disk."""
+
+    name: str
+    digest: str
+    size_bytes: int
+    family: str
+    parameters: str
+    quantisation: str
+    capabilities: tuple[str, ...]
+    """Empty on hosts before 0.30."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in memory. `context_tokens` is what was really allocated; `vram_bytes` below `size_bytes` means partly on the CPU."""
+
+    name: str
+    size_bytes: int
+    vram_bytes: int
+    context_tokens: int | None
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDetails:
+    """What a model can do. Fields are None or empty where an old host does not say."""
+
+    name: str
+    capabilities: tuple[str, ...]
+    context_tokens: int | None
+    dimension: int | None
+    configured_ctx: int | None
+    """`num_ctx` of the model file."""
+
+    @property
+    def embeds(self) -> bool:
+        """False only when the host says that the model is no embedding model."""
+        return not self.capabilities or "embedding" in self.capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """One step of a pull; bytes of the blob in work, where there is one."""
+
+    status: str
+    completed: int | None = None
+    total: int | None = None
+
+
+def same_model(left: str, right: str) -> bool:
+    """Return whether two names mean one model: case and the tag `latest` do not matter."""
+    return _canonical(left) == _canonical(right)
+
+
+def _canonical(name: str) -> str:
+    lowered = name.lower()
+    return lowered if ":" in lowered.rpartition("/")[2] else f"{lowered}:latest"
+
+
+class OllamaHost:
+    """One Ollama server; thread-safe. No method loads a model."""
+
+    def __init__(self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            base_url: Address; without a scheme, http.
+            connect_timeout_s: Longest wait for a connection, seconds.
+            read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so this covers loading a model.
+
+        Raises:
+            InvalidInput: The address cannot be read.
+        """
+        self.http = HttpClient(base_url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s)
+        self._version: str | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The address in use."""
+        return self.http.base_url
+
+    @property
+    def name(self) -> str:
+        """The host with its address, for messages; without credentials."""
+        return self.http.host
+
+    @property
+    def local(self) -> bool:
+        """True when the address is a loopback one."""
+        return urlsplit(self.base_url).hostname in {"127.0.0.1", "localhost", "::1"}
+
+    def version(self) -> str:
+        """Return the host's version, asked once.
+
+        Raises:
+            ProviderError: The host failed.
+        """
+        if self._version is None:
+            self._version = self._ask("GET", "/api/version").text("version", "0.0.0")
+        return self._version
+
+    def gives_logprobs(self) -> bool:
+        """Return whether answers carry log-probabilities. Source builds (0.0.0) are taken as new."""
+        numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
+        return numbers == (0, 0, 0) or numbers >= LOGPROBS_SINCE
+
+    def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
+        """Return installed models, newest first.
+
+        Raises:
+            ProviderError: The host failed.
+        """
+        return [
+            InstalledModel(
+                name=row.text("name"),
+                digest=row.text("digest").removeprefix("sha256:"),
+                size_bytes=row.integer("size") or 0,
+                family=row.child("details").text("family"),
+                parameters=row.child("details").text("parameter_size"),
+                quantisation=row.child("details").text("quantization_level"),
+                capabilities=tuple(row.strings("capabilities")),
+            )
+            for row in self._ask("GET", "/api/tags", timeout_s=timeout_s).children("models")
+        ]
+
+    def loaded(self) -> list[LoadedModel]:
+        """Return models in memory.
+
+        Raises:
+            ProviderError: The host failed.
+        """
+        return [
+            LoadedModel(
+                name=row.text("name"),
+                size_bytes=row.integer("size") or 0,
+                vram_bytes=row.integer("size_vram") or 0,
+                context_tokens=row.integer("context_length"),
+                expires_at=row.text("expires_at"),
+            )
+            for row in self._ask("GET", "/api/ps").children("models")
+        ]
+
+    def details(self, model: str, cancel: CancelToken | None = None) -> ModelDetails:
+        """Return what a model can do.
+
+        Raises:
+            ModelNotInstalled: The host does not have it.
+            ProviderError: The host failed.
+        """
+        shown = self._ask("POST", "/api/show", {"model": model}, model=model, cancel=cancel)
+        info = shown.child("model_info")
+        family = info.text("general.architecture")
+        configured = re.search(r"^num_ctx\s+(\d+)", shown.text("parameters"), re.MULTILINE)
+        return ModelDetails(
+            name=model,
+            capabilities=tuple(shown.strings("capabilities")),
+            context_tokens=info.integer(f"{family}.context_length"),
+            dimension=info.integer(f"{family}.embedding_length"),
+            configured_ctx=int(configured[1]) if configured else None,
+        )
+
+    def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
+        """Fetch a model, yielding progress; the last step's status is `success`. A cancelled pull resumes next time.
+
+        Raises:
+            ModelNotInstalled: The registry has no such model.
+            ProviderBadResponse: The stream ended without success, or said why.
+            ProviderError: The host failed.
+            Cancelled: The token was cancelled.
+        """
+        with self.http.stream("POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel) as reply:
+            if reply.status != 200:
+                raise translate(reply.status, reply.read().decode("utf-8", "replace"), host=self.name, model=model)
+            done = False
+            for line in filter(None, reply.lines()):
+                step = Fields.parse(line, self.name)
+                if "error" in step:
+                    # the first line is out before the registry is asked, so an unknown model comes as status 200
+                    raise translate(404, step.text("error"), host=self.name, model=model)
+                done = step.text("status") == "success"
+                yield PullProgress(step.text("status"), step.integer("completed"), step.integer("total"))
+            if not done:
+                raise ProviderBadResponse(f"{self.name} ended the pull of {model!r} early; run it again, it resumes")
+
+    def check(self, reply: Reply, model: str, *, embedding: bool = False) -> Fields:
+        """Return the object in a reply, or raise what its status says.
+
+        Raises:
+            DocuMindError: As `ollama_errors.translate`.
+        """
+        if reply.status != 200:
+            raise translate(reply.status, reply.text, host=self.name, model=model, embedding=embedding)
+        return Fields(reply.json(self.name), self.name)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        model: str = "",
+        timeout_s: float = _SHORT_S,
+        cancel: CancelToken | None = None,
+    ) -> Fields:
+        return self.check(self.http.call(method, path, body, timeout_s=timeout_s, cancel=cancel), model)

@@ -1,0 +1,99 @@
+"""Which socket a call runs on, so that another thread can shut it down and wake the reader.
+
+Closing a `requests` response does not wake a thread that is blocked in it; shutting its socket down does, at once. The socket is
+caught where urllib3 hands the request to it, because a host may send nothing, not even headers, for minutes.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextvars import ContextVar
+
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+
+class SocketWatch:
+    """The socket a call runs on, so that a cancel can shut it down; a released watch touches nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._shut = False
+
+    def attach(self, sock: socket.socket) -> None:
+        """Remember the socket; when the cancel came first, shut it now."""
+        with self._lock:
+            self._socket = sock
+            if self._shut:
+                self._shutdown()
+
+    def shut(self) -> None:
+        """Wake whoever is blocked on the socket, from any thread."""
+        with self._lock:
+            self._shut = True
+            self._shutdown()
+
+    def release(self) -> None:
+        """Let go: the connection goes back to the pool or belongs to another call."""
+        with self._lock:
+            self._socket = None
+
+    def _shutdown(self) -> None:
+        if self._socket is not None:
+            try:
+                # of the base class, because an SSLSocket would first drop its TLS state under the blocked reader
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            except OSError:
+                return  # closed already, which is what was wanted
+
+
+current_watch: ContextVar[SocketWatch | None] = ContextVar("documind_socket_watch", default=None)
+"""The watch of the call that this thread is making; connections look here because urllib3 passes nothing through."""
+
+
+class _Watched:
+    """Mixin: show each socket to the watch of the call that uses it, before anything blocks on a reply."""
+
+    sock: socket.socket
+    _owner: SocketWatch | None = None
+
+    def connect(self) -> None:
+        super().connect()  # type: ignore[misc]  # a mixin of HTTPConnection
+        if self._owner is not None:
+            self._owner.attach(self.sock)
+
+    def request(self, *args: object, **kwargs: object) -> None:
+        if self._owner is not None:
+            self._owner.release()
+        self._owner = current_watch.get()
+        if self._owner is not None and self.sock is not None:
+            self._owner.attach(self.sock)
+        super().request(*args, **kwargs)  # type: ignore[misc]  # a mixin of HTTPConnection
+
+
+class _WatchedHttp(_Watched, HTTPConnection):
+    pass
+
+
+class _WatchedHttps(_Watched, HTTPSConnection):
+    pass
+
+
+class _HttpPool(HTTPConnectionPool):
+    ConnectionCls = _WatchedHttp
+
+
+class _HttpsPool(HTTPSConnectionPool):
+    ConnectionCls = _WatchedHttps
+
+
+class WatchedAdapter(HTTPAdapter):
+    """Transport of requests whose connections report their sockets to `current_watch`."""
+
+    def init_poolmanager(self, *args: object, **kwargs: object) -> None:
+        """Make pools of watched connections."""
+        super().init_poolmanager(*args, **kwargs)  # type: ignore[arg-type]  # as requests calls it
+        self.poolmanager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.providers.ollama import OllamaHost
+from tests.fakes.ollama_double import OllamaDouble
+
+
+@pytest.fixture
+def double() -> Iterator[OllamaDouble]:
+    with OllamaDouble() as running:
+        yield running
+
+
+@pytest.fixture
+def host(double: OllamaDouble) -> OllamaHost:
+    return OllamaHost(double.url, read_timeout_s=5.0)
