@@ -1,0 +1,42 @@
+"""The bundled sample documents, as raw documents with fixed ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.errors import NotFound
+from app.core.types import Library, RawDocument
+
+PREFIX = "sample_"
+"""What ids of sample documents begin with; they are listed, labelled and removed by it."""
+
+LICENCE = "Apache-2.0"
+
+
+def bundled() -> Path:
+    """Return where the documents lie in a checkout and in the image."""
+    return Path(__file__).resolve().parents[3] / "data" / "sample_docs"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleDocuments:
+    """The samples of one library, sorted by name; a `Source`."""
+
+    library: Library
+    root: Path
+
+    def __iter__(self) -> Iterator[RawDocument]:
+        """Yield documents whose id and source key are `sample_<stem>`.
+
+        Raises:
+            NotFound: The folder is not there; the package was installed without its data.
+        """
+        folder = self.root / self.library.value
+        if not folder.is_dir():
+            raise NotFound(f"the sample documents are not at {str(folder)!r}; run from a checkout or the image")
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and not path.name.startswith("."):
+                name = PREFIX + path.stem
+                yield RawDocument(name, path.name, path, licence=LICENCE, doc_id=name)
