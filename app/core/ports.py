@@ -20,6 +20,8 @@ from app.core.types import (
     Filters,
     FloatArray,
     Job,
+    LedgerEntry,
+    LedgerSummary,
     Library,
     LibraryCounts,
     Message,
@@ -196,6 +198,30 @@ class LexicalIndex(Protocol):
 
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
+        ...
+
+
+class BulkLedger(Protocol):
+    """What became of every article of every bulk source; counted from rows, so that sums are exact."""
+
+    def entries(self, library: Library, source: str, articles: Sequence[str]) -> dict[str, LedgerEntry]:
+        """Return what is known of these articles."""
+        ...
+
+    def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
+        """Write entries durably, replacing what was known of the same articles."""
+        ...
+
+    def page(self, library: Library, source: str, after: str = "", limit: int = 10_000) -> list[LedgerEntry]:
+        """Return entries with an article key above `after`, ascending by key."""
+        ...
+
+    def forget(self, library: Library, source: str, articles: Sequence[str]) -> None:
+        """Drop entries of articles that the source no longer has."""
+        ...
+
+    def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
+        """Return the account of one source, one library or everything."""
         ...
 
 

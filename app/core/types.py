@@ -100,6 +100,35 @@ class Article:
     """MediaWiki namespace number; 0 holds articles."""
 
 
+ArticleState = Literal["indexed", "redirect", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What became of one article of a bulk source."""
+
+    article: str
+    revision: str
+    state: ArticleState
+    reason: str = ""
+    """Why it was skipped; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSummary:
+    """A source's account: `articles` is always the sum of the others."""
+
+    indexed: int
+    redirects: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Counts by reason."""
+
+    @property
+    def articles(self) -> int:
+        """Pages of the source that were seen."""
+        return self.indexed + self.redirects + sum(self.skipped.values())
+
+
 @dataclass(frozen=True, slots=True)
 class PageSpan:
     """Characters `[start, end)` of the text stand on page `number` (from 1)."""

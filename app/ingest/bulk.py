@@ -1,0 +1,194 @@
+"""A dump into a library: streamed, parsed in worker processes, written in batches, accounted for in a ledger.
+
+Resuming is exact because nothing depends on where a run stopped: every run reads its source from the start, skips what the ledger
+already holds in the same revision, and writes the rest. A crash repeats at most the batches that were not yet written.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Protocol, runtime_checkable
+
+from app.core.cancel import CancelToken
+from app.core.errors import NotFound
+from app.core.ids import document_id
+from app.core.ports import BulkLedger, IndexWriter
+from app.core.types import Article, LedgerEntry, LedgerSummary
+from app.ingest.bulk_work import BulkTask, Prepared, prepare, source_key, start_worker
+from app.ingest.seen_keys import SeenKeys
+
+TASK_ARTICLES = 64
+"""Articles a worker takes at once: small enough to spread evenly, large enough to hide the trip between processes."""
+BATCH_ARTICLES = 512
+BATCH_CHARACTERS = 4_000_000
+"""A write transaction ends at either; the most work that a crash can repeat."""
+_LOOKUP_ARTICLES = 512
+_GONE_PAGE = 10_000
+
+BulkProgress = Callable[[int, float | None], None]
+"""Told how many articles are accounted for and which share of the source is read, None when the source cannot say."""
+
+
+@runtime_checkable
+class Positioned(Protocol):
+    """A source that knows how far it has been read."""
+
+    def position(self) -> float:
+        """Return the share read, [0, 1]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOptions:
+    """How a run uses the machine."""
+
+    workers: int = 1
+    """Processes that parse and chunk; 1 does it in the calling process."""
+    removes: bool = True
+    """After a whole pass, delete documents of articles that the source no longer has."""
+
+
+class BulkIndexer:
+    """Takes articles into the index; one run at a time per library."""
+
+    def __init__(self, writer: IndexWriter, ledger: BulkLedger) -> None:
+        """Keep the ports."""
+        self._writer = writer
+        self._ledger = ledger
+
+    def run(
+        self,
+        task: BulkTask,
+        articles: Iterable[Article],
+        options: BulkOptions,
+        *,
+        progress: BulkProgress | None = None,
+        cancel: CancelToken | None = None,
+    ) -> LedgerSummary:
+        """Index every article that is new or changed and return the source's account.
+
+        On return everything counted as indexed is durable and found lexically; vectors are the backfill's work.
+
+        Args:
+            task: Library, source name and how articles become drafts.
+            articles: The source, read once.
+            options: Processes, and whether vanished articles are removed.
+            progress: Called after each written batch.
+            cancel: Checked between batches; what was written stays.
+
+        Raises:
+            Cancelled: Asked to stop.
+            Unreadable: The source cannot be read on.
+            DiskFull: No space; everything acknowledged before is safe.
+        """
+        token = cancel or CancelToken()
+        seen = SeenKeys()
+        with ExitStack() as stack:
+            batches = self._batches(task, self._changed(task, articles, seen), options, token, stack)
+            with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
+                pending: Future[None] | None = None
+                for batch in batches:
+                    if pending is not None:
+                        pending.result()
+                    token.raise_if_cancelled()
+                    pending = writing.submit(self._write, task, batch)
+                    if progress is not None:
+                        progress(len(seen), articles.position() if isinstance(articles, Positioned) else None)
+                if pending is not None:
+                    pending.result()
+        if options.removes:
+            self._remove_gone(task, seen, token)
+        if progress is not None:
+            progress(len(seen), 1.0)
+        return self._ledger.summary(task.library, task.source)
+
+    def _changed(self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys) -> Iterator[Article]:
+        """Yield articles whose revision the ledger does not hold yet."""
+        stream = iter(articles)
+        while group := list(islice(stream, _LOOKUP_ARTICLES)):
+            known = self._ledger.entries(task.library, task.source, [article.key for article in group])
+            for article in group:
+                seen.add(article.key)
+                entry = known.get(article.key)
+                if entry is None or entry.revision != article.revision:
+                    yield article
+
+    def _batches(
+        self, task: BulkTask, articles: Iterator[Article], options: BulkOptions, token: CancelToken, stack: ExitStack
+    ) -> Iterator[list[Prepared]]:
+        """Yield prepared articles in the source's order, in batches of the size of a transaction."""
+        batch: list[Prepared] = []
+        characters = 0
+        for prepared in self._prepared(task, articles, options, token, stack):
+            batch.append(prepared)
+            characters += len(prepared.draft.text) if prepared.draft else 0
+            if len(batch) >= BATCH_ARTICLES or characters >= BATCH_CHARACTERS:
+                yield batch
+                batch, characters = [], 0
+        if batch:
+            yield batch
+
+    def _prepared(
+        self, task: BulkTask, articles: Iterator[Article], options: BulkOptions, token: CancelToken, stack: ExitStack
+    ) -> Iterator[Prepared]:
+        work = partial(prepare, task)
+        groups = iter(lambda: list(islice(articles, TASK_ARTICLES)), [])
+        if options.workers <= 1:
+            for group in groups:
+                token.raise_if_cancelled()
+                yield from work(group)
+            return
+        spawn = multiprocessing.get_context("spawn")  # forking a process with threads and open databases is unsafe
+        pool = ProcessPoolExecutor(options.workers, mp_context=spawn, initializer=start_worker)
+        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+        window: deque[Future[list[Prepared]]] = deque()
+        for group in groups:
+            token.raise_if_cancelled()
+            window.append(pool.submit(work, group))
+            if len(window) > options.workers * 3:
+                yield from window.popleft().result()
+        while window:
+            token.raise_if_cancelled()
+            yield from window.popleft().result()
+
+    def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
+        """Documents first, then the ledger: a crash between the two repeats documents, which are then `unchanged`."""
+        drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
+        if drafts:
+            self._writer.write(drafts)
+        self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
+        self._ledger.record(task.library, task.source, [prepared.entry for prepared in batch])
+
+    def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
+        """Delete documents of articles that were indexed once and are no articles any more."""
+        if not entries:
+            return
+        known = self._ledger.entries(task.library, task.source, [entry.article for entry in entries])
+        for entry in known.values():
+            if entry.state == "indexed":
+                self._delete(task, entry.article)
+
+    def _delete(self, task: BulkTask, article: str) -> None:
+        try:
+            self._writer.delete(task.library, document_id(task.library, source_key(task.source, article)))
+        except NotFound:  # a person deleted it, or a crash came between the deletion and its entry
+            return
+
+    def _remove_gone(self, task: BulkTask, seen: SeenKeys, token: CancelToken) -> None:
+        after = ""
+        while page := self._ledger.page(task.library, task.source, after, _GONE_PAGE):
+            token.raise_if_cancelled()
+            unseen = seen.missing([entry.article for entry in page])
+            gone = [entry for entry in page if entry.article in unseen]
+            for entry in gone:
+                if entry.state == "indexed":
+                    self._delete(task, entry.article)
+            self._ledger.forget(task.library, task.source, [entry.article for entry in gone])
+            after = page[-1].article

@@ -1,0 +1,112 @@
+"""What a worker process does with a batch of articles: markup to text to chunks. Picklable in and out."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.core.errors import DocuMindError
+from app.core.ids import document_id
+from app.core.text import normalise
+from app.core.types import Article, DocumentDraft, LedgerEntry, Library, Metadata, ParsedDocument
+from app.ingest.chunking import chunk
+from app.ingest.options import IngestOptions
+from app.ingest.parsers.html import parse_html
+from app.ingest.parsers.wikitext import parse_wikitext
+
+ARTICLE_NAMESPACE = 0
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BulkTask:
+    """How articles of one run become drafts."""
+
+    library: Library
+    source: str
+    """Name of the source, the same for every dump of one encyclopedia, for example `enwiki`."""
+    options: IngestOptions
+    inspect: Callable[[str], tuple[str, ...]] | None = None
+    """Finds what a reader should be warned of; a module-level function, so that it can be sent to a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An article's entry and, when it is to be indexed, its draft."""
+
+    entry: LedgerEntry
+    draft: DocumentDraft | None = None
+
+
+def source_key(source: str, article: str) -> str:
+    """Return the source key of an article: its page id under the name of its encyclopedia."""
+    return f"{source}:{article}"
+
+
+def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
+    """Return what becomes of each article, in order; one that cannot be parsed is skipped with its reason."""
+    return [_prepare(task, article) for article in articles]
+
+
+def _prepare(task: BulkTask, article: Article) -> Prepared:
+    if article.redirect_to is not None:
+        return Prepared(LedgerEntry(article.key, article.revision, "redirect"))
+    if article.namespace != ARTICLE_NAMESPACE:
+        return _skipped(article, "namespace")
+    if len(article.source) > task.options.max_characters:
+        return _skipped(article, "too_large")
+    try:
+        parsed = parse_article(article)
+    except (DocuMindError, ValueError, RecursionError):  # markup from anywhere; the reason is counted, the run goes on
+        return _skipped(article, "unreadable")
+    if not parsed.text.strip():
+        return _skipped(article, "empty")
+    flags = task.inspect(parsed.text) if task.inspect else ()
+    if parsed.stripped_characters:
+        flags = (*flags, f"stripped:{parsed.stripped_characters}")
+    key = source_key(task.source, article.key)
+    draft = DocumentDraft(
+        library=task.library,
+        doc_id=document_id(task.library, key),
+        source_key=key,
+        filename=article.title,
+        sha256=hashlib.sha256(parsed.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        type=article.markup,
+        text=parsed.text,
+        metadata=Metadata(article.title),
+        chunks=chunk(parsed, task.options),
+        source_url=article.url,
+        licence=article.licence,
+        flags=flags,
+        source_revision=article.revision,
+    )
+    return Prepared(LedgerEntry(article.key, article.revision, "indexed"), draft)
+
+
+def parse_article(article: Article) -> ParsedDocument:
+    """Return the readable text of an article in any markup.
+
+    Raises:
+        DocuMindError: The markup cannot be read.
+    """
+    if article.markup == "wikitext":
+        return parse_wikitext(article.source, article.title)
+    if article.markup == "html":
+        return parse_html(article.source.encode("utf-8", "surrogatepass"))
+    text, stripped = normalise(article.source)
+    return ParsedDocument(text.strip(), "text/plain", title=article.title, stripped_characters=stripped)
+
+
+def _skipped(article: Article, reason: str) -> Prepared:
+    return Prepared(LedgerEntry(article.key, article.revision, "skipped", reason))
+
+
+def start_worker() -> None:
+    """Make a worker process end with its parent, and leave Ctrl-C to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
