@@ -1,0 +1,134 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from app.core.cancel import CancelToken
+from app.core.errors import Cancelled
+from app.core.types import Article, DocumentDraft, Library, WriteResult
+from app.ingest.bulk import BulkIndexer, BulkOptions
+from app.ingest.bulk_work import BulkTask
+from app.ingest.options import IngestOptions
+from app.ingest.seen_keys import SeenKeys
+from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions
+from tests.fakes.index_writer import MemoryIndexWriter
+from tests.fakes.ledgers import DictLedger
+
+TASK = BulkTask(Library.PUBLIC, "synthetic", IngestOptions())
+SHAPE = SyntheticOptions(articles=1300, vocabulary=500, mean_words=30)
+
+
+class Crash(Exception):
+    """Stands for the end of the process."""
+
+
+class CrashingWriter(MemoryIndexWriter):
+    """Dies before or after its n-th write."""
+
+    def __init__(self, crash_at: int, *, after: bool) -> None:
+        super().__init__()
+        self.crash_at, self.after, self.writes = crash_at, after, 0
+
+    def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
+        self.writes += 1
+        if self.writes == self.crash_at and not self.after:
+            raise Crash
+        results = super().write(drafts)
+        if self.writes == self.crash_at:
+            raise Crash
+        return results
+
+
+def state(writer: MemoryIndexWriter) -> set[tuple[str, str, int]]:
+    return {(document.source_key, document.sha256, document.chunks) for document in writer.documents(Library.PUBLIC)}
+
+
+def articles(options: SyntheticOptions = SHAPE) -> Iterator[Article]:
+    return iter(SyntheticEncyclopedia(options))
+
+
+def test_every_article_is_accounted_for() -> None:
+    writer, ledger = MemoryIndexWriter(), DictLedger()
+    extra = [
+        Article("900001", "1", "Talk:X", "wikitext", "text", namespace=1),
+        Article("900002", "1", "Nothing", "wikitext", "{{only|a template}}"),
+        Article("900003", "1", "Huge", "text", "x" * (TASK.options.max_characters + 1)),
+        Article("900004", "1", "Page", "html", "<html><body><p>From a ZIM.</p></body></html>"),
+        Article("900005", "1", "Plain", "text", "Clean text."),
+    ]
+    summary = BulkIndexer(writer, ledger).run(TASK, [*articles(), *extra], BulkOptions())
+    assert summary.articles == 1305
+    assert dict(summary.skipped) == {"namespace": 1, "empty": 1, "too_large": 1}
+    assert summary.indexed == len(state(writer))
+    assert summary.redirects > 50
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("crash_at", [1, 2, 3])
+def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: bool) -> None:
+    whole = MemoryIndexWriter()
+    expected = BulkIndexer(whole, DictLedger()).run(TASK, articles(), BulkOptions())
+    writer, ledger = CrashingWriter(crash_at, after=after), DictLedger()
+    with pytest.raises(Crash):
+        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    assert ledger.summary().indexed <= len(state(writer))
+    assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == expected
+    assert state(writer) == state(whole)
+
+
+def test_a_second_run_writes_nothing() -> None:
+    writer, ledger = CrashingWriter(0, after=False), DictLedger()
+    first = BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    writes = writer.writes
+    assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == first
+    assert writer.writes == writes
+
+
+def test_a_newer_dump_writes_what_changed_and_removes_what_is_gone() -> None:
+    writer, ledger = MemoryIndexWriter(), DictLedger()
+    BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    newer = replace(SHAPE, revision=2, changed_share=0.1, deleted_share=0.05)
+    summary = BulkIndexer(writer, ledger).run(TASK, articles(newer), BulkOptions())
+    fresh = MemoryIndexWriter()
+    assert summary == BulkIndexer(fresh, DictLedger()).run(TASK, articles(newer), BulkOptions())
+    assert state(writer) == state(fresh)
+
+
+def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
+    writer, ledger = MemoryIndexWriter(), DictLedger()
+    page = Article("1", "1", "A", "text", "Some text.")
+    BulkIndexer(writer, ledger).run(TASK, [page], BulkOptions())
+    summary = BulkIndexer(writer, ledger).run(TASK, [replace(page, revision="2", redirect_to="B")], BulkOptions())
+    assert (summary.indexed, summary.redirects, len(state(writer))) == (0, 1, 0)
+
+
+def test_worker_processes_give_the_same_result() -> None:
+    alone, together = MemoryIndexWriter(), MemoryIndexWriter()
+    small = replace(SHAPE, articles=200)
+    one = BulkIndexer(alone, DictLedger()).run(TASK, articles(small), BulkOptions(workers=1))
+    two = BulkIndexer(together, DictLedger()).run(TASK, articles(small), BulkOptions(workers=2))
+    assert one == two
+    assert state(alone) == state(together)
+
+
+def test_cancelling_keeps_what_was_written() -> None:
+    writer, ledger, cancel = MemoryIndexWriter(), DictLedger(), CancelToken()
+    seen: list[int] = []
+
+    def progress(done: int, _: float | None) -> None:
+        seen.append(done)
+        cancel.cancel()
+
+    with pytest.raises(Cancelled):
+        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions(), progress=progress, cancel=cancel)
+    assert seen
+    assert 0 < ledger.summary().articles < 1300
+
+
+def test_seen_keys_know_numbers_and_names() -> None:
+    seen = SeenKeys()
+    assert seen.missing(["1"]) == {"1"}
+    for key in ("1", "17", "A/One", "007"):
+        seen.add(key)
+    assert seen.missing(["1", "17", "A/One", "007", "7", "A/Two"]) == {"7", "A/Two"}
+    assert len(seen) == 4
