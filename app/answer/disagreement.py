@@ -1,7 +1,8 @@
 """Where a paper and the encyclopedia give different figures for the same thing.
 
 Two sentences are compared when they share enough words about their subject; they disagree when each gives figures of the same unit
-and no figure of one is near any of the other. This is a pointer for a reader, not a verdict: the trace shows both sentences.
+and no figure of one is near any of the other. It is a pointer for a reader, not a verdict:
+the trace says where both sentences stand.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.text import sentence_spans, tokenise
-from app.core.types import Disagreement, Evidence, Library
+from app.core.types import Disagreement, Evidence, Figures, Library
 from app.generation.alignment import content_tokens
 
 MAX_FLAGGED = 5
@@ -53,7 +54,9 @@ class _Claim:
     """A sentence of a passage with its figures by unit and the words of its subject."""
 
     evidence: Evidence
-    text: str
+    start: int
+    """Of the sentence in its document, like `end`."""
+    end: int
     subject: frozenset[str]
     figures: Mapping[str, frozenset[float]]
 
@@ -72,20 +75,20 @@ def disagreements(evidence: Sequence[Evidence]) -> tuple[Disagreement, ...]:
             share = _shared_subject(paper, article)
             unit = _contradicted_unit(paper, article) if share else None
             if unit is not None:
-                found.append((share, _disagreement(paper, article, unit)))
+                found.append((share, Disagreement(_figures(paper, unit), _figures(article, unit))))
     found.sort(key=lambda pair: -pair[0])
     return tuple(disagreement for _, disagreement in found[:MAX_FLAGGED])
 
 
 def _claims(item: Evidence) -> list[_Claim]:
-    text = item.hit.passage.chunk.text
+    chunk = item.hit.passage.chunk
     claims = []
-    for start, end in sentence_spans(text):
-        sentence = text[start:end]
+    for start, end in sentence_spans(chunk.text):
+        sentence = chunk.text[start:end]
         figures = figures_by_unit(sentence)
         if figures:
             subject = frozenset(token for token in content_tokens(sentence) if not token[0].isdigit())
-            claims.append(_Claim(item, sentence, subject, figures))
+            claims.append(_Claim(item, chunk.start + start, chunk.start + end, subject, figures))
     return claims
 
 
@@ -130,12 +133,5 @@ def _same(a: float, b: float, unit: str) -> bool:
     return a == b if unit == "year" else abs(a - b) <= _TOLERANCE * max(abs(a), abs(b))
 
 
-def _disagreement(paper: _Claim, article: _Claim, unit: str) -> Disagreement:
-    return Disagreement(
-        paper.evidence.n,
-        article.evidence.n,
-        paper.text,
-        article.text,
-        tuple(sorted(paper.figures[unit])),
-        tuple(sorted(article.figures[unit])),
-    )
+def _figures(claim: _Claim, unit: str) -> Figures:
+    return Figures(claim.evidence.n, claim.start, claim.end, tuple(sorted(claim.figures[unit])))

@@ -86,6 +86,7 @@ def hashed(record: StoredAnswer) -> StoredAnswer:
                 }
                 for sentence in record["sentences"]
             ],
+            "trace": None if record["trace"] is None else {**record["trace"], "disagreements": []},
             "asked": {
                 **asked,
                 "question": _sha256(asked["question"]),

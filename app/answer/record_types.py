@@ -99,15 +99,20 @@ class ContextRecord(TypedDict):
     dropped: list[int]
 
 
-class DisagreementRecord(TypedDict):
-    """A paper and the encyclopedia give different figures for the same thing; `paper` and `article` are source numbers."""
+class FiguresRecord(TypedDict):
+    """The figures of a sentence of source `n`, and where in its document that stands."""
 
-    paper: int
-    article: int
-    paper_sentence: str
-    article_sentence: str
-    paper_figures: list[float]
-    article_figures: list[float]
+    n: int
+    start: int
+    end: int
+    values: list[float]
+
+
+class DisagreementRecord(TypedDict):
+    """A paper and the encyclopedia give different figures for the same thing."""
+
+    paper: FiguresRecord
+    article: FiguresRecord
 
 
 class TraceRecord(TypedDict):

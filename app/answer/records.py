@@ -13,6 +13,7 @@ from app.answer.record_types import (
     CitationRecord,
     ContextRecord,
     DisagreementRecord,
+    FiguresRecord,
     FiltersRecord,
     FullStageRecord,
     ItemRecord,
@@ -33,6 +34,7 @@ from app.core.types import (
     ContextTrace,
     Disagreement,
     Evidence,
+    Figures,
     Filters,
     Message,
     Notice,
@@ -218,14 +220,11 @@ def _context(context: ContextTrace | None) -> ContextRecord | None:
 
 
 def _disagreement(pair: Disagreement) -> DisagreementRecord:
-    return DisagreementRecord(
-        paper=pair.paper,
-        article=pair.article,
-        paper_sentence=pair.paper_sentence,
-        article_sentence=pair.article_sentence,
-        paper_figures=list(pair.paper_figures),
-        article_figures=list(pair.article_figures),
-    )
+    return DisagreementRecord(paper=_figures(pair.paper), article=_figures(pair.article))
+
+
+def _figures(figures: Figures) -> FiguresRecord:
+    return FiguresRecord(n=figures.n, start=figures.start, end=figures.end, values=list(figures.values))
 
 
 def _question(question: Question) -> QuestionRecord:

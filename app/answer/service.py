@@ -13,7 +13,7 @@ from app.answer.disagreement import disagreements
 from app.answer.finding import degraded_notice, find, strategy_of
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.journal import AnswerJournal
-from app.answer.library_state import LibraryState
+from app.answer.library_state import empty_notice, is_empty
 from app.answer.memory import ConversationMemory, recollection
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.options import AnswerOptions
@@ -26,6 +26,7 @@ from app.answer.writing import Draftsman, Written, write
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderError, StorageError
 from app.core.ids import new_id
+from app.core.ports import Catalog
 from app.core.trace import Trace
 from app.core.types import (
     Answer,
@@ -57,7 +58,7 @@ class RAGService:
         self,
         *,
         shelf_of: ShelfOf,
-        state: LibraryState,
+        catalog: Catalog,
         models: ModelSelector,
         draftsman: Draftsman,
         grounder: Grounder,
@@ -70,7 +71,7 @@ class RAGService:
 
         Args:
             shelf_of: How a library is searched now.
-            state: Whether a library has anything in it.
+            catalog: Says whether a library has anything in it.
             models: Who writes now.
             draftsman: Prompts, budget and the quoting answerer.
             grounder: Checks what was written against the evidence.
@@ -80,7 +81,7 @@ class RAGService:
             retrieval: Defaults of a search.
         """
         self._shelf_of = shelf_of
-        self._state = state
+        self._catalog = catalog
         self._models = models
         self._draftsman = draftsman
         self._grounder = grounder
@@ -130,8 +131,8 @@ class RAGService:
             with trace.stage("memory"):
                 memory = self._memory.recall(question, lambda *_: "")
             yield from self._say(turn, recollection(memory), "conversation")
-        elif self._state.is_empty(question.library):
-            turn.note(self._state.empty_notice(question.library))
+        elif is_empty(self._catalog, question.library):
+            turn.note(empty_notice(question.library))
             yield from self._say(turn, *(("", "retrieved") if question.retrieve_only else (REFUSAL, "abstained")))
         else:
             yield from self._research(turn, intent.text)
@@ -206,8 +207,6 @@ class RAGService:
         turn.cancel.raise_if_cancelled()
         turn.found, turn.evidence = found, numbered(found.retrieval.hits)
         turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(desk)))
-        if not turn.evidence and self._state.has_become_empty(question.library):
-            turn.note(self._state.empty_notice(question.library))
         if flagged := _flagged(turn.evidence):
             turn.note(Notice("injection_flagged", f"text that looks like instructions to a model was found in {flagged}"))
         if question.library == "all":

@@ -555,15 +555,21 @@ class ContextTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A sentence of a paper and one of the encyclopedia that give different figures for the same thing; numbers of evidence."""
+class Figures:
+    """The figures of one sentence: `document_text[start:end]` in the revision of evidence `n`."""
 
-    paper: int
-    article: int
-    paper_sentence: str
-    article_sentence: str
-    paper_figures: tuple[float, ...]
-    article_figures: tuple[float, ...]
+    n: int
+    start: int
+    end: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A sentence of a paper and one of the encyclopedia that give different figures for the same thing."""
+
+    paper: Figures
+    article: Figures
 
 
 @dataclass(frozen=True, slots=True)

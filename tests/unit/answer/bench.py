@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.answer.journal import AnswerJournal
-from app.answer.library_state import LibraryState
 from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
 from app.answer.search import Shelf
@@ -61,7 +60,7 @@ class Bench:
         self.memory = ConversationMemory(self.conversations, self.options)
         self.service = RAGService(
             shelf_of=self.shelf_of,
-            state=LibraryState(PassageCatalog(self.passages)),
+            catalog=PassageCatalog(self.passages),
             models=self.models,
             draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
             grounder=Grounder(None, self.generation),

@@ -32,9 +32,9 @@ def _pair(paper: str, article: str) -> tuple[Evidence, ...]:
 )
 def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: str) -> None:
     (found,) = disagreements(_pair(paper, article))
-    assert (found.paper, found.article) == (1, 2)
-    assert found.paper_sentence == paper
-    assert not set(found.paper_figures) & set(found.article_figures)
+    assert (found.paper.n, found.article.n) == (1, 2)
+    assert paper[found.paper.start : found.paper.end] == paper
+    assert not set(found.paper.values) & set(found.article.values)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_question_to_both_libraries_reads_both_and_shows_the_disagreement() ->
     assert [request.library for request in bench.retriever.requests] == [Library.PAPERS, Library.PUBLIC]
     (found,) = answer.trace.disagreements
     by_number = {item.n: item.hit.passage.chunk.library for item in answer.evidence}
-    assert (by_number[found.paper], by_number[found.article]) == (Library.PAPERS, Library.PUBLIC)
-    assert (found.paper_figures, found.article_figures) == ((1966.0,), (1998.0,))
+    assert (by_number[found.paper.n], by_number[found.article.n]) == (Library.PAPERS, Library.PUBLIC)
+    assert (found.paper.values, found.article.values) == ((1966.0,), (1998.0,))
 
 
 def test_a_question_to_one_library_reads_nothing_of_the_other() -> None:

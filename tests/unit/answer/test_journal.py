@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from app.answer.journal import AnswerJournal
 from app.answer.options import AnswerOptions
-from app.core.types import Answer
+from app.core.types import Answer, Library, Question
 from tests.fakes.answer_stores import MemoryAnswerStore
+from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import Bench, papers
 
 QUESTION = "What is the melting point of copper?"
@@ -67,3 +68,16 @@ def test_without_retention_nothing_is_forgotten() -> None:
     store = MemoryAnswerStore()
     _journal(store, [NOON]).keep(_answer())
     assert store.wiped == []
+
+
+def test_hash_forgets_the_figures_of_disagreements() -> None:
+    passages = [
+        passage("The bridge over the river Tagus opened in 1966.", key="paper", library=Library.PAPERS),
+        passage("The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC),
+    ]
+    bench = Bench(passages=passages, options=AnswerOptions(store_answers="hash"))
+    answer = bench.ask(Question("When was the Tagus river bridge opened?", "all"))
+    assert answer.trace.disagreements
+    kept = json.dumps(bench.answers.get(answer.answer_id))
+    assert "1966" not in kept
+    assert "1998" not in kept
