@@ -1,0 +1,174 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { get } from "@/api/http";
+import type {
+  Conversation,
+  ConversationSummary,
+  Diagnostics,
+  DocumentPage,
+  DocumentRecord,
+  DocumentText,
+  EvaluationReport,
+  EvaluationSummary,
+  Health,
+  JobRecord,
+  Ledger,
+  LibrariesResponse,
+  Library,
+  ModelsResponse,
+  PageBoxes,
+  Scope,
+  SearchResponse,
+  StoredAnswer,
+} from "@/api/types";
+
+/** Documents per page of a list: two requests fill any screen, fifty fetch ten thousand. */
+export const PAGE_SIZE = 200;
+
+export const live = queryOptions({
+  queryKey: ["live"],
+  queryFn: async ({ signal }) => get("health/live", {}, signal),
+  refetchInterval: (query) => (query.state.status === "error" ? 1500 : 10_000),
+  refetchIntervalInBackground: false,
+  retry: false,
+  gcTime: Infinity,
+});
+
+export const health = queryOptions({
+  queryKey: ["health"],
+  queryFn: ({ signal }) => get<Health>("health", {}, signal),
+  staleTime: 10_000,
+});
+
+export const libraries = queryOptions({
+  queryKey: ["libraries"],
+  queryFn: ({ signal }) => get<LibrariesResponse>("api/v1/libraries", {}, signal),
+  staleTime: 2000,
+});
+
+export function documents(library: Library, q: string) {
+  return infiniteQueryOptions({
+    queryKey: ["documents", library, q],
+    queryFn: ({ pageParam, signal }) =>
+      get<DocumentPage>("api/v1/papers", { library, q, cursor: pageParam, limit: PAGE_SIZE }, signal),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.next_cursor,
+    staleTime: 5000,
+  });
+}
+
+export function documentRecord(library: Library, docId: string) {
+  return queryOptions({
+    queryKey: ["document", library, docId],
+    queryFn: ({ signal }) => get<DocumentRecord>(`api/v1/papers/${encodeURIComponent(docId)}`, { library }, signal),
+    staleTime: 60_000,
+  });
+}
+
+export function documentText(library: Library, docId: string, revision: number | null, start: number, end: number) {
+  return queryOptions({
+    queryKey: ["text", library, docId, revision, start, end],
+    queryFn: ({ signal }) =>
+      get<DocumentText>(`api/v1/documents/${encodeURIComponent(docId)}/text`, { library, start, end, revision }, signal),
+    staleTime: Infinity,
+  });
+}
+
+export function pageBoxes(library: Library, docId: string, revision: number | null, start: number, end: number) {
+  return queryOptions({
+    queryKey: ["boxes", library, docId, revision, start, end],
+    queryFn: async ({ signal }) =>
+      get<PageBoxes[]>(`api/v1/documents/${encodeURIComponent(docId)}/boxes`, { library, start, end, revision }, signal),
+    staleTime: Infinity,
+  });
+}
+
+export function search(q: string, library: Scope, limit: number) {
+  return queryOptions({
+    queryKey: ["search", library, q, limit],
+    queryFn: ({ signal }) => get<SearchResponse>("api/v1/search", { q, library, limit }, signal),
+    enabled: q.trim() !== "",
+    staleTime: 30_000,
+  });
+}
+
+export function storedAnswer(answerId: string) {
+  return queryOptions({
+    queryKey: ["answer", answerId],
+    queryFn: ({ signal }) => get<StoredAnswer>(`api/v1/answers/${encodeURIComponent(answerId)}`, {}, signal),
+    staleTime: Infinity,
+  });
+}
+
+export const conversations = queryOptions({
+  queryKey: ["conversations"],
+  queryFn: ({ signal }) => get<{ conversations: ConversationSummary[] }>("api/v1/conversations", {}, signal),
+  staleTime: 5000,
+});
+
+export function conversation(id: string) {
+  return queryOptions({
+    queryKey: ["conversation", id],
+    queryFn: ({ signal }) => get<Conversation>(`api/v1/conversations/${encodeURIComponent(id)}`, {}, signal),
+  });
+}
+
+export function suggestions(library: Scope) {
+  return queryOptions({
+    queryKey: ["suggestions", library],
+    queryFn: ({ signal }) => get<{ suggestions: { question: string }[] }>("api/v1/suggestions", { n: 4, library }, signal),
+    staleTime: 60_000,
+  });
+}
+
+export const jobs = queryOptions({
+  queryKey: ["jobs"],
+  queryFn: ({ signal }) => get<{ jobs: JobRecord[] }>("api/v1/jobs", {}, signal),
+  refetchInterval: 2000,
+});
+
+export function job(id: string) {
+  return queryOptions({
+    queryKey: ["job", id],
+    queryFn: ({ signal }) => get<JobRecord>(`api/v1/jobs/${encodeURIComponent(id)}`, {}, signal),
+    refetchInterval: (query) => (finished(query.state.data) ? false : 800),
+  });
+}
+
+export function finished(record: JobRecord | undefined): boolean {
+  return record !== undefined && (record.state === "done" || record.state === "failed" || record.state === "cancelled");
+}
+
+export const models = queryOptions({
+  queryKey: ["models"],
+  queryFn: ({ signal }) => get<ModelsResponse>("api/v1/models", {}, signal),
+  staleTime: 10_000,
+});
+
+export const diagnostics = queryOptions({
+  queryKey: ["diagnostics"],
+  queryFn: ({ signal }) => get<Diagnostics>("api/v1/diagnostics", {}, signal),
+  staleTime: 5000,
+});
+
+export const ledger = queryOptions({
+  queryKey: ["ledger"],
+  queryFn: ({ signal }) => get<Ledger>("api/v1/bulk/ledger", {}, signal),
+});
+
+export const fsck = queryOptions({
+  queryKey: ["fsck"],
+  queryFn: ({ signal }) => get<Record<string, unknown>>("api/v1/fsck", {}, signal),
+});
+
+export const evaluations = queryOptions({
+  queryKey: ["evaluations"],
+  queryFn: ({ signal }) => get<{ evaluations: EvaluationSummary[] }>("api/v1/evaluations", {}, signal),
+});
+
+export function evaluation(id: string) {
+  return queryOptions({
+    queryKey: ["evaluation", id],
+    queryFn: ({ signal }) => get<EvaluationReport>(`api/v1/evaluations/${encodeURIComponent(id)}`, {}, signal),
+    staleTime: Infinity,
+  });
+}

@@ -1,0 +1,66 @@
+import { ApiError, problemOf, send } from "@/api/http";
+import type { AnswerRecord, ChatRequest, Problem, SourceRecord } from "@/api/types";
+import { EventStreamParser } from "@/lib/sse";
+
+export type StreamEvent =
+  | { kind: "meta"; answerId: string; conversationId: string | null; generator: string; embedder: string }
+  | { kind: "sources"; sources: SourceRecord[] }
+  | { kind: "token"; text: string }
+  | { kind: "final"; answer: AnswerRecord };
+
+interface MetaBody {
+  answer_id: string;
+  conversation_id: string | null;
+  generator: string;
+  embedder: string;
+}
+
+/**
+ * Ask, and yield what the server streams. Aborting the signal closes the connection, which stops the model.
+ *
+ * Throws ApiError for a refused question and for an `error` event, Unreachable when the connection breaks before `final`.
+ */
+export async function* ask(request: ChatRequest, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+  const response = await send("api/v1/chat", {
+    method: "POST",
+    body: JSON.stringify(request),
+    headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+    signal,
+  });
+  if (response.body === null) throw new ApiError(problemOf(502, ""));
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  const parser = new EventStreamParser();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      const events = parser.push(done ? "\n\n" : decoder.decode(value, { stream: true }));
+      for (const { event, data } of events) {
+        const parsed = interpret(event, JSON.parse(data) as unknown);
+        if (parsed !== null) yield parsed;
+      }
+      if (done) return;
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+}
+
+function interpret(event: string, body: unknown): StreamEvent | null {
+  switch (event) {
+    case "meta": {
+      const meta = body as MetaBody;
+      return { kind: "meta", answerId: meta.answer_id, conversationId: meta.conversation_id, generator: meta.generator, embedder: meta.embedder };
+    }
+    case "sources":
+      return { kind: "sources", sources: (body as { sources: SourceRecord[] }).sources };
+    case "token":
+      return { kind: "token", text: (body as { text: string }).text };
+    case "final":
+      return { kind: "final", answer: body as AnswerRecord };
+    case "error":
+      throw new ApiError(body as Problem);
+    default:
+      return null;
+  }
+}

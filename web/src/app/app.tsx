@@ -1,0 +1,136 @@
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
+import { libraries } from "@/api/queries";
+import { Banner } from "@/components/ui/banner";
+import { Skeleton } from "@/components/ui/states";
+import { SearchPage } from "@/features/search/search-page";
+import { ReaderPane } from "@/features/reader/reader-pane";
+import { useChat } from "@/hooks/use-chat";
+import { useHotkeys } from "@/hooks/use-hotkeys";
+import { goTo, useRoute } from "@/hooks/use-route";
+import { useServer } from "@/hooks/use-server";
+import { setTheme, useTheme } from "@/hooks/use-theme";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { AskPage } from "./ask-page";
+import { Header, NEXT_THEME } from "./header";
+import { HelpSheet } from "./help-sheet";
+import { KeyDialog } from "./key-dialog";
+import { UploadInputs, useUploadInputs } from "./upload-inputs";
+
+// Pages with charts and tables are fetched when they are opened.
+const InspectPage = lazy(async () => ({ default: (await import("@/features/inspect/inspect-page")).InspectPage }));
+const EvaluatePage = lazy(async () => ({ default: (await import("@/features/evaluate/evaluate-page")).EvaluatePage }));
+const StatusPage = lazy(async () => ({ default: (await import("@/features/status/status-page")).StatusPage }));
+
+export function App() {
+  const { page, argument } = useRoute();
+  const { away } = useServer();
+  const [help, setHelp] = useState(false);
+  const inputs = useUploadInputs();
+  const { reader } = useWorkspace();
+  useStartLibrary();
+  useShortcuts({ help: () => setHelp(true), pickFiles: inputs.pickFiles });
+  useEffect(() => {
+    document.title = page === "ask" ? "DocuMind" : `${page.charAt(0).toUpperCase()}${page.slice(1)} · DocuMind`;
+  }, [page]);
+  return (
+    <div className="flex h-full flex-col">
+      <Header away={away} onHelp={() => setHelp(true)} />
+      {away && (
+        <Banner tone="bad" className="rounded-none">
+          The server does not answer. What is on this page stays; it goes on by itself when the server is back.
+        </Banner>
+      )}
+      <div className="min-h-0 flex-1">
+        {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
+        {page === "search" && (
+          <Beside aside={reader === null ? null : <ReaderPane target={reader} />}>
+            <SearchPage />
+          </Beside>
+        )}
+        <Suspense
+          fallback={
+            <div className="mx-auto max-w-5xl p-6">
+              <Skeleton />
+            </div>
+          }
+        >
+          {page === "inspect" && <InspectPage answerId={argument} />}
+          {page === "evaluate" && <EvaluatePage reportId={argument} />}
+          {page === "status" && <StatusPage />}
+        </Suspense>
+      </div>
+      <UploadInputs files={inputs.files} folder={inputs.folder} />
+      <KeyDialog />
+      <HelpSheet open={help} onClose={() => setHelp(false)} />
+    </div>
+  );
+}
+
+function Beside({ aside, children }: { aside: ReactNode; children: ReactNode }) {
+  return (
+    <div className="flex h-full min-h-0">
+      <div className={aside === null ? "min-w-0 flex-1" : "min-w-0 flex-1 max-lg:hidden"}>{children}</div>
+      {aside !== null && <div className="min-h-0 w-full shrink-0 lg:w-[min(46rem,50%)]">{aside}</div>}
+    </div>
+  );
+}
+
+/** Until a person chooses: the server's default library when it has documents, else the one that has. */
+function useStartLibrary(): void {
+  const { data } = useQuery(libraries);
+  const { suggest } = useWorkspace();
+  useEffect(() => {
+    if (data === undefined) return;
+    const filled = data.libraries.filter((l) => l.documents > 0).map((l) => l.library);
+    const first = filled.includes(data.default_library) ? data.default_library : filled[0];
+    if (first !== undefined) suggest(first);
+    // Only what the server says matters here; the action is stable in effect.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [data]);
+}
+
+function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => void }): void {
+  const theme = useTheme();
+  const { stop, reset, busy } = useChat();
+  const { reader, read, toggleDocuments } = useWorkspace();
+  const focusOn = (selector: string): void => document.querySelector<HTMLElement>(selector)?.focus();
+  const ask = (): void => {
+    goTo("ask");
+    requestAnimationFrame(() => focusOn("#question"));
+  };
+  useHotkeys({
+    "/": ask,
+    "?": help,
+    "g a": ask,
+    "g s": () => goTo("search"),
+    "g i": () => goTo("inspect"),
+    "g e": () => goTo("evaluate"),
+    "g t": () => goTo("status"),
+    t: () => setTheme(NEXT_THEME[theme]),
+    n: () => {
+      reset();
+      ask();
+    },
+    u: pickFiles,
+    f: () => focusOn("[aria-label='Find a document']"),
+    "[": toggleDocuments,
+    j: () => stepCitation(1),
+    k: () => stepCitation(-1),
+    o: () => document.querySelector<HTMLElement>("[aria-label='Sources'] [aria-current='true'] h3 button")?.click(),
+    Escape: () => {
+      if (busy) stop();
+      else if (reader !== null) read(null);
+    },
+  });
+}
+
+/** Press the next or previous citation pill of the conversation, starting from the pressed one. */
+function stepCitation(step: 1 | -1): void {
+  const pills = [...document.querySelectorAll<HTMLButtonElement>("button[aria-label^='Citation ']")];
+  if (pills.length === 0) return;
+  const at = pills.findIndex((pill) => pill.ariaPressed === "true");
+  const next = at < 0 ? (step === 1 ? 0 : pills.length - 1) : (at + step + pills.length) % pills.length;
+  pills[next]?.focus();
+  pills[next]?.click();
+}

@@ -1,0 +1,55 @@
+import { cx } from "@/components/ui/cx";
+import { ChatPane } from "@/features/chat/chat-pane";
+import { DocumentsPane } from "@/features/documents/documents-pane";
+import { ReaderPane } from "@/features/reader/reader-pane";
+import { SourcesPane } from "@/features/sources/sources-pane";
+import { Welcome } from "@/features/welcome/welcome";
+import { useChat } from "@/hooks/use-chat";
+import { type Pane, useWorkspace } from "@/hooks/use-workspace";
+
+const PANES: readonly (readonly [Pane, string])[] = [
+  ["documents", "Documents"],
+  ["chat", "Chat"],
+  ["sources", "Sources"],
+];
+
+interface Props {
+  onPickFiles: () => void;
+  onPickFolder: () => void;
+}
+
+/** Three panes side by side; on a phone one at a time. */
+export function AskPage({ onPickFiles, onPickFolder }: Props) {
+  const { pane, showPane, reader, documentsShown } = useWorkspace();
+  const { exchanges } = useChat();
+  const sources = exchanges.at(-1)?.sources.length ?? 0;
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <div className="flex min-h-0 flex-1">
+        <div className={cx("min-h-0 w-full shrink-0 lg:block lg:w-72", pane !== "documents" && "hidden", !documentsShown && "lg:hidden", reader !== null && "lg:max-xl:hidden")}>
+          <DocumentsPane onPickFiles={onPickFiles} onPickFolder={onPickFolder} />
+        </div>
+        <div className={cx("min-h-0 min-w-0 flex-1 lg:block", pane !== "chat" && "hidden")}>
+          <ChatPane empty={<Welcome onPickFiles={onPickFiles} />} />
+        </div>
+        <div className={cx("min-h-0 w-full shrink-0 lg:block", pane !== "sources" && "hidden", reader === null ? "lg:w-[22rem]" : "lg:w-[min(46rem,46%)]")}>
+          {reader === null ? <SourcesPane /> : <ReaderPane target={reader} />}
+        </div>
+      </div>
+      <nav aria-label="Panes" className="flex shrink-0 border-t border-line bg-paper lg:hidden">
+        {PANES.map(([name, label]) => (
+          <button
+            key={name}
+            type="button"
+            aria-current={pane === name ? "true" : undefined}
+            onClick={() => showPane(name)}
+            className={cx("min-h-11 flex-1 border-t-2 text-sm", pane === name ? "border-accent font-semibold" : "border-transparent text-muted")}
+          >
+            {label}
+            {name === "sources" && sources > 0 && <span className="ml-1 text-xs text-muted tabular-nums">{sources}</span>}
+          </button>
+        ))}
+      </nav>
+    </div>
+  );
+}

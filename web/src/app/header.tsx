@@ -1,0 +1,66 @@
+import { useQuery } from "@tanstack/react-query";
+import { health } from "@/api/queries";
+import { IconButton } from "@/components/ui/button";
+import { cx } from "@/components/ui/cx";
+import { hrefOf, type PageName, useRoute } from "@/hooks/use-route";
+import { setTheme, type Theme, useTheme } from "@/hooks/use-theme";
+import { modelName } from "@/lib/format";
+import { modelsInUse } from "@/lib/models";
+
+const NAMES: readonly (readonly [PageName, string])[] = [
+  ["ask", "Ask"],
+  ["search", "Search"],
+  ["inspect", "Inspect"],
+  ["evaluate", "Evaluate"],
+  ["status", "Status"],
+];
+
+export const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+const THEME_ICONS = { system: "auto", light: "sun", dark: "moon" } as const;
+
+export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) {
+  const { page } = useRoute();
+  const theme = useTheme();
+  return (
+    <header className="flex h-11 shrink-0 items-center gap-1 border-b border-line bg-paper px-3 sm:gap-4">
+      <a href={hrefOf("ask")} className="flex items-center gap-2 rounded-sm font-serif text-lg leading-none tracking-tight" aria-label="DocuMind, start page">
+        <svg width="18" height="18" viewBox="0 0 32 32" aria-hidden="true">
+          <path d="M6 4h10.5c6 0 10.5 4.6 10.5 12s-4.5 12-10.5 12H6z" fill="none" stroke="var(--accent)" strokeWidth="3" />
+          <path d="M11.5 12.5h9.5M11.5 19h6" stroke="var(--accent)" strokeWidth="3" strokeLinecap="round" />
+        </svg>
+        <span className="max-sm:sr-only">DocuMind</span>
+      </a>
+      <nav aria-label="Pages" className="flex h-full items-stretch overflow-x-auto">
+        {NAMES.map(([name, label]) => (
+          <a
+            key={name}
+            href={hrefOf(name)}
+            aria-current={page === name ? "page" : undefined}
+            className={cx("flex items-center border-b-2 px-2 text-sm sm:px-2.5", page === name ? "border-accent font-semibold text-ink" : "border-transparent text-muted hover:text-ink")}
+          >
+            {label}
+          </a>
+        ))}
+      </nav>
+      <span className="flex-1" />
+      <InUse away={away} />
+      <div className="flex">
+        <IconButton icon={THEME_ICONS[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT_THEME[theme])} />
+        <IconButton icon="help" label="Keyboard shortcuts" onClick={onHelp} className="max-sm:hidden" />
+      </div>
+    </header>
+  );
+}
+
+/** Who answers right now, beside a dot that says whether the server does. */
+function InUse({ away }: { away: boolean }) {
+  const { data } = useQuery(health);
+  const { generator, embedder } = modelsInUse(data);
+  const names = [generator, embedder].filter((name) => name !== null).map(modelName);
+  return (
+    <a href={hrefOf("status")} className="flex min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink max-md:hidden" title="Who answers and who embeds">
+      <span className={cx("size-2 rounded-full", away ? "bg-bad" : "bg-good")} aria-hidden="true" />
+      <span className="truncate">{away ? "Server away" : names.join(" · ") || "Connected"}</span>
+    </a>
+  );
+}

@@ -1,0 +1,59 @@
+import { Dialog } from "@/components/ui/dialog";
+import { Kbd } from "@/components/ui/kbd";
+
+const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    "Anywhere",
+    [
+      ["/", "Go to the question"],
+      ["?", "This sheet"],
+      ["g a", "Ask"],
+      ["g s", "Search"],
+      ["g i", "Inspect"],
+      ["g e", "Evaluate"],
+      ["g t", "Status"],
+      ["t", "Light, dark, as the system"],
+    ],
+  ],
+  [
+    "Ask",
+    [
+      ["Enter", "Send the question"],
+      ["Shift Enter", "New line"],
+      ["Escape", "Stop the answer; close the document"],
+      ["n", "New conversation"],
+      ["j", "Next citation"],
+      ["k", "Previous citation"],
+      ["o", "Open the cited document"],
+      ["u", "Add files"],
+      ["f", "Find a document"],
+      ["[", "Hide or show documents"],
+    ],
+  ],
+];
+
+export function HelpSheet({ open, onClose }: { open: boolean; onClose: () => void }) {
+  return (
+    <Dialog title="Keyboard" open={open} onClose={onClose}>
+      <div className="grid gap-6 sm:grid-cols-2">
+        {KEYS.map(([group, keys]) => (
+          <section key={group}>
+            <h3 className="mb-2 text-xs font-semibold text-muted">{group}</h3>
+            <dl className="flex flex-col gap-1.5">
+              {keys.map(([key, meaning]) => (
+                <div key={key} className="flex items-center justify-between gap-3">
+                  <dt className="order-2 flex gap-1">
+                    {key.split(" ").map((one) => (
+                      <Kbd key={one}>{one}</Kbd>
+                    ))}
+                  </dt>
+                  <dd>{meaning}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,95 @@
+import { memo, useMemo, type ReactNode } from "react";
+import ReactMarkdown, { type Components } from "react-markdown";
+import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
+import remarkGfm from "remark-gfm";
+import { answerMarks, type AnswerMarks } from "@/lib/answer-marks";
+import { plainReferences } from "@/lib/plain-references";
+
+/** Only what GitHub allows, without images and without attributes that name things. */
+const schema = {
+  ...defaultSchema,
+  tagNames: (defaultSchema.tagNames ?? []).filter((name) => !["img", "input", "picture", "source"].includes(name)),
+  protocols: { ...defaultSchema.protocols, href: ["http", "https"] },
+};
+
+interface Props {
+  text: string;
+  sentences?: AnswerMarks["sentences"];
+  /** How many sources there are: `[n]` up to it becomes a pill. */
+  sources: number;
+  renderCitation: (n: number, sentence: number) => ReactNode;
+}
+
+/** Markdown of an answer: no raw HTML, no images, links that say where they go, pills for `[n]`. */
+export const Markdown = memo(function Markdown({ text, sentences = NONE, sources, renderCitation }: Props) {
+  const marks = useMemo(() => answerMarks({ source: text, sentences, sources }), [text, sentences, sources]);
+  const components = useMemo<Components>(
+    () => ({
+      a: ({ href, children }) => <SafeLink href={href}>{children}</SafeLink>,
+      img: ({ alt }) => <span>{alt}</span>,
+      sup: ({ node, children }) => {
+        const n = node?.properties["dataCitation"];
+        const sentence = node?.properties["dataSentence"];
+        if (typeof n === "number" && typeof sentence === "number") return <>{renderCitation(n, sentence)}</>;
+        return <sup>{children}</sup>;
+      },
+    }),
+    [renderCitation],
+  );
+  return (
+    <ReactMarkdown remarkPlugins={[remarkGfm, plainReferences]} rehypePlugins={[dropImages, [rehypeSanitize, schema], marks]} components={components} urlTransform={httpOnly}>
+      {text}
+    </ReactMarkdown>
+  );
+});
+
+const NONE: AnswerMarks["sentences"] = [];
+
+interface HastNode {
+  type: string;
+  tagName?: string;
+  properties?: Record<string, unknown>;
+  children?: HastNode[];
+  value?: string;
+}
+
+/** An image would be a request to wherever the text says; its words stay. */
+function dropImages() {
+  return (tree: HastNode): void => {
+    const walk = (node: HastNode): void => {
+      node.children = node.children?.map((child) => {
+        if (child.tagName !== "img") return child;
+        const alt = child.properties?.["alt"];
+        return { type: "text", value: typeof alt === "string" ? alt : "" };
+      });
+      node.children?.forEach(walk);
+    };
+    walk(tree);
+  };
+}
+
+function httpOnly(url: string): string {
+  return /^https?:\/\//i.test(url) ? url : "";
+}
+
+/** A link out of the page; its host is shown, so that the text cannot say another. */
+function SafeLink({ href, children }: { href: string | undefined; children: ReactNode }) {
+  const host = hostOf(href);
+  if (host === null) return <>{children}</>;
+  const plain = typeof children === "string" && children.includes(host);
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+      {!plain && <span className="text-muted"> ({host})</span>}
+    </a>
+  );
+}
+
+function hostOf(href: string | undefined): string | null {
+  if (href === undefined || httpOnly(href) === "") return null;
+  try {
+    return new URL(href).host;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,32 @@
+import { useEffect, useRef } from "react";
+import { splitAround } from "@/lib/codepoints";
+
+interface Props {
+  text: string;
+  /** Where `text` begins in its document, in code points. */
+  offset: number;
+  /** The span of the document to highlight; empty highlights nothing. */
+  start: number;
+  end: number;
+  /** Bring the highlight into view when it changes. */
+  scroll?: boolean;
+}
+
+/** Text with one span highlighted by its document offsets. */
+export function MarkedText({ text, offset, start, end, scroll = false }: Props) {
+  const mark = useRef<HTMLElement>(null);
+  const [before, inside, after] = splitAround(text, Math.max(0, start - offset), Math.max(0, end - offset));
+  useEffect(() => {
+    if (scroll) mark.current?.scrollIntoView({ block: "center" });
+  }, [scroll, start, end, inside]);
+  if (inside === "") return <>{text}</>;
+  return (
+    <>
+      {before}
+      <mark ref={mark} data-highlight="">
+        {inside}
+      </mark>
+      {after}
+    </>
+  );
+}

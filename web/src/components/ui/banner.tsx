@@ -1,0 +1,25 @@
+import type { ReactNode } from "react";
+import { cx } from "./cx";
+import { Icon } from "./icon";
+
+export type Tone = "info" | "good" | "warn" | "bad";
+
+const TONES: Record<Tone, string> = {
+  info: "bg-accent-soft text-ink",
+  good: "bg-good-soft text-good",
+  warn: "bg-warn-soft text-warn",
+  bad: "bg-bad-soft text-bad",
+};
+
+/** A message that stays where it is; failures are announced at once, the rest politely. */
+export function Banner({ tone = "info", children, action, className }: { tone?: Tone; children: ReactNode; action?: ReactNode; className?: string }) {
+  return (
+    <div role={tone === "bad" ? "alert" : "status"} className={cx("flex items-start gap-2 rounded-md px-2.5 py-1.5 text-sm", TONES[tone], className)}>
+      <span className="mt-0.5">
+        <Icon name={tone === "good" ? "check" : tone === "info" ? "info" : "warn"} size={14} />
+      </span>
+      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">{children}</div>
+      {action}
+    </div>
+  );
+}

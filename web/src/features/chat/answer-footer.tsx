@@ -1,0 +1,81 @@
+import { useMutation } from "@tanstack/react-query";
+import { call } from "@/api/http";
+import type { AnswerRecord } from "@/api/types";
+import { IconButton } from "@/components/ui/button";
+import { Popover } from "@/components/ui/menu";
+import { useCopied } from "@/hooks/use-copied";
+import { hrefOf } from "@/hooks/use-route";
+import { asBibtex, asMarkdown } from "@/lib/attribution";
+import { milliseconds, modelName, percent } from "@/lib/format";
+
+/** Under an answer: how well it is supported, who answered, and what to do with it. */
+export function AnswerFooter({ question, answer }: { question: string; answer: AnswerRecord }) {
+  const { state, copy } = useCopied();
+  const vote = useMutation({
+    mutationFn: (thumbs: "up" | "down") => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, { thumbs }),
+  });
+  const time = answer.trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? null;
+  return (
+    <footer className="mt-3 flex flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-muted">
+      <p className="min-w-0">
+        <Support answer={answer} />
+        <span title={`Answered by ${answer.generator}, searched with ${answer.embedder}`}>
+          {modelName(answer.generator)}
+          {time !== null && ` · ${milliseconds(time)}`}
+        </span>
+      </p>
+      <div className="flex items-center">
+        <span role="status" className="mr-1">
+          {state === "copied" && "Copied"}
+          {state === "failed" && "The browser does not allow copying here"}
+          {vote.isError && "Your vote was not stored"}
+        </span>
+        <IconButton icon="up" label="Good answer" pressed={vote.variables === "up" && !vote.isError} onClick={() => vote.mutate("up")} />
+        <IconButton icon="down" label="Bad answer" pressed={vote.variables === "down" && !vote.isError} onClick={() => vote.mutate("down")} />
+        <Popover icon="copy" label="Copy answer">
+          {(close) => (
+            <ul>
+              {[
+                ["As Markdown, with sources", () => asMarkdown(question, answer)] as const,
+                ["Sources as BibTeX", () => asBibtex(answer.sources)] as const,
+                ["Text only", () => answer.answer] as const,
+              ].map(([label, make]) => (
+                <li key={label}>
+                  <button
+                    type="button"
+                    className="w-full rounded-md px-2 py-1.5 text-left text-sm text-ink hover:bg-sunken"
+                    onClick={() => {
+                      copy(make());
+                      close();
+                    }}
+                  >
+                    {label}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Popover>
+        <a href={hrefOf("inspect", answer.answer_id)} className="ml-1 rounded-md px-2 py-1 text-xs hover:bg-sunken hover:text-ink">
+          Inspect
+        </a>
+      </div>
+    </footer>
+  );
+}
+
+function Support({ answer }: { answer: AnswerRecord }) {
+  if (answer.status === "abstained") return <span className="mr-3 text-warn">Not enough evidence</span>;
+  if (answer.status !== "answered" || answer.sentences.length === 0) return null;
+  const supported = answer.sentences.filter((s) => s.verdict === "supported").length;
+  const unsupported = answer.sentences.filter((s) => s.verdict === "unsupported").length;
+  const all = answer.sentences.length;
+  return (
+    <span className="mr-3" title={`Calibrated probability that the answer is supported: ${answer.confidence.toFixed(2)}`}>
+      <span className={unsupported > 0 ? "text-bad" : supported < all ? "text-warn" : "text-good"}>
+        {supported} of {all} {all === 1 ? "sentence" : "sentences"} supported
+      </span>{" "}
+      · confidence {percent(answer.confidence)}
+    </span>
+  );
+}

@@ -1,0 +1,44 @@
+import { useQuery } from "@tanstack/react-query";
+import { models } from "@/api/queries";
+import type { Mode, Strategy } from "@/api/types";
+import { Select } from "@/components/ui/field";
+import { useChat } from "@/hooks/use-chat";
+import { chatModels } from "@/lib/models";
+
+const MODES: readonly { value: Mode; label: string }[] = [
+  { value: "general", label: "General" },
+  { value: "compare", label: "Compare" },
+  { value: "methodology", label: "Methodology" },
+  { value: "datasets", label: "Data sets" },
+  { value: "reproduce", label: "Reproduce" },
+];
+
+const STRATEGIES: readonly { value: Strategy | "default"; label: string }[] = [
+  { value: "default", label: "Default search" },
+  { value: "baseline", label: "Baseline" },
+  { value: "hyde", label: "HyDE" },
+  { value: "multi_query", label: "Multi-query" },
+  { value: "flare", label: "FLARE" },
+];
+
+/** Mode, strategy and model of the next question. */
+export function ChatControls() {
+  const { controls, setControls } = useChat();
+  const { data } = useQuery(models);
+  const installed = chatModels(data);
+  return (
+    <div className="flex min-w-0 flex-wrap items-center">
+      <Select label="Mode" value={controls.mode} options={MODES} onValue={(mode) => setControls({ mode })} />
+      <Select label="Strategy" value={controls.strategy ?? "default"} options={STRATEGIES} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
+      {installed.length > 0 && (
+        <Select
+          label="Model"
+          value={controls.model ?? ""}
+          options={[{ value: "", label: "Default model" }, ...installed.map((name) => ({ value: name, label: name }))]}
+          onValue={(model) => setControls({ model: model === "" ? null : model })}
+          className="max-w-44"
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+import type { Band } from "@/api/types";
+import { cx } from "@/components/ui/cx";
+
+interface Props {
+  n: number;
+  band: Band | null;
+  active: boolean;
+  title: string;
+  onClick: () => void;
+}
+
+/** `[n]` in an answer: goes to its source and highlights the quote. */
+export function CitationPill({ n, band, active, title, onClick }: Props) {
+  return (
+    <button
+      type="button"
+      aria-label={`Citation ${n}`}
+      aria-pressed={active}
+      title={title}
+      onClick={onClick}
+      className={cx(
+        "mx-[0.15em] inline-flex h-[1.35em] min-w-[1.5em] -translate-y-[0.12em] items-center justify-center rounded-[0.35em] border px-[0.3em] align-baseline font-sans text-[0.68em] leading-none font-semibold tabular-nums transition-colors",
+        active ? "border-accent bg-accent text-accent-ink" : "border-transparent bg-accent-soft text-accent hover:border-accent",
+        band === "weak" && !active && "border-dashed border-line-strong bg-transparent text-muted",
+      )}
+    >
+      {n}
+    </button>
+  );
+}

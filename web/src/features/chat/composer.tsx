@@ -1,0 +1,84 @@
+import { useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { Button } from "@/components/ui/button";
+import { Icon } from "@/components/ui/icon";
+import { useChat } from "@/hooks/use-chat";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { plural } from "@/lib/format";
+import { ChatControls } from "./chat-controls";
+
+const NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const;
+const LONGEST = 4000;
+
+/** The question box with its scope above and its controls below. */
+export function Composer() {
+  const [text, setText] = useState("");
+  const box = useRef<HTMLTextAreaElement>(null);
+  const { ask, stop, busy } = useChat();
+  const { library, scope, scopeTo } = useWorkspace();
+  useEffect(() => {
+    const area = box.current;
+    if (area === null) return;
+    area.style.height = "auto";
+    area.style.height = `${Math.min(area.scrollHeight, 200)}px`;
+  }, [text]);
+  const submit = (): void => {
+    const question = text.trim();
+    if (question === "") return;
+    ask(question);
+    setText("");
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    submit();
+  };
+  return (
+    <form
+      className="rounded-lg border border-line-strong bg-surface focus-within:border-accent"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <div className="flex min-w-0 items-center gap-1.5 px-3 pt-2 text-xs text-muted">
+        <span className="truncate" data-testid="scope">
+          Asking {NAMES[library]}
+          {scope.length > 0 && (
+            <>
+              , only <strong className="font-semibold text-accent">{scope.length === 1 ? scope[0]?.title : plural(scope.length, "document")}</strong>
+            </>
+          )}
+        </span>
+        {scope.length > 0 && (
+          <button type="button" aria-label="Ask the whole library" title="Ask the whole library" onClick={() => scopeTo([])} className="rounded-sm hover:text-ink">
+            <Icon name="close" size={12} />
+          </button>
+        )}
+      </div>
+      <textarea
+        ref={box}
+        id="question"
+        aria-label="Question"
+        rows={1}
+        maxLength={LONGEST}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        placeholder="Ask your documents"
+        className="block w-full resize-none bg-transparent px-3 py-2 font-serif text-lg text-ink placeholder:text-muted focus-visible:outline-none"
+      />
+      <div className="flex items-center justify-between gap-2 px-1.5 pb-1.5">
+        <ChatControls />
+        {busy ? (
+          <Button icon="stop" onClick={stop}>
+            Stop
+          </Button>
+        ) : (
+          <Button type="submit" look="primary" icon="send" disabled={text.trim() === ""}>
+            Ask
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,99 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useMemo, useRef } from "react";
+import { documents } from "@/api/queries";
+import type { DocumentRecord, Library } from "@/api/types";
+import { Empty, Failure, Skeleton } from "@/components/ui/states";
+import { same, useWorkspace } from "@/hooks/use-workspace";
+import { plural } from "@/lib/format";
+import { DocumentRow, ROW_HEIGHT } from "./document-row";
+
+interface Props {
+  library: Library;
+  query: string;
+  /** Kinds to show; empty shows all. */
+  types: ReadonlySet<string>;
+  onDelete: (document: DocumentRecord) => void;
+}
+
+/** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
+export function DocumentList({ library, query, types, onDelete }: Props) {
+  const list = useInfiniteQuery(documents(library, query));
+  const { scope, toggle, scopeTo, read } = useWorkspace();
+  const loaded = useMemo(() => {
+    const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
+    return types.size === 0 ? all : all.filter((d) => types.has(d.type));
+  }, [list.data, types]);
+  const scroller = useRef<HTMLDivElement>(null);
+  // The React compiler is not used here, so the virtualizer's changing functions are safe.
+  // eslint-disable-next-line react-hooks/incompatible-library
+  const rows = useVirtualizer({
+    count: loaded.length + (list.hasNextPage ? 1 : 0),
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 8,
+  });
+  const visible = rows.getVirtualItems();
+  const lastVisible = visible.at(-1)?.index ?? 0;
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
+  useEffect(() => {
+    if (lastVisible >= loaded.length - 20 && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [lastVisible, loaded.length, hasNextPage, isFetchingNextPage, fetchNextPage]);
+
+  if (list.isPending) return <div className="px-3"><Skeleton lines={6} label="Loading documents" /></div>;
+  if (list.isError && list.data === undefined) {
+    return <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} what="Documents could not be listed." /></div>;
+  }
+  if (loaded.length === 0 && !hasNextPage) {
+    const filtered = query !== "" || types.size > 0;
+    return <Empty title={filtered ? "Nothing matches" : "No documents yet"}>{filtered ? "Try another word or clear the filters." : "Drop files or a folder here, or fetch a paper from arXiv."}</Empty>;
+  }
+  const ticked = scope.filter((d) => d.library === library);
+  return (
+    <>
+      <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
+        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked` : `${plural(loaded.length, "document")}${hasNextPage ? " and more" : ""}`}</span>
+        {ticked.length > 0 ? (
+          <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
+            Untick
+          </button>
+        ) : (
+          (query !== "" || types.size > 0) && (
+            <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))}>
+              Tick these
+            </button>
+          )
+        )}
+      </div>
+      <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">
+        <div role="list" aria-label="Documents" className="relative" style={{ height: rows.getTotalSize() }}>
+          {visible.map((row) => {
+            const document = loaded[row.index];
+            const place = { height: row.size, transform: `translateY(${row.start}px)` };
+            if (document === undefined) {
+              return (
+                <div key="more" role="listitem" className="absolute inset-x-0 top-0 px-3 py-3 text-xs text-muted" style={place}>
+                  Loading more…
+                </div>
+              );
+            }
+            return (
+              <div key={document.doc_id} role="listitem" aria-setsize={hasNextPage ? -1 : loaded.length} aria-posinset={row.index + 1} className="absolute inset-x-0 top-0" style={place}>
+                <DocumentRow
+                  document={document}
+                  ticked={scope.some((d) => same(d, document))}
+                  onTick={() => toggle({ doc_id: document.doc_id, library: document.library, title: document.title })}
+                  onOpen={() => read({ library: document.library, doc_id: document.doc_id, title: document.title, revision: document.revision, start: 0, end: 0, page: null })}
+                  onDelete={() => onDelete(document)}
+                />
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** A question names at most this many documents; a whole library is a scope of its own. */
+const MOST_TICKS = 200;

@@ -1,0 +1,43 @@
+import type { DocumentRecord } from "@/api/types";
+import { IconButton } from "@/components/ui/button";
+import { cx } from "@/components/ui/cx";
+import { byline, count, percent } from "@/lib/format";
+
+/** Height of a row in pixels; the list is virtual and needs it fixed. */
+export const ROW_HEIGHT = 50;
+
+interface Props {
+  document: DocumentRecord;
+  ticked: boolean;
+  onTick: () => void;
+  onOpen: () => void;
+  onDelete: () => void;
+}
+
+export function DocumentRow({ document, ticked, onTick, onOpen, onDelete }: Props) {
+  const details = [
+    document.type,
+    byline(document.authors, document.year),
+    document.pages > 0 ? `${count(document.pages)} p.` : "",
+    document.duplicate_of === null ? "" : "duplicate",
+  ].filter(Boolean);
+  const behind = document.chunks > 0 && document.embedded < document.chunks;
+  return (
+    <div className={cx("group relative flex h-full items-center gap-2 px-3 hover:bg-sunken", ticked && "bg-accent-soft")}>
+      <input type="checkbox" checked={ticked} onChange={onTick} aria-label={`Ask only ${document.title}`} className="size-3.5 shrink-0 accent-accent" />
+      <button type="button" onClick={onOpen} title={document.title} className="min-w-0 flex-1 py-1 text-left">
+        <span className="block truncate text-sm text-ink">{document.title}</span>
+        <span className="block truncate text-2xs text-muted">
+          {details.join(" · ")}
+          {behind && <span title={`${count(document.embedded)} of ${count(document.chunks)} passages have a vector; all are found by their words`}> · vectors {percent(document.embedded / document.chunks)}</span>}
+        </span>
+      </button>
+      <IconButton
+        icon="trash"
+        label={`Delete ${document.title}`}
+        onClick={onDelete}
+        className="absolute right-1.5 bg-sunken opacity-0 group-hover:opacity-100 group-focus-within:opacity-100 focus-visible:opacity-100 pointer-coarse:opacity-100"
+      />
+    </div>
+  );
+}

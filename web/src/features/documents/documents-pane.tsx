@@ -1,0 +1,127 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get } from "@/api/http";
+import { libraries } from "@/api/queries";
+import type { Library, Scope } from "@/api/types";
+import { Banner } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
+import { cx } from "@/components/ui/cx";
+import { SearchInput, Segmented } from "@/components/ui/field";
+import { useDebounced } from "@/hooks/use-debounced";
+import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
+import { count } from "@/lib/format";
+import { ArxivForm } from "./arxiv-form";
+import { DocumentList } from "./document-list";
+import { UploadList } from "./upload-list";
+import { useDeletion } from "./use-deletion";
+
+interface Stats {
+  by_type: Record<string, number>;
+}
+
+/** Left pane: which library, its documents, and the ways to add to it. */
+export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () => void; onPickFolder: () => void }) {
+  const workspace = useWorkspace();
+  const [query, setQuery] = useState("");
+  const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
+  const [listed, setListed] = useState<Library>("papers");
+  const rested = useDebounced(query.trim());
+  const shown = workspace.library === "all" ? listed : workspace.library;
+  const deletion = useDeletion();
+  const all = useQuery(libraries);
+  const stats = useQuery({
+    queryKey: ["documents", "stats", shown],
+    queryFn: ({ signal }) => get<Stats>("api/v1/collection/stats", { library: shown }, signal),
+  });
+  const total = (library: Library): number => all.data?.libraries.find((l) => l.library === library)?.documents ?? 0;
+  const choose = (library: Scope): void => {
+    workspace.choose(library);
+    setTypes(new Set());
+  };
+  const kinds = Object.entries(stats.data?.by_type ?? {}).sort((a, b) => b[1] - a[1]);
+  return (
+    <aside aria-label="Documents" className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
+      <div className="flex flex-col gap-2 border-b border-line p-3">
+        <Segmented
+          label="Library"
+          value={workspace.library}
+          onValue={choose}
+          options={[
+            { value: "papers", label: <Counted name="Papers" n={total("papers")} />, title: "Your own documents" },
+            { value: "public", label: <Counted name="Public" n={total("public")} />, title: "Encyclopedia text" },
+            { value: "all", label: "All", title: "Both libraries" },
+          ]}
+        />
+        <SearchInput label="Find a document" placeholder="Find a document" value={query} onValue={setQuery} />
+        {workspace.library === "all" && (
+          <Segmented label="Listed library" value={listed} onValue={setListed} options={[{ value: "papers", label: "List papers" }, { value: "public", label: "List public" }]} />
+        )}
+        {kinds.length > 1 && (
+          <div role="group" aria-label="Types" className="flex flex-wrap gap-1">
+            {kinds.map(([type, n]) => (
+              <button
+                key={type}
+                type="button"
+                aria-pressed={types.has(type)}
+                onClick={() => setTypes((was) => toggled(was, type))}
+                className={cx("rounded-full border px-2 text-2xs", types.has(type) ? "border-accent bg-accent-soft text-accent" : "border-line text-muted hover:text-ink")}
+              >
+                {type} {count(n)}
+              </button>
+            ))}
+          </div>
+        )}
+      </div>
+      <UploadList />
+      {(deletion.undoable !== null || deletion.error !== null) && (
+        <div className="border-b border-line p-2">
+          {deletion.undoable !== null && (
+            <Banner
+              action={
+                <Button look="quiet" icon="undo" onClick={deletion.undo} className="-my-0.5 text-accent">
+                  Undo
+                </Button>
+              }
+            >
+              Deleted “{deletion.undoable.title}”.
+            </Banner>
+          )}
+          {deletion.error !== null && (
+            <Banner tone="bad" action={<Button look="quiet" onClick={deletion.dismiss}>Close</Button>}>
+              {deletion.error.message}
+            </Banner>
+          )}
+        </div>
+      )}
+      <DocumentList key={shown} library={shown} query={rested} types={types} onDelete={deletion.remove} />
+      <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
+        <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
+          Drop or choose{" "}
+          <button type="button" onClick={onPickFiles} className="text-accent underline underline-offset-2">
+            files
+          </button>{" "}
+          or{" "}
+          <button type="button" onClick={onPickFolder} className="text-accent underline underline-offset-2">
+            a folder
+          </button>{" "}
+          for <strong className="font-semibold text-ink">{uploadLibrary(workspace) === "papers" ? "Papers" : "Public"}</strong>
+        </div>
+        <ArxivForm />
+      </div>
+    </aside>
+  );
+}
+
+function Counted({ name, n }: { name: string; n: number }) {
+  return (
+    <>
+      {name} <span className="font-normal tabular-nums">{count(n)}</span>
+    </>
+  );
+}
+
+function toggled(set: ReadonlySet<string>, value: string): ReadonlySet<string> {
+  const next = new Set(set);
+  if (!next.delete(value)) next.add(value);
+  return next;
+}

@@ -1,0 +1,100 @@
+import { useQuery } from "@tanstack/react-query";
+import { job } from "@/api/queries";
+import { Button, IconButton } from "@/components/ui/button";
+import { Meter } from "@/components/ui/meter";
+import { type Upload, useUploads } from "@/hooks/use-uploads";
+import { count, plural } from "@/lib/format";
+
+/** Rows shown at most; a folder of thousands is summed up instead. */
+const SHOWN = 40;
+
+/** What is on its way into the library: progress, receipt, or why not, file by file. */
+export function UploadList() {
+  const { uploads, retry, stop, clear } = useUploads();
+  if (uploads.length === 0) return null;
+  const active = uploads.filter((u) => u.state === "waiting" || u.state === "sending" || u.state === "reading");
+  const failed = uploads.filter((u) => u.state === "failed");
+  // Failures first, then what moves, then what is done: the list is cut at the end.
+  const ordered = [...failed, ...active, ...uploads.filter((u) => u.state === "done" || u.state === "stopped")];
+  const settled = uploads.length - active.length;
+  return (
+    <section aria-label="Uploads" className="border-b border-line px-3 py-2">
+      <div className="flex items-center justify-between gap-2 text-2xs text-muted">
+        <span role="status">
+          {active.length > 0 ? `${count(settled)} of ${plural(uploads.length, "file")} done` : `${plural(settled, "file")} done`}
+          {failed.length > 0 && <span className="text-bad">, {count(failed.length)} failed</span>}
+        </span>
+        {settled > 0 && (
+          <button type="button" onClick={clear} className="underline underline-offset-2 hover:text-ink">
+            Clear
+          </button>
+        )}
+      </div>
+      {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label="All uploads" className="mt-1" />}
+      <ul className="mt-1 max-h-52 overflow-y-auto">
+        {ordered.slice(0, SHOWN).map((upload) => (
+          <UploadRow key={upload.id} upload={upload} onRetry={() => retry(upload.id)} onStop={() => stop(upload.id)} />
+        ))}
+        {ordered.length > SHOWN && <li className="py-1 text-2xs text-muted">and {count(ordered.length - SHOWN)} more</li>}
+      </ul>
+    </section>
+  );
+}
+
+function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () => void; onStop: () => void }) {
+  const moving = upload.state === "waiting" || upload.state === "sending" || upload.state === "reading";
+  return (
+    <li className="flex items-start gap-1.5 py-1">
+      <div className="min-w-0 flex-1">
+        <p className="truncate text-xs" title={upload.name}>
+          {upload.name}
+        </p>
+        {moving && <Meter value={upload.state === "reading" ? null : upload.sent} label={`Upload of ${upload.name}`} className="my-1" />}
+        <p className={upload.state === "failed" ? "text-2xs [overflow-wrap:anywhere] text-bad" : "text-2xs text-muted"}>{describe(upload)}</p>
+        {upload.state === "done" && upload.jobId !== null && <VectorProgress jobId={upload.jobId} />}
+      </div>
+      {moving && <IconButton icon="close" label={`Stop ${upload.name}`} onClick={onStop} className="size-6" />}
+      {(upload.state === "failed" || upload.state === "stopped") && (
+        <Button look="quiet" icon="retry" onClick={onRetry} className="min-h-6 px-1.5 text-xs">
+          Retry
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function describe(upload: Upload): string {
+  switch (upload.state) {
+    case "waiting":
+      return "Waiting";
+    case "sending":
+      return "Sending";
+    case "reading":
+      return "Reading and indexing";
+    case "stopped":
+      return "Stopped";
+    case "failed":
+      return upload.reason ?? "Failed without a reason";
+    case "done":
+      return receiptLine(upload);
+  }
+}
+
+/** The receipt: what was read, and that no character was lost. */
+function receiptLine(upload: Upload): string {
+  const { outcome } = upload;
+  if (outcome?.status === "unchanged") return "Already here, unchanged";
+  const receipt = outcome?.receipt ?? null;
+  const verb = outcome?.status === "replaced" ? "Replaced" : "Indexed";
+  if (receipt === null) return verb;
+  const parts = [receipt.pages > 0 ? plural(receipt.pages, "page") : "", `${count(receipt.characters)} characters`, plural(receipt.chunks, "passage")];
+  const same = outcome?.duplicate_of == null ? "" : " Same bytes as another document.";
+  return `${verb}: ${parts.filter(Boolean).join(", ")}.${same}`;
+}
+
+/** Vectors follow the text; shown until the job is over. */
+function VectorProgress({ jobId }: { jobId: string }) {
+  const { data } = useQuery(job(jobId));
+  if (data === undefined || (data.state !== "running" && data.state !== "queued")) return null;
+  return <Meter value={data.total === null || data.total === 0 ? null : data.done / data.total} label="Vectors" className="mt-1" />;
+}

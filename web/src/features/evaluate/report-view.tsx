@@ -1,0 +1,102 @@
+import { useQuery } from "@tanstack/react-query";
+import { evaluation } from "@/api/queries";
+import type { EvaluationReport, ReportExperiment } from "@/api/types";
+import { Facts } from "@/components/ui/facts";
+import { Section } from "@/components/ui/section";
+import { Failure, Skeleton } from "@/components/ui/states";
+import { Table } from "@/components/ui/table";
+import { Tag } from "@/components/ui/tag";
+import { count, milliseconds } from "@/lib/format";
+import { ArmDiff } from "./arm-diff";
+import { IntervalChart } from "./interval-chart";
+import { LatencyChart } from "./latency-chart";
+import { ScorecardTable } from "./scorecard-table";
+
+/** A p-value under this, corrected over all arms, tells two arms apart. */
+const LEVEL = 0.05;
+
+export function ReportView({ id }: { id: string }) {
+  const report = useQuery(evaluation(id));
+  if (report.isPending) return <Skeleton lines={10} label="Loading report" />;
+  if (report.isError) return <Failure error={report.error} onRetry={() => void report.refetch()} what="The report could not be read." />;
+  const { data } = report;
+  return (
+    <>
+      <div>
+        <h2 className="font-serif text-lg">{data.title}</h2>
+        {data.remarks.map((remark) => (
+          <p key={remark} className="mt-1 max-w-prose text-sm">
+            {remark}
+          </p>
+        ))}
+      </div>
+      {data.experiments.map((experiment) => (
+        <ExperimentView key={experiment.collection} experiment={experiment} report={data} />
+      ))}
+      {Object.keys(data.figures).length > 0 && (
+        <Section title="Figures">
+          <Facts facts={Object.entries(data.figures).map(([name, value]) => [name, String(Number(value.toPrecision(4)))] as const)} />
+        </Section>
+      )}
+      <p className="text-2xs text-muted [overflow-wrap:anywhere]">
+        Made from git {data.provenance.git_sha.slice(0, 12)}, settings {data.provenance.settings_hash}, index {data.provenance.fingerprint}, seed {data.provenance.seed}. Intervals are 95 % paired bootstrap, p-values paired
+        permutation tests with Holm's correction.
+      </p>
+    </>
+  );
+}
+
+function ExperimentView({ experiment, report }: { experiment: ReportExperiment; report: EvaluationReport }) {
+  const timings = report.timings[experiment.collection] ?? {};
+  return (
+    <Section
+      title={experiment.collection}
+      aside={
+        <span className="text-xs text-muted tabular-nums">
+          {count(experiment.questions)} questions, {count(experiment.passages)} documents
+        </span>
+      }
+    >
+      <div className="grid gap-x-8 gap-y-6 lg:grid-cols-2">
+        <figure>
+          <figcaption className="mb-2 text-xs font-semibold text-muted">{experiment.measure}, 95 % intervals</figcaption>
+          <IntervalChart experiment={experiment} />
+        </figure>
+        <figure>
+          <figcaption className="mb-2 text-xs font-semibold text-muted">Quality against time</figcaption>
+          <LatencyChart experiment={experiment} timings={timings} />
+        </figure>
+      </div>
+      <h3 className="mt-6 mb-2 text-xs font-semibold text-muted">Against {experiment.baseline}</h3>
+      <Table caption="Comparisons with the baseline" head={["Arm", "Difference", "95 % interval", "p (Holm)", "Time p50", "p95", "Verdict"]}>
+        {experiment.comparisons.map((comparison) => (
+          <tr key={comparison.arm}>
+            <td>{comparison.arm}</td>
+            <td>{signed(comparison.difference.mean)}</td>
+            <td className="whitespace-nowrap text-muted">
+              {signed(comparison.difference.low)} to {signed(comparison.difference.high)}
+            </td>
+            <td>
+              {comparison.p_holm.toFixed(4)} {comparison.p_holm <= LEVEL && <Tag tone={comparison.difference.mean > 0 ? "good" : "bad"}>{comparison.difference.mean > 0 ? "better" : "worse"}</Tag>}
+            </td>
+            <td>{time(timings[comparison.arm]?.p50_ms)}</td>
+            <td>{time(timings[comparison.arm]?.p95_ms)}</td>
+            <td className="min-w-56">{comparison.verdict}</td>
+          </tr>
+        ))}
+      </Table>
+      <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">Difference of two arms, question by question</h3>
+      <ArmDiff experiment={experiment} />
+      <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">Scorecard, where the arms differ most</h3>
+      <ScorecardTable experiment={experiment} />
+    </Section>
+  );
+}
+
+function signed(value: number): string {
+  return `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(4)}`;
+}
+
+function time(ms: number | undefined): string {
+  return ms === undefined ? "–" : milliseconds(ms);
+}

@@ -1,0 +1,50 @@
+import type { ContextRecord } from "@/api/types";
+import { Tag } from "@/components/ui/tag";
+import { count } from "@/lib/format";
+
+/** What fitted the model's window: tokens planned and seen against the budget, sources used, trimmed, dropped. */
+export function ContextBudget({ context }: { context: ContextRecord | null }) {
+  if (context === null) return <p className="text-sm text-muted">No model read a context for this answer.</p>;
+  const bars: [string, number | null, string][] = [
+    ["Planned", context.planned, "bg-accent"],
+    ["Seen by the model", context.seen, "bg-good"],
+  ];
+  const lists: [string, number[], "good" | "warn" | "bad"][] = [
+    ["Used", context.used, "good"],
+    ["Trimmed", context.trimmed, "warn"],
+    ["Dropped", context.dropped, "bad"],
+  ];
+  return (
+    <div className="flex flex-col gap-3 text-xs">
+      <dl className="flex flex-col gap-1.5">
+        {bars.map(([name, tokens, colour]) => (
+          <div key={name} className="grid grid-cols-[8rem_1fr_9rem] items-center gap-2">
+            <dt className="text-muted">{name}</dt>
+            <dd className="col-span-2 grid grid-cols-subgrid items-center">
+              <span aria-hidden="true" className="h-2 rounded-sm bg-sunken">
+                <span className={`block h-full rounded-sm ${colour}`} style={{ width: `${Math.min(1, (tokens ?? 0) / Math.max(1, context.budget)) * 100}%` }} />
+              </span>
+              <span className="text-right tabular-nums">{tokens === null ? "not reported" : `${count(tokens)} of ${count(context.budget)} tokens`}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <dl className="flex flex-col gap-1.5">
+        {lists.map(([name, numbers, tone]) => (
+          <div key={name} className="grid grid-cols-[8rem_1fr] gap-2">
+            <dt className="text-muted">{name}</dt>
+            <dd className="flex flex-wrap gap-1">
+              {numbers.length === 0
+                ? "none"
+                : numbers.map((n) => (
+                    <Tag key={n} tone={tone}>
+                      {n}
+                    </Tag>
+                  ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}

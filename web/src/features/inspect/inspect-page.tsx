@@ -1,0 +1,150 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { storedAnswer } from "@/api/queries";
+import type { AnswerRecord } from "@/api/types";
+import { Banner } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
+import { Page, Section } from "@/components/ui/section";
+import { Empty, Failure, Skeleton } from "@/components/ui/states";
+import { useChat } from "@/hooks/use-chat";
+import { goTo, hrefOf } from "@/hooks/use-route";
+import { milliseconds, percent } from "@/lib/format";
+import { tracePicture } from "@/lib/trace-picture";
+import { CandidateTable } from "./candidate-table";
+import { ContextBudget } from "./context-budget";
+import { RankFlow } from "./rank-flow";
+import { StageTimes } from "./stage-times";
+
+/** How an answer came to be: each candidate's way through retrieval, the time each step took, what fitted the context. */
+export function InspectPage({ answerId }: { answerId: string | null }) {
+  return (
+    <Page wide title="Inspect" lead="Every candidate from search to source: where it stood after each step, why it stayed or fell, and what the step cost." aside={<OpenById />}>
+      {answerId === null ? <RecentAnswers /> : <AnswerTrace key={answerId} answerId={answerId} />}
+    </Page>
+  );
+}
+
+function OpenById() {
+  const [text, setText] = useState("");
+  return (
+    <form
+      className="flex gap-1.5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.trim() !== "") goTo("inspect", text.trim());
+      }}
+    >
+      <Input label="Answer id" placeholder="Answer id" value={text} onChange={(event) => setText(event.target.value)} />
+      <Button type="submit" disabled={text.trim() === ""}>
+        Open
+      </Button>
+    </form>
+  );
+}
+
+function RecentAnswers() {
+  const { exchanges } = useChat();
+  const answered = exchanges.filter((e) => e.answerId !== null).reverse();
+  if (answered.length === 0) {
+    return (
+      <Empty title="No answer to inspect yet" action={<Button onClick={() => goTo("ask")}>Ask something</Button>}>
+        Ask a question, or open a stored answer by its id.
+      </Empty>
+    );
+  }
+  return (
+    <Section title="Answers of this conversation">
+      <ul className="flex flex-col">
+        {answered.map((exchange) => (
+          <li key={exchange.id} className="border-b border-line last:border-b-0">
+            <a href={hrefOf("inspect", exchange.answerId ?? "")} className="block rounded-sm px-1 py-2 hover:bg-sunken">
+              <span className="block truncate">{exchange.question}</span>
+              <span className="text-2xs text-muted">{exchange.answerId}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function AnswerTrace({ answerId }: { answerId: string }) {
+  const { exchanges } = useChat();
+  const mine = exchanges.find((e) => e.answerId === answerId);
+  const stored = useQuery({ ...storedAnswer(answerId), retry: false });
+  // With STORE_ANSWERS off the server has nothing; the answer of this tab still has its trace.
+  const answer: AnswerRecord | null = stored.data ?? mine?.answer ?? null;
+  const question = stored.data?.asked?.question ?? mine?.question ?? null;
+  if (answer === null) {
+    if (stored.isPending) return <Skeleton lines={10} label="Loading answer" />;
+    return <Failure error={stored.error ?? new Error("This answer is not stored.")} onRetry={() => void stored.refetch()} what="This answer could not be opened." />;
+  }
+  return <Trace answer={answer} question={question} />;
+}
+
+function Trace({ answer, question }: { answer: AnswerRecord; question: string | null }) {
+  const [selected, setSelected] = useState<number | null>(null);
+  const { trace } = answer;
+  const picture = tracePicture(trace?.stages ?? [], answer.sources);
+  const total = trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? 0;
+  const facts: [string, string][] = [
+    ["Status", answer.status],
+    ["Mode", answer.query_mode],
+    ["Strategy", answer.retrieval_strategy],
+    ["Answered by", answer.generator],
+    ["Embedded by", answer.embedder],
+    ["Confidence", percent(answer.confidence)],
+    ["Model calls", String(trace?.llm_calls ?? 0)],
+    ["Time", milliseconds(total)],
+  ];
+  return (
+    <>
+      <div className="rounded-lg border border-line bg-surface p-4">
+        {question !== null && <h2 className="font-serif text-lg">{question}</h2>}
+        {answer.rewritten_query !== null && <p className="text-sm text-muted">Searched as “{answer.rewritten_query}”</p>}
+        <dl className="mt-3 grid grid-cols-2 gap-x-6 gap-y-2 sm:grid-cols-4">
+          {facts.map(([name, value]) => (
+            <div key={name} className="min-w-0">
+              <dt className="text-2xs text-muted">{name}</dt>
+              <dd className="truncate tabular-nums" title={value}>
+                {value}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+      {answer.notices.map((notice) => (
+        <Banner key={notice.code} tone="info">
+          {notice.message}
+        </Banner>
+      ))}
+      {trace === null ? (
+        <Empty title="No trace">This answer was asked without one.</Empty>
+      ) : (
+        <>
+          <Section title="Candidates through the steps">
+            {picture.candidates.length === 0 ? (
+              <p className="text-sm text-muted">No candidates were recorded; a full trace has them.</p>
+            ) : (
+              <RankFlow picture={picture} selected={selected} onSelect={setSelected} />
+            )}
+          </Section>
+          <div className="grid gap-4 lg:grid-cols-2">
+            <Section title="Time per step">
+              <StageTimes stages={trace.stages} />
+            </Section>
+            <Section title="Context budget">
+              <ContextBudget context={trace.context} />
+            </Section>
+          </div>
+          {picture.candidates.length > 0 && (
+            <Section title="Why each stayed or fell">
+              <CandidateTable picture={picture} selected={selected} onSelect={setSelected} />
+            </Section>
+          )}
+        </>
+      )}
+    </>
+  );
+}

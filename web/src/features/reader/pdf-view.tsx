@@ -1,0 +1,96 @@
+import { useQuery } from "@tanstack/react-query";
+import type { PDFDocumentProxy } from "pdfjs-dist";
+import { useEffect, useRef, useState } from "react";
+import { pageBoxes } from "@/api/queries";
+import { Banner } from "@/components/ui/banner";
+import { IconButton } from "@/components/ui/button";
+import { Failure, Skeleton } from "@/components/ui/states";
+import type { ReaderTarget } from "@/hooks/use-workspace";
+import { openPdf } from "./pdf-document";
+import { PdfPage, type PageSize } from "./pdf-page";
+
+const ZOOMS = [0.6, 0.8, 1, 1.25, 1.5, 2] as const;
+
+/** The pages of a PDF, drawn as they come into sight, the cited span marked by its boxes. */
+export function PdfView({ target }: { target: ReaderTarget }) {
+  const pdf = useQuery({
+    queryKey: ["pdf", target.library, target.doc_id],
+    queryFn: async ({ signal }) => {
+      const document = await openPdf(target.library, target.doc_id, signal);
+      const first = (await document.getPage(1)).getViewport({ scale: 1 });
+      return { document, size: { width: first.width, height: first.height } };
+    },
+    staleTime: Infinity,
+    gcTime: 60_000,
+    structuralSharing: false,
+  });
+  if (pdf.isPending) {
+    return (
+      <div className="p-4">
+        <Skeleton lines={8} label="Loading pages" />
+      </div>
+    );
+  }
+  if (pdf.isError) {
+    return (
+      <div className="p-3">
+        <Failure error={pdf.error} onRetry={() => void pdf.refetch()} what="The pages could not be drawn." />
+      </div>
+    );
+  }
+  return <Pages document={pdf.data.document} size={pdf.data.size} target={target} />;
+}
+
+function Pages({ document, size, target }: { document: PDFDocumentProxy; size: PageSize; target: ReaderTarget }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const [zoom, setZoom] = useState(2);
+  const spanned = target.end > target.start;
+  const boxes = useQuery({ ...pageBoxes(target.library, target.doc_id, target.revision, target.start, target.end), enabled: spanned });
+  const onPage = boxes.data?.[0]?.page ?? (boxes.isPending && spanned ? null : target.page);
+  useEffect(() => {
+    const box = scroller.current;
+    if (box === null) return undefined;
+    const observer = new ResizeObserver(() => setWidth(box.clientWidth));
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
+  const scale = width === 0 ? 0 : ((width - 32) / size.width) * (ZOOMS[zoom] ?? 1);
+  useEffect(() => {
+    if (onPage === null || scale === 0) return;
+    const page = scroller.current?.querySelector(`[data-page="${onPage}"]`);
+    const mark = page?.querySelector("[data-highlight]");
+    (mark ?? page)?.scrollIntoView({ block: mark === null || mark === undefined ? "start" : "center", inline: "nearest" });
+    // Scroll when the place changes, not when the pane is resized.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [onPage, boxes.data, target.start, target.end, scale === 0]);
+  return (
+    <>
+      {boxes.isError && (
+        <Banner tone="warn" className="m-2">
+          The quote could not be placed on the page; the Text view shows it.
+        </Banner>
+      )}
+      <div ref={scroller} className="relative min-h-0 flex-1 overflow-auto bg-sunken" tabIndex={0} role="region" aria-label="Pages of the document">
+        {scale > 0 && (
+          <div className="flex w-max min-w-full flex-col items-center gap-3 p-4">
+            {Array.from({ length: document.numPages }, (_, i) => (
+              <PdfPage key={i} document={document} number={i + 1} size={size} scale={scale} boxes={boxes.data?.find((b) => b.page === i + 1) ?? null} />
+            ))}
+          </div>
+        )}
+      </div>
+      <div className="flex shrink-0 items-center justify-between border-t border-line px-2 py-1 text-2xs text-muted">
+        <span className="tabular-nums">
+          {document.numPages} {document.numPages === 1 ? "page" : "pages"}
+          {onPage !== null && `, quote on page ${onPage}`}
+        </span>
+        <span className="flex items-center gap-1">
+          <IconButton icon="minus" label="Smaller" onClick={() => setZoom((z) => Math.max(0, z - 1))} disabled={zoom === 0} />
+          <span className="w-9 text-center tabular-nums">{Math.round((ZOOMS[zoom] ?? 1) * 100)} %</span>
+          <IconButton icon="plus" label="Larger" onClick={() => setZoom((z) => Math.min(ZOOMS.length - 1, z + 1))} disabled={zoom === ZOOMS.length - 1} />
+        </span>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
+import { documentRecord } from "@/api/queries";
+import { IconButton } from "@/components/ui/button";
+import { Segmented } from "@/components/ui/field";
+import { Failure, Skeleton } from "@/components/ui/states";
+import { Tag } from "@/components/ui/tag";
+import { type ReaderTarget, useWorkspace } from "@/hooks/use-workspace";
+import { byline } from "@/lib/format";
+import { TextView } from "./text-view";
+
+// pdf.js is large and most documents are text: it is fetched with the first PDF.
+const PdfView = lazy(async () => ({ default: (await import("./pdf-view")).PdfView }));
+
+/** The document behind a source, at the cited span: its pages when it is a PDF, else its text. */
+export function ReaderPane({ target }: { target: ReaderTarget }) {
+  const { read } = useWorkspace();
+  const document = useQuery(documentRecord(target.library, target.doc_id));
+  const [wanted, setWanted] = useState<"pages" | "text" | null>(null);
+  const paged = document.data?.type === "pdf" && document.data.has_original && (target.revision === null || target.revision === document.data.revision);
+  const title = document.data?.title ?? target.title;
+  const view = wanted ?? (paged ? "pages" : "text");
+  return (
+    <aside aria-label="Document" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
+      <div className="flex min-h-10 shrink-0 items-center gap-2 border-b border-line py-1 pr-1.5 pl-1.5">
+        <IconButton icon="left" label="Back to sources" onClick={() => read(null)} />
+        <div className="min-w-0 flex-1">
+          <h2 className="truncate text-sm font-semibold" title={title}>
+            {title}
+          </h2>
+          {document.data !== undefined && <p className="truncate text-2xs text-muted">{byline(document.data.authors, document.data.year) || document.data.filename}</p>}
+        </div>
+        {document.data?.flags.map((flag) => (
+          <Tag key={flag} tone="warn" title="Found while reading this document">
+            {flag}
+          </Tag>
+        ))}
+        {paged && (
+          <Segmented
+            label="Show"
+            value={view}
+            onValue={setWanted}
+            options={[
+              { value: "pages", label: "Pages" },
+              { value: "text", label: "Text" },
+            ]}
+          />
+        )}
+      </div>
+      {document.isPending && (
+        <div className="p-4">
+          <Skeleton label="Loading document" />
+        </div>
+      )}
+      {document.isError && (
+        <div className="p-3">
+          <Failure error={document.error} onRetry={() => void document.refetch()} what="This document could not be opened." />
+        </div>
+      )}
+      {document.data !== undefined && view === "text" && <TextView target={target} />}
+      {document.data !== undefined && view === "pages" && (
+        <Suspense fallback={<div className="p-4"><Skeleton label="Loading pages" /></div>}>
+          <PdfView key={`${target.library}/${target.doc_id}`} target={target} />
+        </Suspense>
+      )}
+    </aside>
+  );
+}

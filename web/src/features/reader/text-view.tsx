@@ -1,0 +1,57 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { documentText } from "@/api/queries";
+import { MarkedText } from "@/components/marked-text";
+import { Button } from "@/components/ui/button";
+import { Failure, Skeleton } from "@/components/ui/states";
+import type { ReaderTarget } from "@/hooks/use-workspace";
+import { count } from "@/lib/format";
+
+/** Characters shown before and after the span at first, and added by each "more". */
+const AROUND = 6000;
+
+/** The stored text around a span, the span highlighted; grows in both directions on request. */
+export function TextView({ target }: { target: ReaderTarget }) {
+  const [before, setBefore] = useState(1);
+  const [after, setAfter] = useState(1);
+  const from = Math.max(0, target.start - before * AROUND);
+  const to = target.end + after * AROUND;
+  const text = useQuery({ ...documentText(target.library, target.doc_id, target.revision, from, to), placeholderData: (previous) => previous });
+  if (text.isPending) {
+    return (
+      <div className="p-4">
+        <Skeleton lines={8} label="Loading text" />
+      </div>
+    );
+  }
+  if (text.isError) {
+    return (
+      <div className="p-3">
+        <Failure error={text.error} onRetry={() => void text.refetch()} what="The text could not be read." />
+      </div>
+    );
+  }
+  const { data } = text;
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto bg-surface" tabIndex={0} role="region" aria-label="Text of the document">
+      <div className="mx-auto max-w-[42rem] px-5 py-5">
+        {data.start > 0 && (
+          <Button look="quiet" className="mb-3" onClick={() => setBefore((n) => n + 2)}>
+            Show what comes before
+          </Button>
+        )}
+        <div className="font-serif text-[0.9375rem] leading-[1.6rem] whitespace-pre-wrap [overflow-wrap:anywhere]">
+          <MarkedText text={data.text} offset={data.start} start={target.start} end={target.end} scroll />
+        </div>
+        {data.end < data.length && (
+          <Button look="quiet" className="mt-3" onClick={() => setAfter((n) => n + 2)}>
+            Show more
+          </Button>
+        )}
+        <p className="mt-4 text-2xs text-muted tabular-nums">
+          Characters {count(data.start)} to {count(data.end)} of {count(data.length)}, revision {data.revision}
+        </p>
+      </div>
+    </div>
+  );
+}

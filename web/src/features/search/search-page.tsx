@@ -1,0 +1,96 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { search } from "@/api/queries";
+import type { SearchHit } from "@/api/types";
+import { BandTag, SignalBars } from "@/components/signals";
+import { Banner } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
+import { Input, Segmented, Select } from "@/components/ui/field";
+import { Page } from "@/components/ui/section";
+import { Empty, Failure, Skeleton } from "@/components/ui/states";
+import { useDebounced } from "@/hooks/use-debounced";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { byline, plural } from "@/lib/format";
+import { highlightPieces } from "./highlight-pieces";
+
+const COUNTS = ["10", "25", "50"] as const;
+
+/** Hits without an answer: what retrieval finds, and why. */
+export function SearchPage() {
+  const { library, choose } = useWorkspace();
+  const [text, setText] = useState("");
+  const [count, setCount] = useState<(typeof COUNTS)[number]>("10");
+  const query = useDebounced(text.trim(), 250);
+  const found = useQuery({ ...search(query, library, Number(count)), placeholderData: (previous) => previous });
+  return (
+    <Page title="Search" lead="Passages as retrieval ranks them, with every signal. No model is asked.">
+      <div className="flex flex-wrap items-center gap-2">
+        <Input label="Search" type="search" autoFocus placeholder="Words, a question, a phrase" value={text} onChange={(event) => setText(event.target.value)} className="min-h-9 flex-1 basis-64 px-3 font-serif text-lg" />
+        <Segmented
+          label="Library"
+          value={library}
+          onValue={choose}
+          options={[
+            { value: "papers", label: "Papers" },
+            { value: "public", label: "Public" },
+            { value: "all", label: "All" },
+          ]}
+        />
+        <Select label="Number of hits" value={count} onValue={setCount} options={COUNTS.map((value) => ({ value, label: `${value} hits` }))} />
+      </div>
+      {found.data?.notices.map((notice) => (
+        <Banner key={notice.code}>{notice.message}</Banner>
+      ))}
+      {query === "" && <Empty title="Type to search">Meaning and words are searched together. Results follow as you type.</Empty>}
+      {query !== "" && found.isPending && <Skeleton lines={8} label="Searching" />}
+      {query !== "" && found.isError && <Failure error={found.error} onRetry={() => void found.refetch()} what="The search failed." />}
+      {query !== "" && found.data?.hits.length === 0 && <Empty title="Nothing found">Try other words, or another library.</Empty>}
+      {query !== "" && (found.data?.hits.length ?? 0) > 0 && (
+        <>
+          <p role="status" className="text-xs text-muted">
+            {plural(found.data?.hits.length ?? 0, "passage")}
+          </p>
+          <ol className="flex flex-col rounded-lg border border-line bg-surface">
+            {found.data?.hits.map((hit, i) => (
+              <HitRow key={`${hit.library}/${hit.doc_id}/${hit.start}`} hit={hit} rank={i + 1} />
+            ))}
+          </ol>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
+  const { read } = useWorkspace();
+  const open = (): void => read({ library: hit.library, doc_id: hit.doc_id, title: hit.title, revision: hit.revision, start: hit.start, end: hit.end, page: hit.page });
+  const place = [byline(hit.authors, hit.year), hit.page === null ? "" : `p. ${hit.page}`, hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
+  return (
+    <li className="grid gap-x-5 gap-y-2 border-b border-line px-4 py-3.5 last:border-b-0 md:grid-cols-[1fr_15rem]">
+      <div className="min-w-0">
+        <div className="flex items-baseline gap-2">
+          <span className="w-5 shrink-0 text-right text-xs text-muted tabular-nums">{rank}</span>
+          <h2 className="min-w-0 text-sm font-semibold [overflow-wrap:anywhere]">
+            <button type="button" onClick={open} className="text-left hover:underline">
+              {hit.title}
+            </button>
+          </h2>
+          <BandTag band={hit.band} />
+        </div>
+        <p className="ml-7 text-2xs text-muted">{place}</p>
+        <p className="mt-1.5 ml-7 line-clamp-5 font-serif text-[0.9375rem] leading-[1.5rem] [overflow-wrap:anywhere]">
+          {highlightPieces(hit.text, hit.highlights).map((piece, i) => (piece.marked ? <mark key={i}>{piece.text}</mark> : piece.text))}
+        </p>
+      </div>
+      <div className="flex flex-col justify-between gap-2 max-md:ml-7">
+        <SignalBars signals={hit.signals} />
+        <div className="flex items-center justify-between">
+          <span className="text-2xs text-muted tabular-nums">score {hit.score.toFixed(3)}</span>
+          <Button look="quiet" icon="open" onClick={open}>
+            Open
+          </Button>
+        </div>
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,108 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { documentText } from "@/api/queries";
+import type { SourceRecord } from "@/api/types";
+import { MarkedText } from "@/components/marked-text";
+import { BandTag, SignalBars } from "@/components/signals";
+import { Button } from "@/components/ui/button";
+import { cx } from "@/components/ui/cx";
+import type { Focus } from "@/hooks/use-workspace";
+import { byline } from "@/lib/format";
+
+interface Props {
+  source: SourceRecord;
+  /** Set while a pill points here. */
+  focus: Focus | null;
+  onOpen: (span: { start: number; end: number }) => void;
+}
+
+/** One passage of an answer: where it is from, how it scored, what it says, and the quote in it. */
+export function SourceCard({ source, focus, onOpen }: Props) {
+  const card = useRef<HTMLElement>(null);
+  const [unfolded, setUnfolded] = useState(false);
+  const quote = focus?.quote ?? null;
+  const whole = focus !== null || unfolded;
+  const passage = useQuery({ ...documentText(source.library, source.doc_id, source.revision, source.start, source.end), enabled: whole });
+  useEffect(() => {
+    if (focus !== null) card.current?.scrollIntoView({ block: "nearest" });
+  }, [focus]);
+  const text = passage.data?.text ?? source.preview;
+  const span = quote ?? (focus === null ? { start: 0, end: 0 } : { start: source.start, end: source.end });
+  // A quote may reach past the passage, or the passage may still be on its way: then the quote is shown by itself.
+  const inside = quote === null || (quote.start >= source.start && quote.end <= source.start + (passage.data === undefined ? 0 : source.end - source.start));
+  return (
+    <article
+      ref={card}
+      aria-label={`Source ${source.n}: ${source.title}`}
+      aria-current={focus !== null}
+      className={cx("border-b border-line px-3 py-3 last:border-b-0", focus !== null && "bg-accent-soft/50 shadow-[inset_2px_0_0_var(--accent)]")}
+    >
+      <div className="flex items-start gap-2">
+        <span className="mt-px inline-flex h-5 min-w-5 items-center justify-center rounded-sm bg-accent-soft px-1 text-2xs font-semibold text-accent tabular-nums">{source.n}</span>
+        <div className="min-w-0 flex-1">
+          <h3 className="text-sm leading-5 font-semibold [overflow-wrap:anywhere]">
+            <button type="button" className="text-left hover:underline" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
+              {source.title}
+            </button>
+          </h3>
+          <p className="text-2xs text-muted">{placeOf(source)}</p>
+        </div>
+        <BandTag band={source.band} />
+      </div>
+      <div className={cx("mt-2 font-serif text-[0.875rem] leading-[1.4rem] [overflow-wrap:anywhere]", !whole && "line-clamp-4")}>
+        {quote !== null && !inside ? (
+          <mark data-highlight="">{quote.text}</mark>
+        ) : (
+          <MarkedText text={text} offset={source.start} start={span.start} end={span.end} scroll={focus !== null} />
+        )}
+      </div>
+      <div className="mt-2 flex flex-wrap items-center gap-1">
+        <Button look="quiet" icon="open" className="-ml-2" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
+          Open document
+        </Button>
+        {focus === null && (
+          <Button look="quiet" aria-expanded={unfolded} onClick={() => setUnfolded((was) => !was)}>
+            {unfolded ? "Less" : "Whole passage"}
+          </Button>
+        )}
+        <span className="flex-1" />
+        <span className="text-2xs text-muted tabular-nums" title="Orders the sources of this answer; not comparable between questions">
+          score {source.score.toFixed(3)}
+        </span>
+      </div>
+      {whole && (
+        <div className="mt-2 border-t border-line pt-2">
+          <SignalBars signals={source.signals} />
+        </div>
+      )}
+      <Licence source={source} />
+    </article>
+  );
+}
+
+function placeOf(source: SourceRecord): string {
+  return [
+    byline(source.authors, source.year),
+    source.page === null ? "" : `p. ${source.page}`,
+    source.section === "body" ? "" : source.section,
+    source.library,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function Licence({ source }: { source: SourceRecord }) {
+  const link = source.source_url !== null && /^https?:\/\//i.test(source.source_url) ? source.source_url : null;
+  if (source.licence === null && link === null) return null;
+  return (
+    <p className="mt-1 truncate text-2xs text-muted">
+      {source.licence}
+      {source.licence !== null && link !== null && " · "}
+      {link !== null && (
+        <a href={link} target="_blank" rel="noopener noreferrer nofollow" className="underline underline-offset-2 hover:text-ink">
+          {new URL(link).host}
+        </a>
+      )}
+    </p>
+  );
+}

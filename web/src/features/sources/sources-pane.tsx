@@ -1,0 +1,42 @@
+import { Empty } from "@/components/ui/states";
+import { useChat } from "@/hooks/use-chat";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { SourceCard } from "./source-card";
+
+/** Right pane: the passages behind the answer that is looked at, best first. */
+export function SourcesPane() {
+  const { exchanges } = useChat();
+  const { focus, read } = useWorkspace();
+  const exchange = exchanges.find((e) => e.id === focus?.exchange) ?? exchanges.at(-1);
+  const sources = exchange?.sources ?? [];
+  const busy = exchange?.state === "waiting" || exchange?.state === "streaming";
+  return (
+    <aside aria-label="Sources" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
+      <div className="flex h-10 shrink-0 items-center justify-between border-b border-line px-3">
+        <h2 className="text-sm font-semibold">Sources</h2>
+        {sources.length > 0 && <span className="text-2xs text-muted tabular-nums">{sources.length}</span>}
+      </div>
+      <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label="Source list">
+        {sources.map((source) => (
+          <SourceCard
+            key={`${exchange?.id ?? ""}-${source.n}`}
+            source={source}
+            focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}
+            onOpen={({ start, end }) =>
+              read({ library: source.library, doc_id: source.doc_id, title: source.title, revision: source.revision, start, end, page: source.page })
+            }
+          />
+        ))}
+        {sources.length === 0 && (
+          <Empty title={exchange === undefined ? "Sources appear here" : busy ? "Searching" : "No sources"}>
+            {exchange === undefined
+              ? "Every citation in an answer points at exact characters of a stored document. Click one to see them."
+              : busy
+                ? "The passages come before the first word."
+                : "This answer cites nothing."}
+          </Empty>
+        )}
+      </div>
+    </aside>
+  );
+}

@@ -1,0 +1,30 @@
+import { useQuery } from "@tanstack/react-query";
+import { diagnostics } from "@/api/queries";
+import { Button } from "@/components/ui/button";
+import { Facts } from "@/components/ui/facts";
+import { Section } from "@/components/ui/section";
+import { Failure, Skeleton } from "@/components/ui/states";
+import { useCopied } from "@/hooks/use-copied";
+import { factsOf } from "@/lib/facts";
+
+/** What somebody who helps a user asks for, to read and to copy. */
+export function DiagnosticsSection() {
+  const about = useQuery(diagnostics);
+  const { state, copy } = useCopied();
+  return (
+    <Section
+      title="Diagnostics"
+      aside={
+        about.data !== undefined && (
+          <Button look="quiet" icon="copy" onClick={() => copy(JSON.stringify(about.data, null, 2))}>
+            {state === "copied" ? "Copied" : state === "failed" ? "Copying is not allowed here" : "Copy as JSON"}
+          </Button>
+        )
+      }
+    >
+      {about.isPending && <Skeleton lines={5} />}
+      {about.isError && about.data === undefined && <Failure error={about.error} onRetry={() => void about.refetch()} />}
+      {about.data !== undefined && <Facts facts={factsOf(about.data, ["libraries", "watermarks"])} />}
+    </Section>
+  );
+}

@@ -1,0 +1,81 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { call } from "@/api/http";
+import { finished, jobs } from "@/api/queries";
+import type { JobRecord } from "@/api/types";
+import { IconButton } from "@/components/ui/button";
+import { Meter } from "@/components/ui/meter";
+import { Section } from "@/components/ui/section";
+import { Failure, Skeleton } from "@/components/ui/states";
+import { Tag } from "@/components/ui/tag";
+import { ago, count, seconds } from "@/lib/format";
+
+const SHOWN = 12;
+const TONES = { queued: "plain", running: "info", paused: "warn", done: "good", failed: "bad", cancelled: "plain" } as const;
+
+/** Work under way and lately finished; it survives a restart of the server. */
+export function JobsSection() {
+  const list = useQuery(jobs);
+  return (
+    <Section title="Jobs">
+      {list.isPending && <Skeleton lines={3} />}
+      {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
+      {list.data?.jobs.length === 0 && <p className="text-sm text-muted">Nothing has run yet.</p>}
+      <ul>
+        {list.data?.jobs.slice(0, SHOWN).map((job) => (
+          <JobRow key={job.id} job={job} />
+        ))}
+      </ul>
+      {(list.data?.jobs.length ?? 0) > SHOWN && <p className="pt-2 text-xs text-muted">and {count((list.data?.jobs.length ?? 0) - SHOWN)} older ones</p>}
+    </Section>
+  );
+}
+
+function JobRow({ job }: { job: JobRecord }) {
+  const client = useQueryClient();
+  const act = useMutation({
+    mutationFn: ({ method, action }: { method: "POST" | "DELETE"; action: string }) => call(method, `api/v1/jobs/${encodeURIComponent(job.id)}${action}`),
+    onSettled: () => void client.invalidateQueries({ queryKey: ["jobs"] }),
+  });
+  const over = finished(job);
+  const share = job.total === null || job.total === 0 ? null : job.done / job.total;
+  return (
+    <li className="grid grid-cols-[1fr_auto] items-center gap-x-3 border-b border-line py-2 last:border-b-0">
+      <div className="min-w-0">
+        <p className="flex flex-wrap items-center gap-2">
+          <span className="font-medium">{job.kind.replaceAll("_", " ")}</span>
+          <Tag tone={TONES[job.state]}>{job.state}</Tag>
+          <span className="text-xs text-muted tabular-nums">
+            {count(job.done)}
+            {job.total !== null && ` of ${count(job.total)}`} {job.unit}
+            {!over && job.eta_s !== null && ` · about ${seconds(job.eta_s)} left`}
+            {over && ` · ${ago(job.updated_at)}`}
+          </span>
+        </p>
+        {!over && <Meter value={share} label={`Progress of ${job.kind}`} tone={job.state === "paused" ? "warn" : "info"} className="mt-1.5" />}
+        {job.errors.length > 0 && (
+          <details className="mt-1 text-xs text-bad">
+            <summary>{job.errors.length === 1 ? "1 error" : `${count(job.errors.length)} errors`}</summary>
+            <ul className="mt-1 max-h-40 overflow-y-auto">
+              {job.errors.slice(0, 100).map((error, i) => (
+                <li key={i} className="[overflow-wrap:anywhere]">
+                  {error}
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+        {act.isError && <Failure error={act.error} />}
+      </div>
+      {!over && (
+        <div className="flex">
+          {job.state === "paused" ? (
+            <IconButton icon="play" label={`Resume ${job.kind}`} onClick={() => act.mutate({ method: "POST", action: "/resume" })} />
+          ) : (
+            <IconButton icon="pause" label={`Pause ${job.kind}`} onClick={() => act.mutate({ method: "POST", action: "/pause" })} />
+          )}
+          <IconButton icon="close" label={`Cancel ${job.kind}`} onClick={() => act.mutate({ method: "DELETE", action: "" })} />
+        </div>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,110 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { call } from "@/api/http";
+import { diagnostics, libraries } from "@/api/queries";
+import type { Library, LibraryRecord } from "@/api/types";
+import { Button } from "@/components/ui/button";
+import { Dialog } from "@/components/ui/dialog";
+import { Input } from "@/components/ui/field";
+import { Meter } from "@/components/ui/meter";
+import { Section } from "@/components/ui/section";
+import { Failure, Skeleton } from "@/components/ui/states";
+import { Table } from "@/components/ui/table";
+import { bytes, count, modelName, percent, plural } from "@/lib/format";
+
+/** Counts of each library, what it is indexed with, and how far each projection is. */
+export function LibrariesSection() {
+  const all = useQuery({ ...libraries, refetchInterval: 3000 });
+  const about = useQuery({ ...diagnostics, refetchInterval: 5000 });
+  const [clearing, setClearing] = useState<LibraryRecord | null>(null);
+  return (
+    <Section title="Libraries">
+      {all.isPending && <Skeleton lines={3} />}
+      {all.isError && all.data === undefined && <Failure error={all.error} onRetry={() => void all.refetch()} />}
+      {all.data !== undefined && (
+        <Table caption="Libraries" head={["Library", "Documents", "Passages", "With vector", "Size", "Indexed with", "Build", "Empty it"]}>
+          {all.data.libraries.map((library) => (
+            <tr key={library.library}>
+              <td className="font-medium capitalize">{library.library}</td>
+              <td>{count(library.documents)}</td>
+              <td>{count(library.chunks)}</td>
+              <td className="min-w-28">
+                {library.chunks === 0 ? "–" : percent(library.embedded / library.chunks)}
+                {library.embedded < library.chunks && <Meter value={library.embedded / library.chunks} label={`Vectors of ${library.library}`} className="mt-1" />}
+              </td>
+              <td>{bytes(library.bytes)}</td>
+              <td>{library.fingerprint === null ? "nothing yet" : `${modelName(library.fingerprint.embedding_model)}, ${library.fingerprint.dimension} dimensions`}</td>
+              <td>{library.build}</td>
+              <td className="text-right">
+                <Button look="quiet" icon="trash" disabled={library.documents === 0} onClick={() => setClearing(library)}>
+                  Clear
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {about.data !== undefined && <Watermarks marks={about.data.watermarks} />}
+      {clearing !== null && <ClearDialog library={clearing} onClose={() => setClearing(null)} />}
+    </Section>
+  );
+}
+
+/** How far each projection has applied the catalog's changes. */
+function Watermarks({ marks }: { marks: Readonly<Record<string, number>> }) {
+  const entries = Object.entries(marks);
+  const newest = entries.find(([name]) => name === "catalog")?.[1] ?? Math.max(0, ...entries.map(([, n]) => n));
+  const projections = entries.filter(([name]) => name !== "catalog");
+  if (projections.length === 0) return null;
+  return (
+    <div className="mt-4">
+      <h3 className="mb-2 text-xs font-semibold text-muted">Projections, of {plural(newest, "change")} in the catalog</h3>
+      <ul className="grid gap-x-6 gap-y-2 sm:grid-cols-3">
+        {projections.map(([name, applied]) => (
+          <li key={name}>
+            <div className="flex justify-between text-xs">
+              <span>{name}</span>
+              <span className="text-muted tabular-nums">{applied >= newest ? "up to date" : `${count(newest - applied)} behind`}</span>
+            </div>
+            <Meter value={newest === 0 ? 1 : applied / newest} label={`Projection ${name}`} tone={applied >= newest ? "good" : "info"} className="mt-1" />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function ClearDialog({ library, onClose }: { library: LibraryRecord; onClose: () => void }) {
+  const [typed, setTyped] = useState("");
+  const client = useQueryClient();
+  const clearing = useMutation({
+    mutationFn: (name: Library) => call("DELETE", `api/v1/libraries/${name}/documents`, undefined, { confirm: name }),
+    onSuccess: onClose,
+    onSettled: () => void client.invalidateQueries(),
+  });
+  return (
+    <Dialog title={`Clear ${library.library}`} open onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (typed === library.library) clearing.mutate(library.library);
+        }}
+      >
+        <p className="mb-3 text-sm text-muted">
+          This removes {plural(library.documents, "document")} with their passages, vectors and originals. It cannot be undone. Type <strong className="text-ink">{library.library}</strong> to confirm.
+        </p>
+        <div className="flex gap-2">
+          <Input label="Name of the library" value={typed} autoFocus onChange={(event) => setTyped(event.target.value)} />
+          <Button look="danger" type="submit" disabled={typed !== library.library || clearing.isPending}>
+            Clear
+          </Button>
+        </div>
+        {clearing.isError && (
+          <div className="mt-3">
+            <Failure error={clearing.error} />
+          </div>
+        )}
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,139 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { call } from "@/api/http";
+import { diagnostics, health, libraries } from "@/api/queries";
+import { Banner } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
+import { Failure, Skeleton } from "@/components/ui/states";
+import { goTo } from "@/hooks/use-route";
+import { useWorkspace } from "@/hooks/use-workspace";
+import { modelsInUse } from "@/lib/models";
+import { plural } from "@/lib/format";
+
+/** What stands where answers will be: the first steps on an empty server, a quiet line on one with documents. */
+export function Welcome({ onPickFiles }: { onPickFiles: () => void }) {
+  const all = useQuery(libraries);
+  if (all.isPending) {
+    return (
+      <div className="py-10">
+        <Skeleton lines={3} label="Loading libraries" />
+      </div>
+    );
+  }
+  if (all.isError) {
+    return (
+      <div className="py-10">
+        <Failure error={all.error} onRetry={() => void all.refetch()} what="The libraries could not be read." />
+      </div>
+    );
+  }
+  const documents = all.data.libraries.reduce((sum, library) => sum + library.documents, 0);
+  return documents === 0 ? <FirstRun onPickFiles={onPickFiles} /> : <Ready />;
+}
+
+function Ready() {
+  const { library } = useWorkspace();
+  const all = useQuery(libraries);
+  const counted = all.data?.libraries.filter((l) => library === "all" || l.library === library).reduce((sum, l) => sum + l.documents, 0) ?? 0;
+  return (
+    <div className="flex min-h-64 flex-col justify-center py-14">
+      <p className="font-serif text-[1.75rem] leading-9 text-balance text-ink">What would you like to know?</p>
+      <p className="mt-2 max-w-prose text-base text-muted">
+        {counted === 0
+          ? "This library is empty. Choose another one on the left, or add documents to it."
+          : `Answers come from ${plural(counted, "document")}, and every citation opens at the exact words.`}
+      </p>
+      <ModelNote />
+    </div>
+  );
+}
+
+function ModelNote() {
+  const state = useQuery(health);
+  const { generator } = modelsInUse(state.data);
+  if (generator === null || !generator.startsWith("extractive")) return null;
+  return (
+    <p className="mt-3 max-w-prose text-sm text-muted">
+      No language model is connected, so answers are the best supporting sentences, quoted.{" "}
+      <button type="button" className="text-accent underline underline-offset-2" onClick={() => goTo("status")}>
+        Models
+      </button>
+    </p>
+  );
+}
+
+function FirstRun({ onPickFiles }: { onPickFiles: () => void }) {
+  const client = useQueryClient();
+  const state = useQuery(health);
+  const about = useQuery(diagnostics);
+  const samples = useMutation({
+    mutationFn: () => call("POST", "api/v1/samples"),
+    onSettled: () => {
+      for (const key of ["libraries", "documents", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
+    },
+  });
+  const { generator, embedder } = modelsInUse(state.data ?? about.data);
+  const extractive = generator === null || generator.startsWith("extractive");
+  return (
+    <section aria-label="First steps" className="py-10">
+      <p className="font-serif text-[1.75rem] leading-9 text-balance">Ask your own documents.</p>
+      <p className="mt-2 max-w-prose text-base text-muted">
+        Everything stays on this machine. Add something to read, then ask; each answer shows the exact words that it rests on.
+      </p>
+      <ol className="mt-6 flex flex-col border-t border-line">
+        <Step
+          title="Add your own documents"
+          text="PDF, Word, HTML, Markdown or text. Drop them anywhere on this page."
+          action={
+            <Button look="primary" icon="plus" onClick={onPickFiles}>
+              Choose files
+            </Button>
+          }
+        />
+        <Step
+          title="Or try the samples"
+          text="A handful of short documents in both libraries, labelled, removable in one click."
+          action={
+            <Button icon="file" disabled={samples.isPending} onClick={() => samples.mutate()}>
+              {samples.isPending ? "Indexing" : "Load samples"}
+            </Button>
+          }
+        />
+        <Step
+          title={extractive ? "Connect a language model" : `${generator} answers`}
+          text={
+            extractive
+              ? "Without one, answers are the best supporting sentences, quoted and cited. With Ollama, answers are written."
+              : "A language model is connected; answers are written from your documents only."
+          }
+          action={
+            <Button icon="chat" onClick={() => goTo("status")}>
+              Models
+            </Button>
+          }
+        />
+      </ol>
+      {samples.isError && (
+        <div className="mt-3">
+          <Failure error={samples.error} onRetry={() => samples.mutate()} what="The samples could not be indexed." />
+        </div>
+      )}
+      <Banner tone="good" className="mt-5">
+        Works right now: search, quoted answers, citations to the exact words, and the whole API.
+        {embedder !== null && <> Meaning is found with {embedder}.</>}
+      </Banner>
+    </section>
+  );
+}
+
+function Step({ title, text, action }: { title: string; text: string; action: ReactNode }) {
+  return (
+    <li className="flex flex-wrap items-center justify-between gap-3 border-b border-line py-3.5">
+      <div className="min-w-0 flex-1 basis-64">
+        <h2 className="text-base font-semibold">{title}</h2>
+        <p className="text-sm text-muted">{text}</p>
+      </div>
+      {action}
+    </li>
+  );
+}

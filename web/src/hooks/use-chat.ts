@@ -1,0 +1,232 @@
+import { useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { createContext, useContext, useMemo } from "react";
+import { conversation, storedAnswer } from "@/api/queries";
+import { ask } from "@/api/stream";
+import type { AnswerRecord, ChatRequest, Mode, Scope, SourceRecord, Strategy } from "@/api/types";
+import { useStore } from "@/hooks/use-store";
+import type { ScopedDocument, Workspace } from "@/hooks/use-workspace";
+import { localId } from "@/lib/local-id";
+import { Store } from "@/lib/store";
+
+export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed";
+
+/** A question and what became of it. */
+export interface Exchange {
+  id: string;
+  question: string;
+  library: Scope;
+  scope: readonly ScopedDocument[];
+  state: ExchangeState;
+  /** Provisional text, replaced by the guarded answer when it closes. */
+  draft: string;
+  sources: readonly SourceRecord[];
+  answerId: string | null;
+  answer: AnswerRecord | null;
+  error: Error | null;
+}
+
+export interface Controls {
+  mode: Mode;
+  strategy: Strategy | null;
+  model: string | null;
+}
+
+export interface Chat {
+  conversationId: string | null;
+  exchanges: readonly Exchange[];
+  controls: Controls;
+}
+
+/** The chat and the connection of the answer that is under way. */
+export class ChatSession {
+  readonly store = new Store<Chat>({
+    conversationId: null,
+    exchanges: [],
+    controls: { mode: "general", strategy: null, model: null },
+  });
+  #running: AbortController | null = null;
+  readonly #workspace: Store<Workspace>;
+
+  constructor(workspace: Store<Workspace>) {
+    this.#workspace = workspace;
+  }
+
+  /** Ask within the current scope; an answer under way is stopped first. */
+  async ask(question: string, client: QueryClient): Promise<void> {
+    this.stop();
+    const running = new AbortController();
+    this.#running = running;
+    const { library, scope } = this.#workspace.get();
+    const id = localId();
+    const fresh: Exchange = {
+      id,
+      question,
+      library,
+      scope,
+      state: "waiting",
+      draft: "",
+      sources: [],
+      answerId: null,
+      answer: null,
+      error: null,
+    };
+    this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges, fresh] }));
+    this.#workspace.set((w) => ({ ...w, focus: null }));
+    const paint = new TokenPainter((text) => this.#update(id, (e) => ({ ...e, state: "streaming", draft: e.draft + text })));
+    try {
+      let closed = false;
+      for await (const event of ask(this.#request(question), running.signal)) {
+        if (event.kind === "token") paint.add(event.text);
+        else if (event.kind === "sources") this.#update(id, (e) => ({ ...e, sources: event.sources }));
+        else if (event.kind === "meta") {
+          this.#update(id, (e) => ({ ...e, answerId: event.answerId }));
+          if (event.conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId: event.conversationId }));
+        } else {
+          closed = true;
+          paint.drop();
+          this.#update(id, (e) => ({ ...e, state: "done", answer: event.answer, answerId: event.answer.answer_id, sources: event.answer.sources }));
+          const conversationId = event.answer.conversation_id;
+          if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
+        }
+      }
+      if (!closed) throw new Error("The connection ended before the answer was complete.");
+    } catch (error) {
+      paint.flush();
+      const stopped = running.signal.aborted;
+      this.#update(id, (e) => ({ ...e, state: stopped ? "stopped" : "failed", error: stopped ? null : asError(error) }));
+    } finally {
+      if (this.#running === running) this.#running = null;
+      void client.invalidateQueries({ queryKey: ["conversations"] });
+    }
+  }
+
+  /** Stop the answer under way; closing the connection stops the model. */
+  stop(): void {
+    this.#running?.abort();
+    this.#running = null;
+  }
+
+  /** Begin a new conversation; the old one stays on the server. */
+  reset(): void {
+    this.stop();
+    this.store.set((chat) => ({ ...chat, conversationId: null, exchanges: [] }));
+    this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
+  }
+
+  /** Show a stored conversation with the answers that are still kept. */
+  async open(conversationId: string, client: QueryClient): Promise<void> {
+    const stored = await client.query(conversation(conversationId));
+    const exchanges: Exchange[] = [];
+    for (const turn of stored.turns) {
+      if (turn.role === "user") {
+        exchanges.push({
+          id: localId(),
+          question: turn.content,
+          library: this.#workspace.get().library,
+          scope: [],
+          state: "done",
+          draft: "",
+          sources: [],
+          answerId: null,
+          answer: null,
+          error: null,
+        });
+      } else if (turn.role === "assistant") {
+        const last = exchanges.at(-1);
+        if (last === undefined) continue;
+        exchanges[exchanges.length - 1] = { ...last, draft: turn.content, answerId: turn.answer_id };
+      }
+    }
+    this.reset();
+    this.store.set((chat) => ({ ...chat, conversationId, exchanges }));
+    await Promise.all(
+      exchanges.map(async (exchange) => {
+        if (exchange.answerId === null) return;
+        const answer = await client.query(storedAnswer(exchange.answerId)).catch(() => null);
+        if (answer === null) return;
+        this.#update(exchange.id, (e) => ({ ...e, answer, library: answer.library, sources: answer.sources }));
+      }),
+    );
+  }
+
+  setControls(change: Partial<Controls>): void {
+    this.store.set((chat) => ({ ...chat, controls: { ...chat.controls, ...change } }));
+  }
+
+  #request(question: string): ChatRequest {
+    const { conversationId, controls } = this.store.get();
+    const { library, scope } = this.#workspace.get();
+    const request: ChatRequest = { message: question, library, query_mode: controls.mode, trace: "full", stream: true };
+    if (conversationId !== null) request.conversation_id = conversationId;
+    if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
+    if (controls.model !== null) request.model = controls.model;
+    if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
+    return request;
+  }
+
+  #update(id: string, change: (exchange: Exchange) => Exchange): void {
+    this.store.set((chat) => ({ ...chat, exchanges: chat.exchanges.map((e) => (e.id === id ? change(e) : e)) }));
+  }
+}
+
+/** Collects tokens and paints them once per frame, so that a fast model cannot keep the page busy. */
+class TokenPainter {
+  #text = "";
+  #frame = 0;
+  readonly #paint: (text: string) => void;
+
+  constructor(paint: (text: string) => void) {
+    this.#paint = paint;
+  }
+
+  add(text: string): void {
+    this.#text += text;
+    if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.flush());
+  }
+
+  flush(): void {
+    const text = this.#text;
+    this.drop();
+    if (text !== "") this.#paint(text);
+  }
+
+  drop(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.#text = "";
+  }
+}
+
+function asError(value: unknown): Error {
+  return value instanceof Error ? value : new Error(String(value));
+}
+
+export const ChatContext = createContext<ChatSession | null>(null);
+
+export interface ChatActions {
+  ask: (question: string) => void;
+  stop: () => void;
+  reset: () => void;
+  open: (conversationId: string) => Promise<void>;
+  setControls: (change: Partial<Controls>) => void;
+}
+
+/** The one hook that owns the stream. */
+export function useChat(): Chat & ChatActions & { busy: boolean } {
+  const session = useContext(ChatContext);
+  if (session === null) throw new Error("useChat needs a ChatContext above it");
+  const client = useQueryClient();
+  const chat = useStore(session.store);
+  const actions = useMemo<ChatActions>(
+    () => ({
+      ask: (question) => void session.ask(question, client),
+      stop: () => session.stop(),
+      reset: () => session.reset(),
+      open: (id) => session.open(id, client),
+      setControls: (change) => session.setControls(change),
+    }),
+    [session, client],
+  );
+  const last = chat.exchanges.at(-1);
+  return { ...chat, ...actions, busy: last !== undefined && (last.state === "waiting" || last.state === "streaming") };
+}

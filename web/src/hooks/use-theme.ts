@@ -1,0 +1,32 @@
+import { useSyncExternalStore } from "react";
+
+export type Theme = "system" | "light" | "dark";
+const SLOT = "documind.theme";
+const listeners = new Set<() => void>();
+
+function read(): Theme {
+  const value = localStorage.getItem(SLOT);
+  return value === "light" || value === "dark" ? value : "system";
+}
+
+/** Put the stored theme on the page; called before the first paint. */
+export function applyTheme(): void {
+  const theme = read();
+  if (theme === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+}
+
+export function setTheme(theme: Theme): void {
+  localStorage.setItem(SLOT, theme);
+  applyTheme();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, read);
+}

@@ -1,0 +1,106 @@
+import { createContext, useContext } from "react";
+import type { Library, Scope } from "@/api/types";
+import { useStore } from "@/hooks/use-store";
+import { Store } from "@/lib/store";
+
+/** A document that the next question is limited to. */
+export interface ScopedDocument {
+  doc_id: string;
+  library: Library;
+  title: string;
+}
+
+/** The span that the reader shows and highlights; code points of that revision. */
+export interface ReaderTarget {
+  library: Library;
+  doc_id: string;
+  title: string;
+  revision: number | null;
+  start: number;
+  end: number;
+  page: number | null;
+}
+
+/** Which source of which exchange stands out, and the quote in it. */
+export interface Focus {
+  exchange: string;
+  n: number;
+  quote: { start: number; end: number; text: string } | null;
+}
+
+export type Pane = "documents" | "chat" | "sources";
+
+export interface Workspace {
+  library: Scope;
+  /** True once the person, not the page, decided on the library. */
+  chosen: boolean;
+  scope: readonly ScopedDocument[];
+  focus: Focus | null;
+  reader: ReaderTarget | null;
+  /** The pane that a phone shows. */
+  pane: Pane;
+  documentsShown: boolean;
+}
+
+export const initialWorkspace: Workspace = {
+  library: "papers",
+  chosen: false,
+  scope: [],
+  focus: null,
+  reader: null,
+  pane: "chat",
+  documentsShown: true,
+};
+
+export const WorkspaceContext = createContext<Store<Workspace> | null>(null);
+
+export interface WorkspaceActions {
+  choose: (library: Scope) => void;
+  /** The page's own choice, which a person's choice overrules. */
+  suggest: (library: Scope) => void;
+  toggle: (document: ScopedDocument) => void;
+  scopeTo: (documents: readonly ScopedDocument[]) => void;
+  focusOn: (focus: Focus | null) => void;
+  read: (target: ReaderTarget | null) => void;
+  showPane: (pane: Pane) => void;
+  toggleDocuments: () => void;
+}
+
+export function useWorkspaceStore(): Store<Workspace> {
+  const store = useContext(WorkspaceContext);
+  if (store === null) throw new Error("useWorkspace needs a WorkspaceContext above it");
+  return store;
+}
+
+/** The selections that panes share: library, scope, focused source, open document. */
+export function useWorkspace(): Workspace & WorkspaceActions {
+  const store = useWorkspaceStore();
+  return { ...useStore(store), ...workspaceActions(store) };
+}
+
+export function workspaceActions(store: Store<Workspace>): WorkspaceActions {
+  return {
+    choose: (library) =>
+      store.set((w) => ({ ...w, library, chosen: true, scope: w.scope.filter((d) => library === "all" || d.library === library) })),
+    suggest: (library) => store.set((w) => (w.chosen || w.library === library ? w : { ...w, library, scope: [] })),
+    toggle: (document) =>
+      store.set((w) => ({
+        ...w,
+        scope: w.scope.some((d) => same(d, document)) ? w.scope.filter((d) => !same(d, document)) : [...w.scope, document],
+      })),
+    scopeTo: (documents) => store.set((w) => ({ ...w, scope: documents })),
+    focusOn: (focus) => store.set((w) => ({ ...w, focus, reader: null, pane: focus === null ? w.pane : "sources" })),
+    read: (target) => store.set((w) => ({ ...w, reader: target, pane: target === null ? w.pane : "sources" })),
+    showPane: (pane) => store.set((w) => ({ ...w, pane })),
+    toggleDocuments: () => store.set((w) => ({ ...w, documentsShown: !w.documentsShown })),
+  };
+}
+
+export function same(a: ScopedDocument, b: ScopedDocument): boolean {
+  return a.doc_id === b.doc_id && a.library === b.library;
+}
+
+/** Where an upload goes: the library a person chose, else papers. */
+export function uploadLibrary(workspace: Workspace): Library {
+  return workspace.chosen && workspace.library !== "all" ? workspace.library : "papers";
+}

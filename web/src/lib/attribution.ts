@@ -1,0 +1,62 @@
+import type { AnswerRecord, SourceRecord } from "@/api/types";
+
+/** One line per source: number, title, authors, year, page, licence, address. */
+export function attribution(source: SourceRecord): string {
+  const parts = [`[${source.n}] ${source.title}`];
+  if (source.authors.length > 0) parts.push(source.authors.join(", "));
+  if (source.year !== null) parts.push(String(source.year));
+  if (source.page !== null) parts.push(`p. ${source.page}`);
+  if (source.licence !== null) parts.push(source.licence);
+  if (source.source_url !== null) parts.push(source.source_url);
+  return parts.join(". ");
+}
+
+/** Question, answer and sources as Markdown that can be pasted elsewhere. */
+export function asMarkdown(question: string, answer: AnswerRecord): string {
+  const sources = answer.sources.map((source) => `- ${attribution(source)}`);
+  const heading = question.replace(/\s+/g, " ").trim();
+  return [`## ${heading}`, answer.answer.trim(), ...(sources.length > 0 ? ["### Sources", sources.join("\n")] : [])].join("\n\n") + "\n";
+}
+
+/** One BibTeX entry per cited document; arXiv papers carry their eprint id. */
+export function asBibtex(sources: readonly SourceRecord[]): string {
+  const seen = new Map<string, SourceRecord>();
+  for (const source of sources) if (!seen.has(source.doc_id)) seen.set(source.doc_id, source);
+  const keys = new Set<string>();
+  return [...seen.values()].map((source) => entry(source, uniqueKey(source, keys))).join("\n");
+}
+
+function entry(source: SourceRecord, key: string): string {
+  const arxiv = /arxiv\.org\/(?:abs|pdf)\/([^?#]+?)(?:\.pdf)?$/.exec(source.source_url ?? "")?.[1];
+  const fields: [string, string | null][] = [
+    ["title", source.title],
+    ["author", source.authors.length > 0 ? source.authors.join(" and ") : null],
+    ["year", source.year === null ? null : String(source.year)],
+    ["eprint", arxiv ?? null],
+    ["archivePrefix", arxiv === undefined ? null : "arXiv"],
+    ["url", source.source_url],
+    ["note", source.licence === null ? null : `Licence: ${source.licence}`],
+  ];
+  const lines = fields.flatMap(([name, value]) => (value === null ? [] : [`  ${name} = {${escapeTex(value, name)}}`]));
+  return `@misc{${key},\n${lines.join(",\n")}\n}\n`;
+}
+
+function uniqueKey(source: SourceRecord, taken: Set<string>): string {
+  const family = source.authors[0]?.trim().split(/\s+/).at(-1) ?? "";
+  const word = source.title.split(/\s+/).find((w) => w.length > 3) ?? source.title;
+  const base = ascii(`${family}${source.year ?? ""}${word}`).toLowerCase() || `doc${source.doc_id}`;
+  let key = base;
+  for (let i = 0; taken.has(key); i += 1) key = `${base}${String.fromCharCode(97 + (i % 26))}`.concat(i >= 26 ? String(i) : "");
+  taken.add(key);
+  return key;
+}
+
+function ascii(text: string): string {
+  return text.normalize("NFKD").replace(/[^A-Za-z0-9]/g, "");
+}
+
+function escapeTex(text: string, field: string): string {
+  const flat = text.replace(/\s+/g, " ").trim();
+  if (field === "url" || field === "eprint") return flat.replace(/[{}\\]/g, "");
+  return flat.replace(/\\/g, "\\textbackslash ").replace(/[&%$#_]/g, "\\$&").replace(/[{}]/g, "");
+}

@@ -1,0 +1,73 @@
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** 12,345 below a hundred thousand, 1.2M above. */
+export function count(value: number): string {
+  return Math.abs(value) < 100_000 ? whole.format(value) : compact.format(value);
+}
+
+/** "1 document", "3 documents". */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/** Bytes in powers of 1000, as file managers show them. */
+export function bytes(value: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let rest = value;
+  let unit = 0;
+  while (rest >= 1000 && unit < units.length - 1) {
+    rest /= 1000;
+    unit += 1;
+  }
+  return `${rest.toFixed(unit === 0 || rest >= 100 ? 0 : 1)} ${units[unit] ?? ""}`;
+}
+
+/** Milliseconds as people read them: 3.2 ms, 140 ms, 2.1 s. */
+export function milliseconds(value: number): string {
+  if (value < 10) return `${value.toFixed(1)} ms`;
+  if (value < 1000) return `${value.toFixed(0)} ms`;
+  return seconds(value / 1000);
+}
+
+/** Seconds as 4.2 s, 3 min, 2 h 5 min, 3 d 4 h. */
+export function seconds(value: number): string {
+  if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+  const minutes = Math.round(value / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A share in [0, 1] as a whole per cent; never 100 before it is complete. */
+export function percent(share: number): string {
+  return `${Math.min(share < 1 ? 99 : 100, Math.round(share * 100))} %`;
+}
+
+/** "just now", "5 min ago", "3 h ago", then the date. `iso` is UTC. */
+export function ago(iso: string, now: number = Date.now()): string {
+  const then = Date.parse(iso);
+  if (Number.isNaN(then)) return iso;
+  const passed = (now - then) / 1000;
+  if (passed < 45) return "just now";
+  if (passed < 3600) return `${Math.max(1, Math.round(passed / 60))} min ago`;
+  if (passed < 86_400) return `${Math.round(passed / 3600)} h ago`;
+  return new Date(then).toISOString().slice(0, 10);
+}
+
+/** "Yao et al., 2023", "Yao and Zhao, 2023", or what there is of it. */
+export function byline(authors: readonly string[], year: number | null): string {
+  const family = authors.map((name) => name.trim().split(/\s+/).at(-1) ?? name);
+  const [first, second] = family;
+  let names = first ?? "";
+  if (family.length === 2 && second !== undefined) names = `${names} and ${second}`;
+  if (family.length > 2) names = `${names} et al.`;
+  return [names, year === null ? "" : String(year)].filter(Boolean).join(", ");
+}
+
+/** Model names without provider and registry folder: "all-MiniLM-L6-v2", "llama3.2:latest". */
+export function modelName(model: string): string {
+  const name = model.split("/").at(-1) ?? model;
+  return name.replace(/^(?:ollama|minilm|openai|groq|google|mistral|anthropic|openai_compatible):/, "");
+}

@@ -1,0 +1,48 @@
+import type { ReportExperiment } from "@/api/types";
+
+export interface ScoreRow {
+  question: string;
+  /** One value per arm, in the order of the experiment; null where an arm lacks it. */
+  values: (number | null)[];
+  spread: number;
+}
+
+/** Questions with every arm's value, those on which the arms differ most first. */
+export function scorecard(experiment: ReportExperiment): ScoreRow[] {
+  const questions = new Set(experiment.arms.flatMap((arm) => Object.keys(arm.per_question)));
+  return [...questions]
+    .map((question) => {
+      const values = experiment.arms.map((arm) => arm.per_question[question] ?? null);
+      const known = values.filter((value) => value !== null);
+      return { question, values, spread: Math.max(...known) - Math.min(...known) };
+    })
+    .sort((a, b) => b.spread - a.spread || a.question.localeCompare(b.question));
+}
+
+export interface ArmDifference {
+  /** Second arm minus first, worst to best. */
+  differences: { question: string; value: number }[];
+  better: number;
+  worse: number;
+  same: number;
+  mean: number;
+}
+
+/** Differences smaller than this are rounding, not a change of rank. */
+const SAME = 1e-9;
+
+/** What changes from one arm to another, question by question. */
+export function armDifference(experiment: ReportExperiment, from: string, to: string): ArmDifference {
+  const first = experiment.arms.find((arm) => arm.name === from)?.per_question ?? {};
+  const second = experiment.arms.find((arm) => arm.name === to)?.per_question ?? {};
+  const differences = Object.entries(first)
+    .flatMap(([question, value]) => {
+      const other = second[question];
+      return other === undefined ? [] : [{ question, value: other - value }];
+    })
+    .sort((a, b) => a.value - b.value || a.question.localeCompare(b.question));
+  const better = differences.filter((d) => d.value > SAME).length;
+  const worse = differences.filter((d) => d.value < -SAME).length;
+  const sum = differences.reduce((total, d) => total + d.value, 0);
+  return { differences, better, worse, same: differences.length - better - worse, mean: differences.length === 0 ? 0 : sum / differences.length };
+}

@@ -1,0 +1,43 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError } from "@/api/http";
+import { App } from "@/app/app";
+import { linkedTarget } from "@/app/linked-target";
+import { ChatContext, ChatSession } from "@/hooks/use-chat";
+import { applyTheme } from "@/hooks/use-theme";
+import { UploadContext, UploadQueue } from "@/hooks/use-uploads";
+import { initialWorkspace, WorkspaceContext, type Workspace } from "@/hooks/use-workspace";
+import { Store } from "@/lib/store";
+import "./styles.css";
+
+applyTheme();
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // What the server refused, it refuses again; what did not arrive may arrive.
+      retry: (failures, error) => failures < 2 && !(error instanceof ApiError && !error.problem.retryable),
+      refetchOnWindowFocus: false,
+    },
+    mutations: { retry: false },
+  },
+});
+const linked = linkedTarget(window.location.search);
+const workspace = new Store<Workspace>({ ...initialWorkspace, ...linked });
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={client}>
+      <WorkspaceContext value={workspace}>
+        <ChatContext value={new ChatSession(workspace)}>
+          <UploadContext value={new UploadQueue(workspace)}>
+            <App />
+          </UploadContext>
+        </ChatContext>
+      </WorkspaceContext>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { AnswerRecord, SourceRecord } from "@/api/types";
+import { asBibtex, asMarkdown, attribution } from "@/lib/attribution";
+
+const source: SourceRecord = {
+  n: 1,
+  doc_id: "d1",
+  duplicate_of: null,
+  revision: 1,
+  library: "papers",
+  title: "ReAct: Reasoning & Acting in 100% {of} LMs",
+  authors: ["Shunyu Yao", "Jeffrey Zhao"],
+  year: 2023,
+  section: "body",
+  page: 4,
+  chunk_index: 0,
+  start: 0,
+  end: 10,
+  distance: 0.4,
+  similarity: 0.6,
+  band: "strong",
+  score: 1,
+  signals: { dense: 0.4, bm25: 3, overlap: 0.5, sentence: null },
+  preview: "",
+  source_url: "https://arxiv.org/abs/2210.03629v3",
+  view_url: "/",
+  licence: "CC BY 4.0",
+};
+
+describe("attribution", () => {
+  it("names all that is known", () => {
+    expect(attribution(source)).toBe("[1] ReAct: Reasoning & Acting in 100% {of} LMs. Shunyu Yao, Jeffrey Zhao. 2023. p. 4. CC BY 4.0. https://arxiv.org/abs/2210.03629v3");
+  });
+
+  it("writes one valid BibTeX entry per document", () => {
+    const other = { ...source, n: 2, doc_id: "d2", authors: [], year: null, source_url: null, licence: null, title: "Notes 🎓" };
+    const text = asBibtex([source, { ...source, n: 3, page: 9 }, other]);
+    expect(text.match(/@misc\{/g)).toHaveLength(2);
+    expect(text).toContain("@misc{yao2023react,");
+    expect(text).toContain("title = {ReAct: Reasoning \\& Acting in 100\\% of LMs}");
+    expect(text).toContain("author = {Shunyu Yao and Jeffrey Zhao}");
+    expect(text).toContain("eprint = {2210.03629v3}");
+    expect(text).toContain("@misc{notes,");
+    expect((text.match(/\{/g) ?? []).length).toBe((text.match(/\}/g) ?? []).length);
+  });
+
+  it("gives two papers of one author and year different keys", () => {
+    const keys = [...asBibtex([source, { ...source, doc_id: "d2" }]).matchAll(/@misc\{([^,]+)/g)].map((m) => m[1]);
+    expect(new Set(keys).size).toBe(2);
+  });
+
+  it("copies an answer with its sources", () => {
+    const answer = { answer: "It interleaves them [1].", sources: [source] } as unknown as AnswerRecord;
+    expect(asMarkdown("What\ndoes it do?", answer)).toBe(`## What does it do?\n\nIt interleaves them [1].\n\n### Sources\n\n- ${attribution(source)}\n`);
+  });
+});

@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { ago, byline, bytes, count, milliseconds, modelName, percent, plural, seconds } from "@/lib/format";
+
+describe("format", () => {
+  it("counts", () => {
+    expect([count(0), count(9999), count(1_234_567), plural(1, "page"), plural(3, "page")]).toEqual(["0", "9,999", "1.2M", "1 page", "3 pages"]);
+  });
+  it("sizes and times", () => {
+    expect([bytes(0), bytes(999), bytes(1500), bytes(2.5e9)]).toEqual(["0 B", "999 B", "1.5 kB", "2.5 GB"]);
+    expect([milliseconds(1.23), milliseconds(140), milliseconds(2100), seconds(59), seconds(600), seconds(7500), seconds(300_000)]).toEqual(["1.2 ms", "140 ms", "2.1 s", "59 s", "10 min", "2 h 5 min", "3 d 11 h"]);
+  });
+  it("never calls something complete that is not", () => {
+    expect([percent(0), percent(0.9999), percent(1)]).toEqual(["0 %", "99 %", "100 %"]);
+  });
+  it("names authors briefly", () => {
+    expect([byline([], null), byline(["A B"], 2020), byline(["A B", "C D"], null), byline(["A B", "C D", "E F"], 2021)]).toEqual(["", "B, 2020", "B and D", "B et al., 2021"]);
+  });
+  it("tells the age of things", () => {
+    const now = Date.parse("2026-01-02T12:00:00Z");
+    expect([ago("2026-01-02T11:59:50Z", now), ago("2026-01-02T11:30:00Z", now), ago("2026-01-02T09:00:00Z", now), ago("2025-12-01T00:00:00Z", now), ago("?", now)]).toEqual(["just now", "30 min ago", "3 h ago", "2025-12-01", "?"]);
+  });
+  it("drops what precedes a model's name", () => {
+    expect([modelName("ollama:llama3.2:3b"), modelName("sentence-transformers/all-MiniLM-L6-v2"), modelName("extractive")]).toEqual(["llama3.2:3b", "all-MiniLM-L6-v2", "extractive"]);
+  });
+});

