@@ -103,8 +103,10 @@ class IndexWriter(Protocol):
         """
         ...
 
-    def pending_vectors(self, library: Library, limit: int, order: str = "id") -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector; order `id`, `longest` or `linked`."""
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
+        """Return up to `limit` live chunks without a vector; order `id`, `longest` or `linked`; `doc_ids` narrows it to some."""
         ...
 
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:

@@ -51,6 +51,15 @@ class SqliteJobStore:
         """Return every queued, running or paused job, oldest first."""
         return _select(self._database, f"WHERE state NOT IN {_FINISHED} ORDER BY n", ())
 
+    def originals(self) -> set[str]:
+        """Return the SHA-256 of every upload that an unfinished job still has to take in."""
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                "SELECT f.value ->> 'sha256' FROM jobs j, json_each(j.payload, '$.files') f"  # noqa: S608
+                f" WHERE j.state NOT IN {_FINISHED} AND f.type = 'object'"
+            ).fetchall()
+        return {row[0] for row in rows if row[0] is not None}
+
     def prune(self, keep_finished: int) -> int:
         """Forget finished jobs beyond the newest `keep_finished`; return how many."""
         with self._database.write("job") as sql:

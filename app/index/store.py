@@ -91,7 +91,7 @@ class IndexStore:
 
     def _start(self) -> None:
         self.remover.purge_due()
-        self.originals.remove_orphans(self.catalog.original_names())
+        self.originals.remove_orphans(self.catalog.original_names() | self.jobs.originals())
         for library in Library:
             self.projector.start(library)
             counts = self.catalog.counts(library)

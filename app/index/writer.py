@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -144,23 +145,33 @@ class CatalogIndexWriter:
         with self._projector.writing, self._database.write("claim") as sql:
             claim_fingerprint(sql, library, fingerprint)
 
-    def pending_vectors(self, library: Library, limit: int, order: str = "id") -> list[Chunk]:
+    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
         """Return up to `limit` live chunks without a vector; documents in order `id`, `longest` or `linked`, chunks as they stand.
+
+        Args:
+            library: Whose chunks.
+            limit: At most this many.
+            order: Which documents first.
+            doc_ids: Only of these documents; None takes all. A backlog of millions does not slow this down.
 
         Raises:
             InvalidInput: Unknown order.
         """
         if order not in _ORDER_BY:
             raise InvalidInput(f"order {order!r} must be one of {', '.join(_ORDER_BY)}")
+        if doc_ids is None:
+            documents = f"documents d INDEXED BY {_PENDING_ORDER[order]}"
+        else:
+            documents = "json_each(?3) k CROSS JOIN documents d ON d.library = ?1 AND d.doc_id = k.value"
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
-                f"SELECT c.chunk_id FROM documents d INDEXED BY {_PENDING_ORDER[order]}"  # noqa: S608
+                f"SELECT c.chunk_id FROM {documents}"  # noqa: S608
                 " CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
                 " LEFT JOIN vectors v"
                 f" ON v.key = (SELECT live_build << {BUILD_SHIFT} FROM libraries WHERE library = ?1) | c.chunk_id"
                 " WHERE d.library = ?1 AND d.state = 'live' AND d.embedded < d.chunks AND v.key IS NULL"
                 f" ORDER BY {_ORDER_BY[order]}, c.ordinal LIMIT ?2",
-                (library.value, limit),
+                (library.value, limit) if doc_ids is None else (library.value, limit, json.dumps(list(doc_ids))),
             ).fetchall()
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 

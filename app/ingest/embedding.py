@@ -63,6 +63,7 @@ class VectorBackfill:
         cancel: CancelToken | None = None,
         limit: int | None = None,
         order: str = "id",
+        doc_ids: Sequence[str] | None = None,
     ) -> BackfillReport:
         """Embed chunks without a vector until none is left; on return the vectors are durable and applied to the projections.
 
@@ -75,6 +76,7 @@ class VectorBackfill:
             cancel: Checked before each batch.
             limit: At most this many chunks; None takes all.
             order: Which first: `id`, `longest` or `linked` (see `IndexWriter.pending_vectors`).
+            doc_ids: Only chunks of these documents; None takes the whole library.
 
         Raises:
             Cancelled: Asked to stop; the vectors so far are kept.
@@ -85,7 +87,7 @@ class VectorBackfill:
         state = _Run(self._embedder)
         with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool:
             writes = _Writes(pool, self._writer, library)
-            for page in self._pages(library, state, limit, order):
+            for page in self._pages(library, state, limit, order, doc_ids):
                 for batch in _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch):
                     if cancel is not None:
                         cancel.raise_if_cancelled()
@@ -97,7 +99,9 @@ class VectorBackfill:
                 writes.drain()
         return BackfillReport(state.embedded, tuple(state.failed.values()))
 
-    def _pages(self, library: Library, state: _Run, limit: int | None, order: str) -> Iterator[list[Chunk]]:
+    def _pages(
+        self, library: Library, state: _Run, limit: int | None, order: str, doc_ids: Sequence[str] | None
+    ) -> Iterator[list[Chunk]]:
         """Yield pending chunks that this run has not tried; each page is stored before the next is read."""
         size = self._options.embed_batch * _PAGE_BATCHES
         before: set[int] = set()
@@ -105,7 +109,7 @@ class VectorBackfill:
             wanted = size if limit is None else min(size, limit - state.embedded - len(state.failed))
             if wanted <= 0:
                 return
-            pending = self._writer.pending_vectors(library, wanted + len(state.failed), order)
+            pending = self._writer.pending_vectors(library, wanted + len(state.failed), order, doc_ids)
             page = [chunk for chunk in pending if chunk.chunk_id not in state.failed and chunk.chunk_id not in before][:wanted]
             if not page:
                 return

@@ -244,3 +244,27 @@ def test_writers_and_readers_at_once(store: IndexStore) -> None:
     for reader in readers:
         reader.join()
     assert (errors, missing) == ([], [])
+
+
+def test_what_is_pending_can_be_asked_for_some_documents(store: IndexStore) -> None:
+    drafts = [make_draft(name, f"{name} text of some length") for name in ("a.txt", "b.txt", "c.txt")]
+    store.writer.write(drafts)
+    wanted = [drafts[2].doc_id, drafts[0].doc_id, "not-there"]
+    assert {chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 100, doc_ids=wanted)} == set(wanted[:2])
+    assert store.writer.pending_vectors(PAPERS, 100, doc_ids=[]) == []
+    embed_all(store)
+    assert store.writer.pending_vectors(PAPERS, 100, doc_ids=wanted) == []
+
+
+def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(options: IndexOptions) -> None:
+    with IndexStore(options) as store:
+        wanted, orphan = store.writer.store_original(b"accepted"), store.writer.store_original(b"forgotten")
+        job = store.jobs.create("ingest", {"library": "papers", "files": [{"filename": "a", "sha256": wanted}]})
+        store.jobs.create("backfill", {"library": "papers"})
+        store.jobs.create("bulk", {"files": ["a path"]})
+    with IndexStore(options) as store:
+        assert store.writer.original_path(wanted).read_bytes() == b"accepted"
+        assert not store.writer.original_path(orphan).exists()
+        store.jobs.save(replace(job, state="failed"))
+    with IndexStore(options) as store:
+        assert not store.writer.original_path(wanted).exists()

@@ -1,0 +1,186 @@
+"""The ingest job: accepted files become live documents, then get their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from app.core.errors import DiskFull, NotFound, ProviderError, ProviderUnreachable
+from app.core.ports import Catalog, JobStore
+from app.core.types import IngestOutcome, JobFile, Library, RawDocument
+from app.ingest.embedding import VectorBackfill
+from app.ingest.pipeline import IngestPipeline, with_vectors
+from app.jobs.context import JobContext
+from app.jobs.payloads import IngestPayload, IngestReport, pending_originals
+
+
+class Originals(Protocol):
+    """Where accepted bytes are kept."""
+
+    def original_path(self, sha256: str) -> Path:
+        """Return where the bytes of a hash are."""
+        ...
+
+    def discard_original(self, sha256: str) -> None:
+        """Remove bytes that no document refers to."""
+        ...
+
+
+class IngestJob:
+    """Handler of `ingest`. Running it again is safe: what is live already is found unchanged, what has a vector is not pending."""
+
+    def __init__(
+        self,
+        *,
+        pipeline_of: Callable[[Library], IngestPipeline],
+        backfill_of: Callable[[Library], VectorBackfill | None],
+        catalog: Catalog,
+        originals: Originals,
+        jobs: JobStore,
+        later: Callable[[Library], object],
+    ) -> None:
+        """Wire the job.
+
+        Args:
+            pipeline_of: The path of a file into a library.
+            backfill_of: Who embeds for a library now; None when nobody can.
+            catalog: Counts of vectors for the receipts.
+            originals: Where accepted bytes are.
+            jobs: Which other uploads still need the same bytes.
+            later: Asks for a backfill of a library when its vectors cannot be made now.
+        """
+        self._pipeline_of = pipeline_of
+        self._backfill_of = backfill_of
+        self._catalog = catalog
+        self._originals = originals
+        self._jobs = jobs
+        self._later = later
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Make the files live, report, embed, report again.
+
+        Raises:
+            Cancelled: Paused, cancelled or shutting down.
+            DiskFull: No space; a retried job goes on later, another one reports it per file.
+        """
+        payload = IngestPayload.from_json(context.payload)
+        outcomes = self._merge(context, self._make_live(context, payload))
+        self._discard_failed(context, payload, outcomes)
+        context.publish(IngestReport(outcomes, "text").to_json())
+        self._embed(context, payload.library, outcomes)
+        return IngestReport(tuple(self._counted(payload.library, outcomes)), "vectors").to_json()
+
+    def _make_live(self, context: JobContext, payload: IngestPayload) -> list[IngestOutcome]:
+        context.files(JobFile(file.filename, "queued", 0.0) for file in payload.files)
+        finished = 0
+
+        def progress(index: int, file: JobFile) -> None:
+            nonlocal finished
+            context.file(index, file.state, file.progress)
+            if file.state in {"done", "failed"}:
+                finished += 1
+                context.progress(finished, len(payload.files), "files")
+
+        outcomes = self._pipeline_of(payload.library).ingest(
+            payload.library, self._documents(payload), progress=progress, cancel=context.cancel
+        )
+        full = next((outcome for outcome in outcomes if outcome.code == DiskFull.code), None)
+        if full is not None and payload.retry:
+            raise DiskFull(full.reason or "no space")
+        return outcomes
+
+    def _documents(self, payload: IngestPayload) -> Iterator[RawDocument]:
+        for file in payload.files:
+            yield RawDocument(file.source_key, file.filename, self._originals.original_path(file.sha256))
+
+    def _merge(self, context: JobContext, outcomes: Sequence[IngestOutcome]) -> tuple[IngestOutcome, ...]:
+        """Return outcomes as the first run saw them: what an interrupted run has indexed is not `unchanged` to the sender."""
+        before = IngestReport.from_json(context.previous)
+        if before is None or len(before.outcomes) != len(outcomes):
+            return tuple(outcomes)
+        return tuple(
+            old if new.status == "unchanged" and old.status != "failed" else new
+            for old, new in zip(before.outcomes, outcomes, strict=True)
+        )
+
+    def _discard_failed(self, context: JobContext, payload: IngestPayload, outcomes: Sequence[IngestOutcome]) -> None:
+        """Remove the bytes of refused files: nothing of them stays behind, unless another upload still waits for the same."""
+        failed = {file.sha256 for file, outcome in zip(payload.files, outcomes, strict=True) if outcome.status == "failed"}
+        if not failed:
+            return
+        needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
+        for sha256 in failed - needed:
+            self._originals.discard_original(sha256)
+
+    def _embed(self, context: JobContext, library: Library, outcomes: Sequence[IngestOutcome]) -> None:
+        """Give the documents of this job their vectors, whatever else is still pending in the library."""
+        doc_ids = [outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"]
+        backfill = self._backfill_of(library)
+        if not doc_ids:
+            return
+        if backfill is None:
+            self._postpone(context, library, "no embedder is available")
+            return
+        total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
+        try:
+            report = backfill.run(
+                library, progress=lambda done: context.progress(done, total, "chunks"), cancel=context.cancel, doc_ids=doc_ids
+            )
+        except (ProviderError, DiskFull) as error:
+            self._postpone(context, library, error.message)
+            return
+        for failure in report.failed:
+            context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
+
+    def _postpone(self, context: JobContext, library: Library, reason: str) -> None:
+        """The documents are acknowledged and found by words: their vectors are the backfill's work, when that is possible again."""
+        context.error(f"vectors_missing: the documents are found by words; vectors follow later ({reason})")
+        self._later(library)
+
+    def _counted(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
+        """Yield outcomes with the vectors that their documents have by now."""
+        for outcome in outcomes:
+            if outcome.doc_id is None or outcome.receipt is None:
+                yield outcome
+                continue
+            try:
+                embedded = self._catalog.document(library, outcome.doc_id).embedded
+            except NotFound:  # deleted meanwhile
+                yield with_vectors(outcome, 0)
+            else:
+                yield with_vectors(outcome, embedded)
+
+
+class BackfillJob:
+    """Handler of `backfill`: vectors for every chunk of a library that has none."""
+
+    def __init__(self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog) -> None:
+        """Wire the job."""
+        self._backfill_of = backfill_of
+        self._catalog = catalog
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Embed until nothing is pending.
+
+        Raises:
+            Cancelled: Paused, cancelled or shutting down; the vectors so far are kept.
+            ProviderError: The embedder does not answer.
+        """
+        library = Library(str(context.payload["library"]))
+        order = str(context.payload.get("order", "id"))
+        backfill = self._backfill_of(library)
+        if backfill is None:
+            raise ProviderUnreachable(f"no embedder is available for library {library.value!r}; see documind doctor")
+        counts = self._catalog.counts(library)
+        before = counts.embedded
+
+        def progress(done: int) -> None:
+            context.progress(before + done, counts.chunks, "chunks")
+            context.checkpoint()
+
+        context.progress(before, counts.chunks, "chunks")
+        report = backfill.run(library, progress=progress, cancel=context.cancel, order=order)
+        for failure in report.failed[:100]:
+            context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
+        return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}

@@ -1,0 +1,212 @@
+"""Files of a job to live documents with vectors: outcomes, receipts, what is left behind, what is done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from app.core.errors import DiskFull, ProviderUnreachable
+from app.core.ports import Embedder
+from app.core.types import Fingerprint, FloatArray, Job, Library
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from app.ingest.embedding import VectorBackfill
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import DirectParser
+from app.ingest.pipeline import IngestPipeline
+from app.jobs.kinds import register_ingest, resume_backfills
+from app.jobs.options import JobOptions
+from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+from app.jobs.runner import JobRunner
+from tests.fakes.embedders import HashEmbedder
+
+PAPERS = Library.PAPERS
+WAIT_S = 20.0
+
+
+class Switched(HashEmbedder):
+    """An embedder whose host can be down."""
+
+    def __init__(self) -> None:
+        super().__init__(32)
+        self.down = False
+
+    def embed_passages(self, texts: object) -> FloatArray:
+        if self.down:
+            raise ProviderUnreachable("nobody answers")
+        return super().embed_passages(cast("list[str]", texts))
+
+
+class Shop:
+    """An index, an embedder and a runner that is started on demand."""
+
+    def __init__(self, directory: Path) -> None:
+        self.options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+        self.embedder = Switched()
+        self.store = IndexStore(self.options)
+        identity = self.embedder.identity
+        self.store.writer.claim(
+            PAPERS, Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "test-chunker", "en_stem")
+        )
+        self.runner = self._runner()
+
+    def _runner(self) -> JobRunner:
+        runner = JobRunner(self.store.jobs, JobOptions(retry_s=0.01))
+        ingest = IngestOptions(embed_batch=4)
+        embedder: Embedder = self.embedder
+        register_ingest(
+            runner,
+            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), self.store.writer, embedder, ingest),
+            backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
+            catalog=self.store.catalog,
+            originals=self.store.writer,
+            jobs=self.store.jobs,
+        )
+        return runner
+
+    def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
+        accepted = tuple(
+            UploadedFile(name.replace("_", "."), name, self.store.writer.store_original(content)) for name, content in files.items()
+        )
+        return IngestPayload(PAPERS, accepted, retry).to_json()
+
+    def send(self, retry: bool = False, **files: bytes) -> Job:
+        return self.runner.submit("ingest", self.payload(retry, **files))
+
+    def originals(self) -> int:
+        return sum(1 for _ in (self.options.data_dir / "originals").iterdir())
+
+    def close(self) -> None:
+        self.runner.close(WAIT_S)
+        self.store.close()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    opened = Shop(tmp_path)
+    opened.runner.start()
+    yield opened
+    opened.close()
+
+
+def report(job: Job) -> IngestReport:
+    found = IngestReport.from_json(job.result)
+    assert found is not None, job
+    return found
+
+
+def eventually(runner: JobRunner, kind: str, until: Callable[[Job], bool]) -> Job:
+    """Wait for the only job of a kind."""
+    [job] = [job for job in runner.list() if job.kind == kind]
+    return runner.wait(job.id, WAIT_S, until)
+
+
+def test_files_become_documents_with_vectors_and_receipts(shop: Shop) -> None:
+    job = shop.runner.wait(shop.send(a_txt=b"Copper melts at 1085 degrees. " * 60, b_md=b"# Tides\n\nThe Moon pulls.").id, WAIT_S)
+    assert (job.state, job.done, job.errors) == ("done", job.total, ())
+    done = report(job)
+    assert done.level == "vectors"
+    assert [outcome.status for outcome in done.outcomes] == ["indexed", "indexed"]
+    for outcome in done.outcomes:
+        assert outcome.receipt is not None
+        assert outcome.receipt.vectors == outcome.receipt.chunks > 0
+    assert [file.state for file in job.files] == ["done", "done"]
+    counts = shop.store.catalog.counts(PAPERS)
+    assert (counts.documents, counts.embedded) == (2, counts.chunks)
+    assert shop.store.vectors.count(PAPERS) == counts.chunks
+
+
+def test_a_bad_file_is_reported_and_leaves_nothing(shop: Shop) -> None:
+    job = shop.runner.wait(shop.send(good_txt=b"Something to read.", zero_txt=b"", exe_pdf=b"MZ\x90\x00" + bytes(500)).id, WAIT_S)
+    outcomes = report(job).outcomes
+    assert [outcome.status for outcome in outcomes] == ["indexed", "failed", "failed"]
+    assert [outcome.code for outcome in outcomes[1:]] == ["unreadable", "unsupported_type"]
+    assert [file.state for file in job.files] == ["done", "failed", "failed"]
+    assert shop.originals() == 1
+
+
+def test_bytes_that_another_upload_waits_for_are_spared(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    bad = b"MZ\x90\x00" + bytes(500)
+    first = shop.send(a_pdf=bad)
+    waiting = shop.send(b_pdf=bad)
+    shop.runner.pause(waiting.id)
+    shop.runner.start()
+    shop.runner.wait(first.id, WAIT_S)
+    assert shop.originals() == 1
+    shop.runner.resume(waiting.id)
+    assert report(shop.runner.wait(waiting.id, WAIT_S)).outcomes[0].code == "unsupported_type"
+    assert shop.originals() == 0
+    shop.close()
+
+
+def test_text_is_reported_before_vectors_and_a_dead_embedder_only_delays_them(shop: Shop) -> None:
+    shop.embedder.down = True
+    job = shop.send(a_txt=b"Walruses whistle in the winter.")
+    assert report(shop.runner.wait(job.id, WAIT_S, has_text)).outcomes[0].status == "indexed"
+    ended = shop.runner.wait(job.id, WAIT_S)
+    assert ended.state == "done"
+    assert "vectors_missing" in ended.errors[0]
+    receipt = report(ended).outcomes[0].receipt
+    assert receipt is not None
+    assert receipt.vectors == 0
+    assert eventually(shop.runner, "backfill", lambda job: bool(job.errors)).state in {"queued", "running"}
+    shop.embedder.down = False
+    assert eventually(shop.runner, "backfill", lambda _: False).state == "done"
+    assert shop.store.catalog.counts(PAPERS).embedded == 1
+
+
+def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_path: Path) -> None:
+    first = Shop(tmp_path)
+    job = first.store.jobs.create("ingest", first.payload(a_txt=b"Penguins parade along the shore."))
+    first.embedder.down = True
+    first.runner.start()
+    first.runner.wait(job.id, WAIT_S)
+    interrupted = first.store.jobs.get(job.id)
+    first.close()
+    second = Shop(tmp_path)
+    second.store.jobs.save(replace(interrupted, state="running"))
+    second.runner.start()
+    again = report(second.runner.wait(job.id, WAIT_S))
+    assert again.outcomes[0].status == "indexed"
+    assert second.store.catalog.counts(PAPERS).documents == 1
+    second.close()
+
+
+def test_an_accepted_job_waits_for_space_and_a_watched_one_says_507(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+    write = shop.store.writer.write
+
+    def full(drafts: object) -> object:
+        tries.append(1)
+        if len(tries) <= 3:
+            raise DiskFull("no space left")
+        return write(drafts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(shop.store.writer, "write", full)
+    watched = report(shop.runner.wait(shop.send(a_txt=b"first text").id, WAIT_S))
+    assert watched.outcomes[0].code == "disk_full"
+    accepted = shop.runner.wait(shop.send(retry=True, b_txt=b"second text").id, WAIT_S)
+    assert len(tries) == 4
+    assert report(accepted).outcomes[0].status == "indexed"
+
+
+def test_a_start_asks_for_missing_vectors_once(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.embedder.down = True
+    shop.runner.start()
+    shop.runner.wait(shop.send(a_txt=b"Lions sleep at noon.").id, WAIT_S)
+    shop.close()
+    again = Shop(tmp_path)
+    again.embedder.down = True
+    again.runner.start()
+    resume_backfills(again.runner, again.store.catalog)
+    again.embedder.down = False
+    assert eventually(again.runner, "backfill", lambda _: False).state == "done"
+    counts = again.store.catalog.counts(PAPERS)
+    assert counts.embedded == counts.chunks == 1
+    again.close()
