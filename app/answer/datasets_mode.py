@@ -32,13 +32,11 @@ _KNOWN_NAME = re.compile(
     + "|".join(re.escape(name).replace(r"\-", r"[-\s]?") for name in sorted(_KNOWN, key=len, reverse=True))
     + r")(?![\w-])"
 )
-_NOUN = (
-    r"(?:data\s?sets?|corpus|corpora|benchmarks?|test collections?|test sets?|databases?|repositor(?:y|ies)|testbeds?|surveys?"
-    r"|cohorts?|treebanks?)"
-)
+_NOUN = r"(?:data\s?sets?|corpus|corpora|benchmarks?|test collections?|test sets?|testbeds?|cohorts?|treebanks?)"
 _NAME = r"(?:[A-Z][\w+/.'-]*[\w+]|[A-Z]{2,}\d*)"
 _NAMED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*|of|for|and)){{0,4}}) (?:[a-z]+ )?{_NOUN}\b")
-_TITLED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}))\b")
+_TITLED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}|databases?|repository|survey))\b")
+_APPOSED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -]{_NAME}){{0,3}})(?:,| is| are) (?:a|an|the) (?:[\w-]+ ){{0,3}}{_NOUN}\b")
 _CALLED = re.compile(
     rf"\b{_NOUN},? (?:called|named|known as|dubbed) [\"'\u201c]?(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*)){{0,3}})"
 )
@@ -93,8 +91,8 @@ def _names(sentence: str) -> Iterable[tuple[str, str]]:
     """Yield (kind, name) of a sentence, longer names first, none inside another."""
     taken: list[tuple[int, int]] = []
     spans = [(match.span(), "source", match.group()) for match in _PLACE.finditer(sentence)]
-    spans += [(match.span("name"), "data set", match["name"]) for match in _CALLED.finditer(sentence)]
-    spans += [(match.span("name"), "data set", match["name"]) for match in _NAMED.finditer(sentence)]
+    for pattern in (_CALLED, _NAMED, _APPOSED):
+        spans += [(match.span("name"), "data set", match["name"]) for match in pattern.finditer(sentence)]
     spans += [(m.span("name"), "data set", m["name"]) for m in _TITLED.finditer(sentence) if m["name"].split()[-1][0].isupper()]
     spans += [(match.span(), "data set", match.group()) for match in _KNOWN_NAME.finditer(sentence)]
     for (start, end), kind, raw in sorted(spans, key=lambda span: (span[0][0], -span[0][1])):

@@ -21,6 +21,8 @@ from app.generation.tokens import TokenEstimate
 _TITLE_CHARS = 60
 _ESTIMATE = TokenEstimate()
 _LIST_LIMIT = 20
+_HISTORY_MESSAGES = 6
+"""Of a history that comes with a question, the newest so many are used (API.md)."""
 
 Summarise = Callable[[str, str], str]
 """(summary so far, new turns as text) to the new summary; empty when there is no model or it wrote nothing."""
@@ -87,7 +89,8 @@ class ConversationMemory:
             NotFound: The question names a conversation that does not exist.
         """
         if question.conversation_id is None:
-            return Memory("", _within(question.history, self._options.memory_token_budget), tuple(past_questions(question.history)))
+            history = question.history[-_HISTORY_MESSAGES:]
+            return Memory("", _within(history, self._options.memory_token_budget), tuple(past_questions(history)))
         conversation = self._store.get(question.conversation_id)
         turns = _turns(conversation)
         if self._options.memory_strategy == "none":

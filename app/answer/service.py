@@ -37,6 +37,7 @@ from app.core.types import (
     MetaEvent,
     Notice,
     Question,
+    Sentence,
     SourcesEvent,
     TokenEvent,
 )
@@ -169,16 +170,23 @@ class RAGService:
         self._find(turn, query)
         yield SourcesEvent(turn.evidence)
         if question.retrieve_only:
+            self._note_hosted(turn)
             yield self._final(turn, turn.answer("", "retrieved", _NOBODY))
             return
-        if choice.hosted and (choice.model or turn.trace.llm_calls):
-            turn.note(Notice("hosted_provider", f"passages of your documents are sent to {writer}, which is not on this machine"))
         with turn.trace.stage("generate", len(turn.evidence)) as stage:
             written = yield from self._write(turn, query)
             stage.n_out = 1
         turn.note(*written.notices)
+        self._note_hosted(turn)
         turn.cancel.raise_if_cancelled()
         yield self._final(turn, self._grounded(turn, written))
+
+    def _note_hosted(self, turn: Turn) -> None:
+        """Say that words left the machine, when a hosted model was asked."""
+        host = turn.choice.model or turn.choice.helper
+        if turn.choice.hosted and host is not None and turn.trace.llm_calls:
+            said = f"the question, and passages of your documents where they were read, were sent to {host.name}"
+            turn.note(Notice("hosted_provider", f"{said}, which is not on this machine"))
 
     def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
         """Return what to search for; the datasets mode does without a model and so without a rewrite."""
@@ -235,7 +243,9 @@ class RAGService:
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         if is_refusal(grounded.text):
             return turn.answer(REFUSAL, "abstained", written.generator)
-        return replace(turn.answer(grounded.text, "answered", written.generator), sentences=grounded.sentences)
+        answer = turn.answer(grounded.text, "answered", written.generator)
+        confidence = answer.confidence * supported_share(grounded.sentences)
+        return replace(answer, sentences=grounded.sentences, confidence=confidence)
 
     def _meta(self, turn: Turn, generator: str) -> MetaEvent:
         return MetaEvent(turn.answer_id, generator, turn.embedder, turn.question.conversation_id)
@@ -250,6 +260,17 @@ class RAGService:
         except StorageError as error:
             _LOG.error("answer %s could not be stored: %s", answer.answer_id, error)
         return FinalEvent(answer)
+
+
+def supported_share(sentences: Sequence[Sentence]) -> float:
+    """Return the share of supported sentences among those with a clear verdict, in [0, 1]; 1 when none has one.
+
+    Retrieval is calibrated on whether passages answer a question; what a model adds that they do not hold lowers that. Quotes are
+    always supported, so the calibration stands as it is for them.
+    """
+    supported = sum(sentence.verdict == "supported" for sentence in sentences)
+    clear = supported + sum(sentence.verdict == "unsupported" for sentence in sentences)
+    return supported / clear if clear else 1.0
 
 
 def is_refusal(text: str) -> bool:

@@ -81,6 +81,7 @@ def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
     answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
     assert answer.text == "Copper melts at 1085 degrees Celsius [1]. It was found on Mars."
     assert [sentence.verdict for sentence in answer.sentences] == ["supported", "unsupported"]
+    assert answer.confidence == 0.5  # of 1.0 for the passages alone
 
 
 @pytest.mark.parametrize(
@@ -189,6 +190,9 @@ def test_a_hosted_model_is_said() -> None:
     answer = Bench(models=FixedModels(ScriptedGenerator(REPLY, name="groq:llama"), hosted=True)).ask(papers(QUESTION))
     assert codes(answer) == ["hosted_provider"]
     assert "groq:llama" in answer.notices[0].message
+    unasked = Bench(models=FixedModels(ScriptedGenerator(name="groq:llama"), hosted=True))
+    unasked.retriever.fallback = False
+    assert codes(unasked.ask(papers("Who won the regatta?"))) == []
 
 
 def test_a_cut_context_is_said() -> None:
