@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+from app.core.text import normalise
 from app.core.types import Metadata, ParsedDocument
 
 _LEADING_CHARACTERS = 4_000
@@ -91,7 +92,7 @@ def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
 
 
 def _declared_title(title: str | None) -> str | None:
-    cleaned = " ".join((title or "").split())
+    cleaned = _clean(title or "")
     return cleaned if cleaned and not _JUNK_TITLE.match(cleaned) else None
 
 
@@ -99,11 +100,14 @@ def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
     """Split joined names; user names of an operating system (one lower-case word, "python-docx") are no authors."""
     names: list[str] = []
     for entry in authors:
-        parts = [p for p in re.split(r"\s*;\s*|\s+and\s+", entry) if p]
-        if len(parts) == 1 and entry.count(",") != 1:  # "Doe, Jane" stays one name
-            parts = [p for p in re.split(r"\s*,\s*", entry) if p]
-        names += [p.strip() for p in parts if " " in p.strip()]
-    return tuple(dict.fromkeys(names))
+        for part in re.split(r"\s*;\s*|,?\s+and\s+", _clean(entry)):
+            listed = re.split(r"\s*,\s*", part)
+            names += listed if all(" " in name for name in listed) else [part]  # "Doe, Jane" stays one name
+    return tuple(dict.fromkeys(name for name in names if " " in name))
+
+
+def _clean(value: str) -> str:
+    return " ".join(normalise(value)[0].split())
 
 
 def _heading_title(parsed: ParsedDocument) -> str | None:
@@ -127,11 +131,13 @@ def _title_lines(front: list[str]) -> list[str]:
 
 
 def _continues_title(before: str, line: str) -> bool:
-    if _NOT_A_TITLE.search(line) or _AFFILIATION.search(line) or _MARKED_NAME.search(line):
+    if _NOT_A_TITLE.search(line) or _MARKED_NAME.search(line):
         return False
     last = before.rsplit(maxsplit=1)[-1].lower()
     if last in _TITLE_RUNS_ON or before.endswith((":", "-", ",", "\u2013", "\u2014", "&")) or line[0].islower():
         return True
+    if _AFFILIATION.search(line):
+        return False
     if before.isupper() and line.isupper() and len(before) > 25:
         return True
     inner = {word.lower() for word in line.split()[1:]}

@@ -90,6 +90,7 @@ class _Reader:
         self.hidden = 0
         self._document = document
         self._levels = _style_levels(document)
+        self._list_styles = {style.style_id for style in document.styles if (style.name or "").lower().startswith("list ")}
 
     def read(self) -> None:
         self._read_blocks(self._document.element.body)
@@ -110,16 +111,16 @@ class _Reader:
         level = self._level(paragraph)
         if level == 0:
             self.title = self.title or " ".join(text.split())
-        is_item = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None and level is None
-        self.builder.add(f"- {text}" if is_item and text.strip() else text, gap="\n" if is_item else "\n\n", level=level and level)
+        numbered = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None or _style_of(paragraph) in self._list_styles
+        is_item = numbered and level is None
+        self.builder.add(f"- {text}" if is_item and text.strip() else text, gap="\n" if is_item else "\n\n", level=level or None)
 
     def _level(self, paragraph: etree._Element) -> int | None:
         """Heading level from 1, 0 for the title, None for running text."""
-        style = paragraph.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
         outline = paragraph.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
         if outline is not None and (outline.get(qn("w:val")) or "9") < "9":
             return int(outline.get(qn("w:val"))) + 1
-        return self._levels.get(style.get(qn("w:val"), "")) if style is not None else None
+        return self._levels.get(_style_of(paragraph))
 
     def _read_table(self, table: etree._Element) -> None:
         rows: list[list[str]] = []
@@ -150,6 +151,11 @@ class _Reader:
             else:
                 stack.extend(reversed(node))
         return "".join(parts)
+
+
+def _style_of(paragraph: etree._Element) -> str:
+    style = paragraph.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
+    return "" if style is None else style.get(qn("w:val"), "")
 
 
 def _flat(parent: etree._Element) -> Iterator[etree._Element]:

@@ -20,6 +20,8 @@ _BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form"
     " header hr html legend li main ol p pre section summary table tbody td tfoot th thead tr ul".split()
 )
+_TIGHT = frozenset("li dt dd tr td th".split())
+"""What follows one of these stands on the next line, without a blank one between."""
 _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _NOT_DATA = "table, h1, h2, h3, h4, h5, h6, ul, ol, pre"
 """A table that holds one of these lays out a page; its cells are read as blocks."""
@@ -118,15 +120,13 @@ class _Reader:
         elif tag in _LEVELS or tag in _BLOCKS:
             self._flush()
             if tag == "li":
-                self._gap = "\n"
                 self._line.append("- ")
-            elif tag in {"dd", "tr", "td"}:
-                self._gap = "\n"
             self._pre += tag == "pre"
 
     def _leave(self, tag: str) -> None:
         if tag in _LEVELS or tag in _BLOCKS:
             self._flush(_LEVELS.get(tag))
+            self._gap = "\n" if tag in _TIGHT else "\n\n"
             self._pre -= tag == "pre"
 
     def _flush(self, level: int | None = None) -> None:
@@ -137,7 +137,6 @@ class _Reader:
         if not self._pre:
             text = "\n".join(line.strip() for line in text.split("\n"))
         self.builder.add(text, gap="\n\n" if level else self._gap, level=level)
-        self._gap = "\n\n"
 
     def _add_text(self, text: str) -> None:
         if not self._pre:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import InvalidInput
 from app.core.types import RawDocument
 from app.ingest.names import display_name, source_key
+from app.ingest.sources.ignore import IGNORE_FILE, IgnoreRules
 
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """Single files under their names, folders under paths relative to each of them; a `Source`.
 
-    Hidden files and folders (a leading dot) and symbolic links inside folders are left out.
+    Hidden files and folders (a leading dot), symbolic links inside folders and what a folder's ignore file names are left out.
     """
 
     paths: tuple[Path, ...]
@@ -37,18 +38,46 @@ class FileSource:
                 raise InvalidInput(f"no file or folder {str(path)!r}; check the path")
 
 
-def visible_files(root: Path, skip: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield regular files below `root`, sorted by path, without hidden ones, links, and relative folder paths in `skip`."""
-    skipped = set(skip)
-    for folder, folders, files in os.walk(root):
+def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -> Iterator[Path]:
+    """Yield regular files below `root`, sorted by path, without hidden ones, symbolic links and ignored ones.
+
+    Args:
+        root: The folder; its `.documindignore` is read.
+        failed: Told of folders that cannot be listed; by default they are passed over.
+
+    Raises:
+        InvalidInput: The ignore file cannot be read.
+    """
+    rules = read_ignore_file(root)
+    for folder, folders, files in os.walk(root, onerror=failed):
         here = Path(folder)
+        relative = here.relative_to(root)
         folders[:] = sorted(
             name
             for name in folders
             if not name.startswith(".")
             and not (here / name).is_symlink()
-            and (here / name).relative_to(root).as_posix() not in skipped
+            and not rules.ignores((relative / name).as_posix(), is_folder=True)
         )
         for name in sorted(files):
-            if not name.startswith(".") and not (here / name).is_symlink() and (here / name).is_file():
-                yield here / name
+            path = here / name
+            if (
+                not name.startswith(".")
+                and not path.is_symlink()
+                and path.is_file()
+                and not rules.ignores((relative / name).as_posix())
+            ):
+                yield path
+
+
+def read_ignore_file(root: Path) -> IgnoreRules:
+    """Return the rules of a folder's `.documindignore`, none when there is none.
+
+    Raises:
+        InvalidInput: It is there but cannot be read: ignoring it would index what someone wanted left out.
+    """
+    path = root / IGNORE_FILE
+    try:
+        return IgnoreRules(path.read_text("utf-8").splitlines()) if path.exists() else IgnoreRules()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"{str(path)!r} cannot be read ({exc}); mend it or remove it") from exc

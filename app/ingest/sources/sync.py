@@ -1,0 +1,174 @@
+"""Folder sync: what to add, replace and remove so that a library mirrors a folder.
+
+Which documents came from a folder is written down in the folder itself, in a hidden manifest. Only documents named there, and still
+holding the bytes that came from there, are ever removed: not uploads, not those of another folder, and nothing when the folder's
+disk is not mounted. See docs/decisions/0011-sync-manifest.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from app.core.errors import InvalidInput
+from app.core.ids import content_sha256, document_id
+from app.core.types import Library, RawDocument
+from app.ingest.names import display_name, source_key
+from app.ingest.sources.files import visible_files
+
+MANIFEST_FILE = ".documind-sync.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """A file as it was when it was last indexed."""
+
+    sha256: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFile:
+    """A file found in the folder; `entry` is what the manifest will say once it is indexed."""
+
+    source_key: str
+    path: Path
+    entry: ManifestEntry
+
+    def raw(self) -> RawDocument:
+        """Return the document to ingest or upload."""
+        return RawDocument(self.source_key, display_name(self.path.name), self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """What a sync will do. `failed` are paths that cannot be read, with the reason; their documents stay as they are."""
+
+    library: Library
+    add: tuple[FolderFile, ...]
+    replace: tuple[FolderFile, ...]
+    remove: tuple[str, ...]
+    """Source keys."""
+    unchanged: tuple[FolderFile, ...]
+    failed: tuple[tuple[str, str], ...]
+
+    def doc_id(self, key: str) -> str:
+        """Return the id of the document that a source key names in this library."""
+        return document_id(self.library, key)
+
+
+class Manifest:
+    """The hidden file that remembers what came from a folder, by library and source key."""
+
+    def __init__(self, root: Path, library: Library) -> None:
+        """Read the manifest of `root`; a missing or foreign one is empty, so that nothing is removed."""
+        self._path = root / MANIFEST_FILE
+        self._library = library
+        self._libraries = _read_manifest(self._path)
+
+    @property
+    def entries(self) -> Mapping[str, ManifestEntry]:
+        """Entries of this library by source key."""
+        return self._libraries.get(self._library.value, {})
+
+    def record(self, indexed: Iterable[FolderFile], removed: Iterable[str]) -> None:
+        """Remember what was indexed and forget what was removed; call `save` afterwards."""
+        entries = dict(self.entries)
+        entries.update({file.source_key: file.entry for file in indexed})
+        for key in removed:
+            entries.pop(key, None)
+        self._libraries[self._library.value] = entries
+
+    def save(self) -> None:
+        """Write the manifest, whole or not at all.
+
+        Raises:
+            InvalidInput: The folder is read-only: documents are indexed, but a later sync cannot know which to remove.
+        """
+        values = {name: {key: asdict(entry) for key, entry in sorted(entries.items())} for name, entries in self._libraries.items()}
+        fresh = self._path.with_name(f"{MANIFEST_FILE}.new")
+        try:
+            fresh.write_text(json.dumps({"version": _VERSION, "libraries": values}, indent=1, ensure_ascii=False), "utf-8")
+            fresh.replace(self._path)
+        except OSError as exc:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise InvalidInput(
+                f"{str(self._path)!r} cannot be written ({exc.strerror}); files were indexed, but files deleted from this folder"
+                " will stay in the library: make the folder writable and sync again"
+            ) from exc
+
+
+def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        if value["version"] != _VERSION:
+            return {}
+        return {
+            str(name): {str(key): ManifestEntry(str(e["sha256"]), int(e["size"]), int(e["mtime_ns"])) for key, e in entries.items()}
+            for name, entries in value["libraries"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[str, str]) -> SyncPlan:
+    """Compare a folder with what is indexed.
+
+    A file of the size and time that the manifest knows is not read again; every other one is compared by its bytes.
+
+    Args:
+        root: The folder.
+        library: The library to mirror it into.
+        manifest: What came from this folder before.
+        live: SHA-256 of the original bytes by doc_id, for every live document of the library.
+
+    Raises:
+        InvalidInput: `root` is no folder, or its ignore file cannot be read.
+    """
+    if not root.is_dir():
+        raise InvalidInput(f"{str(root)!r} is no folder; give the folder to sync")
+    failed: list[tuple[str, str]] = []
+    found: dict[str, FolderFile] = {}
+    for path in visible_files(root, lambda error: failed.append((_relative(root, error.filename), error.strerror or "unreadable"))):
+        try:
+            file = _look(root, path, manifest.entries)
+        except (OSError, InvalidInput) as exc:
+            failed.append((_relative(root, path), exc.message if isinstance(exc, InvalidInput) else exc.strerror or "unreadable"))
+        else:
+            found[file.source_key] = file
+    groups: dict[str, list[FolderFile]] = {"add": [], "replace": [], "unchanged": []}
+    for key, file in found.items():
+        sha256 = live.get(document_id(library, key))
+        groups["add" if sha256 is None else "unchanged" if sha256 == file.entry.sha256 else "replace"].append(file)
+    gone = (
+        key
+        for key, entry in manifest.entries.items()
+        if key not in found and live.get(document_id(library, key)) == entry.sha256 and not _within(key, failed)
+    )
+    return SyncPlan(
+        library, tuple(groups["add"]), tuple(groups["replace"]), tuple(sorted(gone)), tuple(groups["unchanged"]), tuple(failed)
+    )
+
+
+def _look(root: Path, path: Path, known: Mapping[str, ManifestEntry]) -> FolderFile:
+    key = source_key(_relative(root, path))
+    status = path.stat()
+    entry = known.get(key)
+    if entry is not None and (entry.size, entry.mtime_ns) == (status.st_size, status.st_mtime_ns):
+        return FolderFile(key, path, entry)
+    return FolderFile(key, path, ManifestEntry(content_sha256(path), status.st_size, status.st_mtime_ns))
+
+
+def _relative(root: Path, path: Path | str) -> str:
+    return Path(path).relative_to(root).as_posix()
+
+
+def _within(key: str, failed: Iterable[tuple[str, str]]) -> bool:
+    """Whether a key lies at or under a path that could not be read: it may well still be there."""
+    return any(path in (".", key) or key.startswith(f"{path}/") for path, _ in failed)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from app.core.types import Heading, Metadata, PageSpan, ParsedDocument
+from app.ingest.metadata import describe
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import DirectParser
+from app.ingest.parsers.headings import find_headings
+from app.ingest.sections import section_name, sections
+from tests.fakes import files
+
+PARSER = DirectParser(IngestOptions())
+
+
+def paper(text: str, **hints: object) -> ParsedDocument:
+    title, authors = hints.get("title"), hints.get("authors", ())
+    assert title is None or isinstance(title, str)
+    assert isinstance(authors, tuple)
+    return ParsedDocument(text, "application/pdf", (PageSpan(1, 0, len(text)),), tuple(find_headings(text)), title, authors)
+
+
+FRONT = """Published as a conference paper at ICLR 2023
+GROWING CRYSTALS BY THINKING AND WAITING IN
+LARGE LABORATORIES
+Anna Müller\u2217*,1, Jean-Luc O'Neill2, Li van der Berg2
+1Department of Physics, University of Somewhere
+{anna,jl}@example.org
+ABSTRACT
+We wait.
+1 INTRODUCTION
+arXiv:2301.04567v3 [cs.CL] 10 Mar 2024
+"""
+
+
+def test_front_matter_of_a_paper() -> None:
+    assert describe(paper(FRONT), "x.pdf") == Metadata(
+        "GROWING CRYSTALS BY THINKING AND WAITING IN LARGE LABORATORIES",
+        ("Anna Müller", "Jean-Luc O'Neill", "Li van der Berg"),
+        2024,
+        "2301.04567",
+    )
+
+
+def test_authors_over_two_lines_with_marks_between() -> None:
+    text = (
+        "PaLa: A Small Agent\nYi He\u22171 Guan Hu\u22171 Pei Feng1\n"
+        "Yun Zhang1 Wei E2\n1Acme Research 2North University\nAbstract\nText."
+    )
+    assert describe(paper(text), "x.pdf").authors == ("Yi He", "Guan Hu", "Pei Feng", "Yun Zhang", "Wei E")
+
+
+def test_a_declared_title_wins_unless_it_is_a_template_s() -> None:
+    assert describe(paper(FRONT, title="Waiting for Crystals"), "x.pdf").title == "Waiting for Crystals"
+    for junk in ("Microsoft Word - draft3.doc", "untitled", "paper.dvi", "  ", "Word Document"):
+        assert describe(paper(FRONT, title=junk), "x.pdf").title.startswith("GROWING")
+
+
+@pytest.mark.parametrize(
+    ("declared", "authors"),
+    [
+        (("Ada Lovelace; Charles Babbage",), ("Ada Lovelace", "Charles Babbage")),
+        (("Ada Lovelace, Charles Babbage and Mary Somerville",), ("Ada Lovelace", "Charles Babbage", "Mary Somerville")),
+        (("Lovelace, Ada",), ("Lovelace, Ada",)),
+        (("python-docx",), ()),
+        (("root",), ()),
+    ],
+)
+def test_declared_authors(declared: tuple[str, ...], authors: tuple[str, ...]) -> None:
+    assert describe(ParsedDocument("Some text.", "text/html", authors=declared), "x.html").authors == authors
+
+
+def test_the_file_name_is_the_last_resort_and_may_hold_the_arxiv_id() -> None:
+    assert describe(ParsedDocument("12\n", "text/plain"), "field_notes-2.txt").title == "field notes 2"
+    found = describe(ParsedDocument("Some text without a stamp.", "text/plain"), "1706.03762v5.pdf")
+    assert (found.arxiv_id, found.year) == ("1706.03762", 2017)
+    assert describe(ParsedDocument("arXiv:math/0211159 [math.DG]", "text/plain"), "x.txt").year == 2002
+
+
+def test_metadata_of_marked_up_kinds() -> None:
+    assert describe(PARSER.parse(files.HTML, "b.html"), "b.html") == Metadata("Peat bogs & carbon", ("Rosa Quispe",), 2019)
+    assert describe(PARSER.parse(files.MARKDOWN, "b.md"), "b.md") == Metadata("Notes on bees", ("Karl Frisch", "Rosa Park"), 2021)
+    docx = describe(PARSER.parse(files.make_docx(), "t.docx"), "t.docx")
+    assert docx == Metadata("The Tide Tables of Aberdeen", ("Ada Lovelace", "Charles Babbage"))
+    assert describe(PARSER.parse(b"# Only a heading\n\ntext", "n.md"), "n.md").title == "Only a heading"
+
+
+def test_control_and_invisible_characters_never_reach_a_title() -> None:
+    found = describe(ParsedDocument("Text.", "text/html", title="A\u202eb\x00c", authors=("Jo\u200b Do\n",)), "x.html")
+    assert (found.title, found.authors) == ("Abc", ("Jo Do",))
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Abstract", "abstract"),
+        ("1 INTRODUCTION", "introduction"),
+        ("2. Related Work", "related work"),
+        ("3 Materials and Methods", "methodology"),
+        ("4.1 Experimental Setup", "experiments"),
+        ("5.3 Main results", "results"),
+        ("Results and Discussion", "results"),
+        ("VI. Conclusions", "conclusion"),
+        ("6 Discussion and Conclusion", "conclusion"),
+        ("References", "references"),
+        ("Appendix A", "appendix"),
+        ("Geography", None),
+        ("Methodist churches", None),
+    ],
+)
+def test_section_names(title: str, name: str | None) -> None:
+    assert section_name(title) == name
+
+
+def test_sections_cover_the_text_and_inherit_names() -> None:
+    text = (
+        "Front.\nAbstract\nA.\n1 Introduction\nB.\n2 SlowNet\nC.\n2.1 Cooling\nD.\n"
+        "3 Results\n3.1 Speed\nE.\nReferences\nF.\nA Prompts\nG."
+    )
+    parsed = ParsedDocument(text, "application/pdf", headings=tuple(find_headings(text)))
+    spans = sections(parsed)
+    assert [span.name for span in spans] == [
+        "body", "abstract", "introduction", "methodology", "methodology", "results", "references", "appendix"
+    ]  # fmt: skip
+    assert spans[0].start == 0
+    assert spans[-1].end == len(text)
+    assert all(a.end == b.start for a, b in pairwise(spans))
+    assert text[spans[5].start : spans[5].end] == "3 Results\n3.1 Speed\nE.\n"  # a heading without text opens the next span
+
+
+def test_encyclopedia_headings_are_body() -> None:
+    text = "Lichen\nHistory\nx\nReferences\ny"
+    headings = (Heading(7, 14, 2, "History"), Heading(17, 27, 2, "References"))
+    assert [span.name for span in sections(ParsedDocument(text, "text/markdown", headings=headings))] == [
+        "body",
+        "body",
+        "references",
+    ]
+
+
+def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:
+    text = (
+        "A Title\n1 Department of Nothing\n2 School of Less\nAbstract\nWe list.\n1 Introduction\nText.\n"
+        "1. First of all we do\nwhat we must.\n2. Second we rest\nand sleep.\n2 Method\nModel 3.1 4.2\n"
+        "7 Rows of Data\n2.1 Parts\nX.\n"
+    )
+    assert [heading.title for heading in find_headings(text)] == ["Abstract", "1 Introduction", "2 Method", "2.1 Parts"]

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.errors import InvalidInput
+from app.ingest.names import display_name, source_key
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("../../../escaped.txt", "escaped.txt"),
+        ("C:\\Users\\me\\paper.pdf", "paper.pdf"),
+        ("a/b\\c.md", "c.md"),
+        ("in\x00voice\r\n.pdf", "invoice.pdf"),
+        ("gpj.\u202eexe.pdf", "gpj.exe.pdf"),
+        ("cafe\u0301.txt", "caf\u00e9.txt"),
+        ("", "unnamed"),
+        ("..", "unnamed"),
+        ("///", "unnamed"),
+        ("<img src=x onerror=alert(1)>.pdf", "<img src=x onerror=alert(1)>.pdf"),
+        ("x" * 300 + ".pdf", "x" * 251 + ".pdf"),
+        ("\ud83d.txt", ".txt"),
+    ],
+)
+def test_display_names(raw: str, shown: str) -> None:
+    assert display_name(raw) == shown
+
+
+@given(st.text(max_size=400))
+def test_any_name_becomes_one_that_is_safe_to_show(raw: str) -> None:
+    name = display_name(raw)
+    assert name
+    assert len(name.encode()) <= 255
+    assert name == unicodedata.normalize("NFC", name)
+    assert not any(char in "/\\" or unicodedata.category(char) in ("Cc", "Cs") for char in name)
+    assert display_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("raw", "key"),
+    [
+        ("a.md", "a.md"),
+        ("./a//b.md", "a/b.md"),
+        ("a\\b.md", "a/b.md"),
+        ("e\u0301/x", "\u00e9/x"),
+        ("a/\u202eb", "a/b"),
+        ("...", "..."),
+    ],
+)
+def test_source_keys(raw: str, key: str) -> None:
+    assert source_key(raw) == key
+
+
+@pytest.mark.parametrize("raw", ["", ".", "/etc/passwd", "C:/x", "a/../../b", "..\\b", "a/\u202e..", "x" * 1025])
+def test_source_keys_that_are_refused(raw: str) -> None:
+    with pytest.raises(InvalidInput, match="source_key"):
+        source_key(raw)

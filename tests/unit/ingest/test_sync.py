@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import InvalidInput
+from app.core.ids import content_sha256, document_id
+from app.core.types import Library
+from app.ingest.sources.files import FileSource
+from app.ingest.sources.ignore import IgnoreRules
+from app.ingest.sources.sync import MANIFEST_FILE, Manifest, SyncPlan, plan_sync
+
+PAPERS = Library.PAPERS
+
+
+class Shelf:
+    """Applies plans to a dictionary, as the CLI does to a library."""
+
+    def __init__(self) -> None:
+        self.live: dict[str, str] = {}
+
+    def upload(self, key: str, content: bytes) -> None:
+        self.live[document_id(PAPERS, key)] = content_sha256(content)
+
+    def sync(self, root: Path) -> SyncPlan:
+        manifest = Manifest(root, PAPERS)
+        plan = plan_sync(root, PAPERS, manifest, self.live)
+        for file in (*plan.add, *plan.replace):
+            content = file.raw().content
+            self.live[plan.doc_id(file.source_key)] = content_sha256(content)
+        for key in plan.remove:
+            del self.live[plan.doc_id(key)]
+        manifest.record((*plan.add, *plan.replace, *plan.unchanged), plan.remove)
+        manifest.save()
+        return plan
+
+
+def keys(files: object) -> list[str]:
+    assert isinstance(files, tuple)
+    return [file.source_key for file in files]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.md").write_text("a")
+    (folder / "deep" / "b.txt").write_text("b")
+    return folder
+
+
+def test_a_folder_is_added_then_unchanged_then_follows_its_files(root: Path) -> None:
+    shelf = Shelf()
+    first = shelf.sync(root)
+    assert (keys(first.add), first.remove) == (["a.md", "deep/b.txt"], ())
+    second = shelf.sync(root)
+    assert (second.add, second.replace, second.remove, len(second.unchanged)) == ((), (), (), 2)
+    (root / "a.md").write_text("a new")
+    (root / "deep" / "b.txt").unlink()
+    (root / "c.md").write_text("c")
+    third = shelf.sync(root)
+    assert (keys(third.add), keys(third.replace), third.remove) == (["c.md"], ["a.md"], ("deep/b.txt",))
+    assert len(shelf.live) == 2
+
+
+def test_uploads_and_other_folders_are_never_removed(root: Path, tmp_path: Path) -> None:
+    shelf = Shelf()
+    shelf.upload("uploaded.pdf", b"mine")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "z.md").write_text("z")
+    shelf.sync(other)
+    shelf.sync(root)
+    assert shelf.sync(root).remove == ()
+    assert len(shelf.live) == 4
+
+
+def test_a_document_replaced_from_elsewhere_is_not_removed(root: Path) -> None:
+    shelf = Shelf()
+    shelf.sync(root)
+    shelf.upload("a.md", b"a later upload under the same name")
+    (root / "a.md").unlink()
+    assert shelf.sync(root).remove == ()
+
+
+def test_without_its_manifest_a_folder_removes_nothing(root: Path) -> None:
+    shelf = Shelf()
+    shelf.sync(root)
+    (root / MANIFEST_FILE).write_text("{broken")
+    (root / "a.md").unlink()
+    assert shelf.sync(root).remove == ()
+
+
+def test_a_touched_file_is_compared_by_its_bytes_and_an_untouched_one_is_not_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf()
+    shelf.sync(root)
+    os.utime(root / "a.md", ns=(1, 1))
+    read: list[str] = []
+
+    def hash_and_tell(path: Path) -> str:
+        read.append(path.name)
+        return content_sha256(path)
+
+    monkeypatch.setattr("app.ingest.sources.sync.content_sha256", hash_and_tell)
+    assert len(shelf.sync(root).unchanged) == 2
+    assert read == ["a.md"]
+
+
+def test_hidden_linked_and_ignored_files_are_left_out(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("outside")
+    (root / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (root / "up").symlink_to(tmp_path)
+    (root / ".env").write_text("key")
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("x")
+    (root / "draft.tmp").write_text("x")
+    (root / ".documindignore").write_text("# mine\n*.tmp\ndeep/\n")
+    assert keys(Shelf().sync(root).add) == ["a.md"]
+    assert [document.source_key for document in FileSource((root,))] == ["a.md"]
+
+
+def test_a_folder_that_cannot_be_listed_keeps_its_documents(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf()
+    shelf.sync(root)
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    plan = shelf.sync(root)
+    assert plan.remove == ()
+    assert plan.failed == (("deep", "Permission denied"),)
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    with pytest.raises(InvalidInput, match="no folder"):
+        plan_sync(gone, PAPERS, Manifest(gone, PAPERS), {})
+    with pytest.raises(InvalidInput, match="no file or folder"):
+        list(FileSource((gone,)))
+
+
+def test_a_folder_that_cannot_be_written_says_what_that_means(root: Path) -> None:
+    manifest = Manifest(root, PAPERS)
+    (root / f"{MANIFEST_FILE}.new").mkdir()
+    with pytest.raises(InvalidInput, match="writable"):
+        manifest.save()
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "ignored"),
+    [
+        ("*.log", "a/b/x.log", True),
+        ("*.log", "x.logs", False),
+        ("/x.md", "x.md", True),
+        ("/x.md", "a/x.md", False),
+        ("a/*.md", "a/x.md", True),
+        ("a/*.md", "a/b/x.md", False),
+        ("a/**", "a/b/x.md", True),
+        ("**/x.md", "a/b/x.md", True),
+        ("**/x.md", "x.md", True),
+        ("a/**/x.md", "a/x.md", True),
+        ("*.md\n!keep.md", "keep.md", False),
+        ("!keep.md\n*.md", "keep.md", True),
+        ("draft?.md", "draft1.md", True),
+        ("draft[0-9].md", "draft7.md", True),
+        ("draft[!0-9].md", "draft7.md", False),
+        ("# x.md", "x.md", False),
+        ("\\#x.md", "#x.md", True),
+        ("", "x.md", False),
+        ("a+b(c).md", "a+b(c).md", True),
+        ("[z-a].md", "[z-a].md", True),
+    ],
+)
+def test_ignore_rules(rules: str, path: str, ignored: bool) -> None:
+    assert IgnoreRules(rules.split("\n")).ignores(path) is ignored
+
+
+def test_a_rule_with_a_final_slash_means_folders_only() -> None:
+    rules = IgnoreRules(["build/"])
+    assert rules.ignores("a/build", is_folder=True)
+    assert not rules.ignores("a/build")
