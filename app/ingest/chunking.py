@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
@@ -52,19 +53,26 @@ def chunk(
             f"CHUNK_OVERLAP {options.chunk_overlap!r} must be at least 0 and less than CHUNK_SIZE {options.chunk_size!r}"
         )
     spans = [
-        (start, end, section, page)
+        _Span(start, core, end, section, page)
         for seg_start, seg_end, section, page in _segments(parsed)
-        for start, end in _cut(parsed.text, seg_start, seg_end, options)
+        for start, core, end in _cut(parsed.text, seg_start, seg_end, options)
     ]
     if count_tokens is not None and max_tokens is not None:
         spans = _fit(parsed.text, spans, count_tokens, max_tokens)
-    return tuple(ChunkSpan(ordinal, *span) for ordinal, span in enumerate(spans))
+    return tuple(ChunkSpan(ordinal, span.start, span.end, span.section, span.page) for ordinal, span in enumerate(spans))
 
 
-_Span = tuple[int, int, str, int | None]
+class _Span(NamedTuple):
+    """A chunk to be: `[core, end)` is its own, `[start, core)` it shares with the one before."""
+
+    start: int
+    core: int
+    end: int
+    section: str
+    page: int | None
 
 
-def _segments(parsed: ParsedDocument) -> Iterator[_Span]:
+def _segments(parsed: ParsedDocument) -> Iterator[tuple[int, int, str, int | None]]:
     """Yield the parts of the text that share section and page."""
     pages = parsed.pages
     starts = [page.start for page in pages]
@@ -84,15 +92,18 @@ def _splitter(size: int) -> RecursiveCharacterTextSplitter:
     )
 
 
-def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tuple[int, int]]:
-    """Yield spans of one segment; the splitter's pieces come back in order, so each is found right behind the one before."""
+def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tuple[int, int, int]]:
+    """Yield start, core and end of the chunks of one segment.
+
+    The splitter's pieces come back in order, so each is found right behind the one before.
+    """
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
     if end - start <= options.chunk_size:
         if start < end:
-            yield start, end
+            yield start, start, end
         return
     size = options.chunk_size - options.chunk_overlap
     position = before = start
@@ -102,7 +113,7 @@ def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tu
         position = at + len(piece)
         while at < position:
             stop = min(at + size, position)  # a run without any blank is cut by length
-            yield _reach_back(text, before, at, options.chunk_overlap), stop
+            yield _reach_back(text, before, at, options.chunk_overlap), at, stop
             before, at = at, stop
 
 
@@ -122,19 +133,26 @@ def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
 
 
 def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: int) -> list[_Span]:
-    """Split spans over the limit at the sentence, word or character nearest to their middle, until all fit."""
-    done: dict[int, list[_Span]] = {}
-    todo = [(index, span) for index, span in enumerate(spans)]
+    """Split the cores of spans over the limit at the sentence, word or character nearest to their middle, until all fit."""
+    done: list[_Span] = []
+    todo = spans
     while todo:
-        counts = count_tokens([text[span[0] : span[1]] for _, span in todo])
-        again: list[tuple[int, _Span]] = []
-        for (index, span), tokens in zip(todo, counts, strict=True):
-            if tokens <= max_tokens or span[1] - span[0] < 2:
-                done.setdefault(index, []).append(span)
+        counts = count_tokens([text[span.start : span.end] for span in todo])
+        again: list[_Span] = []
+        for span, tokens in zip(todo, counts, strict=True):
+            if tokens <= max_tokens or span.end - span.start < 2:
+                done.append(span)
+            elif span.core > span.start and span.end - span.core < 2:
+                again.append(span._replace(start=span.core))
             else:
-                again += ((index, (start, end, *span[2:])) for start, end in halves(text, span[0], span[1]))
+                again += (span._replace(start=left, core=left, end=right) for left, right in halves(text, span.core, span.end))
         todo = again
-    return [span for index in range(len(spans)) for span in sorted(done[index], key=lambda span: span[0])]
+    done.sort(key=lambda span: span.core)
+    # A neighbour's overlap may now reach behind the last part of a split core; it gives it up, so that starts advance.
+    for index in range(1, len(done)):
+        if done[index].start <= done[index - 1].start:
+            done[index] = done[index]._replace(start=done[index].core)
+    return done
 
 
 def halves(text: str, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -48,6 +48,7 @@ def document(text: str, cuts: list[int] | None = None, heads: list[int] | None =
 
 @settings(max_examples=150, deadline=None)
 @example("x" * 70 + " " * 30 + "x" * 70, IngestOptions(chunk_size=70, chunk_overlap=0), [], [], False)
+@example("relay relay" + (" " + "x" * 70) * 3, IngestOptions(chunk_size=165, chunk_overlap=82), [], [], True)
 @given(TEXTS, OPTIONS, st.lists(st.integers(0, 5000), max_size=4), st.lists(st.integers(0, 5000), max_size=3), st.booleans())
 def test_chunks_cover_every_non_blank_character_and_keep_their_bounds(
     text: str, options: IngestOptions, cuts: list[int], heads: list[int], counted: bool
