@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -44,7 +44,9 @@ class ChromaStore:
         self._client: ClientAPI | None = None
         self._collections: dict[str, Collection] = {}
         self._counts: dict[str, int] = {}
-        self._ready: set[Library] = set()
+        self._ready: frozenset[Library] = frozenset()
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called when the store turned out damaged while serving; the keeper rebuilds it."""
 
     def ready(self, library: Library) -> bool:
         """Whether the library's collection is whole and may be searched."""
@@ -143,11 +145,16 @@ class ChromaStore:
         hits.sort(key=lambda hit: (hit.score, hit.chunk_id))
         return hits
 
+    def fail(self) -> None:
+        """Stop searching the store: it failed, and is made again."""
+        with self._lock:
+            self._ready = frozenset()
+        self.on_failure()
+
     def forget(self, name: str) -> None:
-        """Remove a collection."""
+        """Remove a collection; one that is not there is fine."""
         with self._lock, _Translated(self.path):
-            self._collection(name)
-            if self._client is not None:
+            if self._client is not None and name in self.names():
                 with self._steps.at("chroma.forget"):
                     self._client.delete_collection(name)
             self._collections.pop(name, None)
@@ -163,7 +170,7 @@ class ChromaStore:
         with self._lock:
             client, self._client = self._client, None
             self._collections = {}
-            self._ready = set()
+            self._ready = frozenset()
         if client is not None:
             client.close()
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from app.core.errors import DiskFull
 from app.index.steps import Steps
 
+BROKEN_MARK = ".broken."
+"""Part of the name of everything that was moved aside."""
+
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
@@ -95,12 +98,28 @@ def remove_tree(path: Path, steps: Steps, step: str) -> None:
 
 def move_aside(path: Path, steps: Steps, step: str) -> Path:
     """Rename a damaged file or directory to `NAME.broken.<UTC>` and return where it went."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    target = path.with_name(f"{path.name}.broken.{stamp}")
+    target = _broken_name(path)
+    with steps.at(step):
+        path.rename(target)
+    return target
+
+
+def move_contents_aside(path: Path, keep: str, steps: Steps, step: str) -> Path:
+    """Move all but the entry `keep` of a directory that cannot be renamed itself into `store.broken.<UTC>` inside it."""
+    target = _broken_name(path / "store")
+    target.mkdir()
+    for entry in list(path.iterdir()):
+        if entry.name != keep and BROKEN_MARK not in entry.name:
+            with steps.at(step):
+                entry.rename(target / entry.name)
+    return target
+
+
+def _broken_name(path: Path) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    target = path.with_name(f"{path.name}{BROKEN_MARK}{stamp}")
     n = 1
     while target.exists():
         n += 1
-        target = path.with_name(f"{path.name}.broken.{stamp}-{n}")
-    with steps.at(step):
-        path.rename(target)
+        target = path.with_name(f"{path.name}{BROKEN_MARK}{stamp}-{n}")
     return target

@@ -6,7 +6,7 @@ import logging
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
@@ -14,6 +14,7 @@ from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
+from app.index.chroma_keeper import ChromaKeeper
 from app.index.conversation_store import SqliteConversationStore
 from app.index.database import Database
 from app.index.dense import DenseLibrary, DenseVectorIndex
@@ -32,6 +33,8 @@ from app.index.writer import CatalogIndexWriter
 
 log = logging.getLogger(__name__)
 
+VectorStoreUse = Literal["background", "foreground", "off"]
+
 CATALOG_NAME = "catalog.sqlite3"
 
 REBUILD_IN_FOREGROUND_CHUNKS = 20_000
@@ -41,12 +44,14 @@ REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 class IndexStore:
     """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.lock)."""
 
-    def __init__(self, options: IndexOptions, *, crash_at: int | None = None) -> None:
+    def __init__(self, options: IndexOptions, *, crash_at: int | None = None, vector_store: VectorStoreUse = "background") -> None:
         """Open the data directory, creating what is not there.
 
         Args:
             options: Where data lives and how projections are tuned.
             crash_at: End the process at this write step, for crash tests.
+            vector_store: Bring Chroma up while serving (a server), before returning (`foreground`), or not at all (`off`, for
+                commands that only read; what they write reaches Chroma later).
 
         Raises:
             IndexDamaged: The catalog is damaged; the message names the cure.
@@ -76,8 +81,13 @@ class IndexStore:
         self.jobs = SqliteJobStore(self.database)
         self.answers = SqliteAnswerStore(self.database)
         self.conversations = SqliteConversationStore(self.database)
+        self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self._threads: list[threading.Thread] = []
         self._start()
+        if vector_store == "background":
+            self.keeper.start()
+        elif vector_store == "foreground":
+            self.keeper.bring_up()
 
     def _open_lexical(self, library: Library) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
@@ -114,6 +124,9 @@ class IndexStore:
 
     def close(self) -> None:
         """Write the watermarks and let everything go."""
+        self.keeper.stop()
+        for thread in self._threads:
+            thread.join()
         try:
             self._log.save()
         finally:

@@ -22,5 +22,5 @@ def options(tmp_path: Path) -> IndexOptions:
 @pytest.fixture
 def store(options: IndexOptions) -> Iterator[IndexStore]:
     """An open store without Chroma."""
-    with IndexStore(options) as opened:
+    with IndexStore(options, vector_store="off") as opened:
         yield opened

@@ -211,11 +211,11 @@ def test_correction_is_found_and_outlives_a_new_revision(store: IndexStore) -> N
 
 
 def test_everything_is_there_after_reopening(options: IndexOptions) -> None:
-    with IndexStore(options) as store:
+    with IndexStore(options, vector_store="off") as store:
         store.writer.write([make_draft("a.txt", "alpha beta"), make_draft("b.txt", "gamma delta")])
         embed_all(store)
         before = store.vectors.search(PAPERS, unit_rows(1)[0], 4)
-    with IndexStore(options) as store:
+    with IndexStore(options, vector_store="off") as store:
         assert found(store, "alpha") == {make_draft("a.txt", "").doc_id}
         assert store.vectors.search(PAPERS, unit_rows(1)[0], 4) == before
         assert store.catalog.counts(PAPERS).chunks == 4
@@ -235,10 +235,10 @@ def test_writers_and_readers_at_once(store: IndexStore) -> None:
         except BaseException as exc:
             errors.append(exc)
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
-    for i in range(15):
+    for i in range(8):
         store.writer.write([make_draft("a.txt", f"walrus revision {i}", chunks=1), make_draft(f"{i}.txt", "other")])
     done.set()
     for reader in readers:

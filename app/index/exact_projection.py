@@ -1,0 +1,101 @@
+"""Keeps a library's exact rows in step with the catalog."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.core.types import Library
+from app.index.changes import Change, ChangeLog
+from app.index.durable import remove_tree
+from app.index.exact import ExactIndex
+from app.index.loading import Build, CatalogLoader
+from app.index.options import IndexOptions
+from app.index.steps import Steps
+
+log = logging.getLogger(__name__)
+
+LOAD_BATCH = 1000
+"""Vectors per read from the catalog and per write to a projection (facts/chroma.md: batches of 256 to 1,000)."""
+
+
+class ExactProjection:
+    """The exact rows of a library's live build, while it is small enough. Its owner serialises the writes."""
+
+    def __init__(self, library: Library, options: IndexOptions, change_log: ChangeLog, loader: CatalogLoader, steps: Steps) -> None:
+        """Serve `library`; nothing is opened before `catch_up`."""
+        self._library = library
+        self._options = options
+        self._log = change_log
+        self._loader = loader
+        self._steps = steps
+        self._number: int | None = None
+        self.index: ExactIndex | None = None
+        """The rows, or None when there are none or too many."""
+
+    def catch_up(self, build: Build, limit: int) -> None:
+        """Apply every change the rows have not seen; hold at most `limit` rows.
+
+        Raises:
+            DiskFull: No space; the next call goes on.
+        """
+        if self._number != build.number:
+            self.index, self._number = None, build.number
+        embedded = self._loader.embedded(self._library)
+        path = self._path(build)
+        if embedded > self._options.exact_limit:
+            self.index = None
+            if path.exists():
+                remove_tree(path, self._steps, "exact.remove")
+            self._log.set_mark(self._library, "exact", self._log.last())
+            return
+        exact = self.index or self._open(build, path)
+        seq = exact.seq
+        while changes := self._log.pending(self._library, seq, dense=True):
+            self._apply(exact, build, changes, limit)
+            seq = changes[-1].seq
+        if exact.count != min(embedded, limit):
+            log.warning("the exact rows of %s are %d, the catalog has %d: making them again", self._library, exact.count, embedded)
+            seq = self._fill(exact, build, limit)
+        if seq != exact.seq or self.index is None:
+            exact.save(seq)
+        self.index = exact
+        self._log.set_mark(self._library, "exact", exact.seq)
+
+    def _path(self, build: Build) -> Path:
+        return self._options.data_dir / "exact" / f"{self._library.value}-{build.number}"
+
+    def _open(self, build: Build, path: Path) -> ExactIndex:
+        exact = ExactIndex(path, build.dimension, self._steps)
+        documents, rows = self._loader.row_facts(self._library, exact.file_ids())
+        exact.describe(documents, rows)
+        return exact
+
+    def _apply(self, exact: ExactIndex, build: Build, changes: Sequence[Change], limit: int) -> None:
+        for change in changes:
+            if change.kind == "correct":
+                exact.describe(self._loader.document_facts(change.doc))
+                continue
+            for at in range(0, len(change.ids), LOAD_BATCH):
+                ids = change.ids[at : at + LOAD_BATCH]
+                stored = self._loader.vectors(build, ids)
+                exact.drop(ids)
+                room = max(0, limit - exact.count)
+                exact.describe(stored.documents)
+                exact.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
+
+    def _fill(self, exact: ExactIndex, build: Build, limit: int) -> int:
+        """Make the rows anew from the catalog; return up to which change they are applied."""
+        seq = self._log.last()
+        exact.clear()
+        after = 0
+        while exact.count < limit:
+            stored = self._loader.vectors_after(build, after, LOAD_BATCH)
+            if not stored.chunk_ids:
+                break
+            room = limit - exact.count
+            exact.describe(stored.documents)
+            exact.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
+            after = stored.chunk_ids[-1]
+        return seq

@@ -1,0 +1,214 @@
+"""Is a Chroma store fit to be opened? Asked in a child process, because a damaged one can end the process that opens it.
+
+The child reads the files first, then opens the store and asks it for vectors that the catalog knows. Its answer is one line of
+JSON; anything else, a signal or a time-out included, means damage.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.core.types import FloatArray
+from app.index.hnsw_files import Segment, SegmentDamage, read_segment
+from app.index.rows import unpack_vectors
+from app.index.schema import BUILD_SHIFT
+
+PROBE_TIMEOUT_S = 300.0
+"""Opening 60,000 vectors takes a second (facts/libraries.md); a million with a cold disk stays far under this."""
+
+SELF_QUERIES = 32
+"""Stored vectors asked for themselves per collection."""
+
+COMPARED = 20_000
+"""Vectors per collection compared with the catalog's at start-up, spread over the chunks; fsck compares all."""
+
+TOLERANCE = 5e-3
+"""Largest difference of a component: float16 keeps 11 bits of a number below 1."""
+
+MAX_FILE_BYTES = 64 << 30
+"""A torn link list made the store grow a file of terabytes (facts/chroma.md 1.2): the child may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a collection should hold: the vectors of a build, give or take those whose change is not known to be applied."""
+
+    collection: str
+    build: int
+    dimension: int
+    count: int
+    uncertain: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the probe says: empty problems mean healthy."""
+
+    problems: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the store may be opened."""
+        return not self.problems
+
+
+def probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False) -> Finding:
+    """Ask a child process whether the store is healthy; the store itself is not opened here."""
+    request = json.dumps(
+        {"chroma": str(chroma), "catalog": str(catalog), "expected": [asdict(e) for e in expected], "all": compare_all}
+    )
+    root = Path(__file__).resolve().parents[2]
+    try:
+        done = subprocess.run(  # our own interpreter and module
+            [sys.executable, "-m", "app.index.probe"],
+            input=request, capture_output=True, text=True, cwd=root, timeout=PROBE_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Finding((f"opening the store took over {PROBE_TIMEOUT_S:.0f} s",))
+    if done.returncode < 0:
+        return Finding((f"opening the store killed the process that tried, with signal {-done.returncode}",))
+    try:
+        return Finding(tuple(json.loads(done.stdout.strip().splitlines()[-1])["problems"]))
+    except (ValueError, KeyError, IndexError):
+        return Finding((f"the probe ended with {done.returncode} and said: {done.stderr.strip()[-300:]!r}",))
+
+
+def check_files(chroma: Path) -> tuple[list[str], dict[str, Segment]]:
+    """Check the store's database and segments without opening it.
+
+    Returns:
+        What is wrong, and the sound segments by collection name.
+    """
+    database = chroma / "chroma.sqlite3"
+    if not database.exists():
+        return ["chroma.sqlite3 is missing"], {}
+    problems: list[str] = []
+    segments: dict[str, Segment] = {}
+    try:
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        try:
+            lines = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+            problems += [f"chroma.sqlite3: {line}" for line in lines if line != "ok"]
+            rows = connection.execute(
+                "SELECT s.id, c.name, m.seq_id FROM segments s JOIN collections c ON c.id = s.collection"
+                " LEFT JOIN max_seq_id m ON m.segment_id = s.id WHERE s.scope = 'VECTOR'"
+            ).fetchall()
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as exc:
+        return [*problems, f"chroma.sqlite3: {exc}"], {}
+    for segment_id, name, persisted in rows:
+        try:
+            segment = read_segment(chroma / segment_id)
+        except SegmentDamage as exc:
+            problems.append(str(exc))
+            continue
+        if segment is not None:
+            segments[name] = segment
+        elif persisted is not None:
+            problems.append(f"{segment_id}: persisted up to {persisted}, but its index_metadata.pickle is missing")
+    return problems, segments
+
+
+def compare_vectors(segment: Segment, catalog: Path, expected: Expected, limit: int | None) -> list[str]:
+    """Compare a segment's vectors with the catalog's; `limit` compares about so many, None all."""
+    uncertain = set(expected.uncertain)
+    step = 1 if limit is None or len(segment.ids) <= limit else len(segment.ids) // limit
+    connection = sqlite3.connect(f"file:{catalog}?mode=ro", uri=True)
+    try:
+        for start in range(0, len(segment.ids), 10_000):
+            stop = min(start + 10_000, len(segment.ids))
+            held = {int(name): at for at, name in enumerate(segment.ids[start:stop]) if name and at % step == 0}
+            rows = segment.vectors(start, stop)
+            for chunk_id, row in _catalog_rows(connection, expected, sorted(held.keys() - uncertain)):
+                if float(np.abs(rows[held[chunk_id]] - row).max()) > TOLERANCE:
+                    return [f"{expected.collection}: the vector of chunk {chunk_id} is not the catalog's"]
+    finally:
+        connection.close()
+    return []
+
+
+def _catalog_rows(connection: sqlite3.Connection, expected: Expected, chunk_ids: list[int]) -> Iterator[tuple[int, FloatArray]]:
+    rows = connection.execute(
+        "SELECT v.key, v.vector FROM json_each(?) k CROSS JOIN vectors v ON v.key = ? | k.value",
+        (json.dumps(chunk_ids), expected.build << BUILD_SHIFT),
+    ).fetchall()
+    vectors = unpack_vectors([row[1] for row in rows], expected.dimension)
+    for (key, _), row in zip(rows, vectors, strict=True):
+        yield key & ((1 << BUILD_SHIFT) - 1), row
+
+
+def _self_query(chroma: Path, catalog: Path, expected: list[Expected]) -> list[str]:
+    import chromadb  # noqa: PLC0415  # only in the child: its native code is what may crash
+    from chromadb.config import Settings  # noqa: PLC0415
+
+    problems: list[str] = []
+    client = chromadb.PersistentClient(path=str(chroma), settings=Settings(anonymized_telemetry=False))
+    names = {collection.name for collection in client.list_collections()}
+    connection = sqlite3.connect(f"file:{catalog}?mode=ro", uri=True)
+    for want in expected:
+        if want.collection not in names:
+            if want.count > len(want.uncertain):
+                problems.append(f"collection {want.collection} is missing")
+            continue
+        collection = client.get_collection(want.collection, embedding_function=None)
+        count = collection.count()
+        if abs(count - want.count) > len(want.uncertain):
+            problems.append(f"{want.collection} holds {count} vectors, the catalog {want.count}")
+        chosen = _sample(connection, want)
+        for chunk_id, row in _catalog_rows(connection, want, chosen):
+            found = collection.query(query_embeddings=[row], n_results=min(10, count), include=["distances"])
+            nearest = dict(zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True))
+            # Equal texts have equal vectors: another chunk at distance 0 is as good.
+            if str(chunk_id) not in nearest and min(nearest.values(), default=2.0) > TOLERANCE:
+                problems.append(f"{want.collection} does not find the vector of chunk {chunk_id}")
+                break
+    connection.close()
+    return problems
+
+
+def _sample(connection: sqlite3.Connection, want: Expected) -> list[int]:
+    low, high = want.build << BUILD_SHIFT, (want.build + 1) << BUILD_SHIFT
+    ends = connection.execute("SELECT min(key), max(key) FROM vectors WHERE key > ? AND key < ?", (low, high)).fetchone()
+    if ends[0] is None:
+        return []
+    chosen: list[int] = []
+    for i in range(SELF_QUERIES):
+        at = ends[0] + (ends[1] - ends[0]) * i // (SELF_QUERIES - 1)
+        row = connection.execute("SELECT key FROM vectors WHERE key >= ? AND key < ? ORDER BY key LIMIT 1", (at, high)).fetchone()
+        chosen.append(row[0] & ((1 << BUILD_SHIFT) - 1))
+    return sorted(set(chosen) - set(want.uncertain))
+
+
+def main() -> int:
+    """Answer one request from standard input on standard output."""
+    logging.disable(logging.CRITICAL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    request = json.loads(sys.stdin.read())
+    chroma, catalog = Path(request["chroma"]), Path(request["catalog"])
+    expected = [Expected(**{**item, "uncertain": tuple(item["uncertain"])}) for item in request["expected"]]
+    problems, segments = check_files(chroma)
+    limit = None if request["all"] else COMPARED
+    for want in expected:
+        if not problems and want.collection in segments:
+            problems += compare_vectors(segments[want.collection], catalog, want, limit)
+    if not problems:
+        problems += _self_query(chroma, catalog, expected)
+    sys.stdout.write(json.dumps({"problems": problems}) + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
