@@ -117,6 +117,7 @@ class HttpClient:
         read_timeout_s: float = 300.0,
         headers: Mapping[str, str] | None = None,
         connections: int = 32,
+        public_only: bool = False,
     ) -> None:
         """Prepare a session; nothing is sent.
 
@@ -127,6 +128,7 @@ class HttpClient:
             read_timeout_s: Longest silence of the host, seconds.
             headers: Sent with every call; may hold a key, so they are never shown.
             connections: How many idle connections are kept.
+            public_only: Refuse connections that lead to a private address.
 
         Raises:
             InvalidInput: The URL has no host or a foreign scheme.
@@ -136,6 +138,7 @@ class HttpClient:
         shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
         self.host = f"{name} at {shown}"
         self._timeouts = (connect_timeout_s, read_timeout_s)
+        self._public_only = public_only
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -180,7 +183,7 @@ class HttpClient:
         """
         token = cancel or CancelToken()
         token.raise_if_cancelled()
-        watch = SocketWatch()
+        watch = SocketWatch(public_only=self._public_only)
         token.on_cancel(watch.shut)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
@@ -231,6 +234,16 @@ class HttpClient:
         if isinstance(exc, OSError | ProtocolError) and not isinstance(exc, requests.RequestException):
             return ProviderUnreachable(f"{self.host} broke the connection; check that it is still running")
         return ProviderBadResponse(f"{self.host} sent something that is no HTTP ({type(exc).__name__}); is it the right address?")
+
+
+def hostname_of(base_url: str) -> str:
+    """Return the host's name or address of a base URL, empty when it has none."""
+    return urlsplit(base_url if "://" in base_url else f"http://{base_url}").hostname or ""
+
+
+def is_loopback(base_url: str) -> bool:
+    """Return whether a base URL points at this machine."""
+    return hostname_of(base_url) in {"127.0.0.1", "localhost", "::1"}
 
 
 def _address(base_url: str, name: str) -> SplitResult:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.errors import ModelNotInstalled, PassageTooLong
+from app.core.errors import ModelNotInstalled
 from app.core.types import EmbedderIdentity, FloatArray
 from app.core.vectors import l2_normalise
 from app.providers.bert_tokens import BertTokenizer, batches, cut
+from app.providers.embedding_checks import refuse_long
 from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph, open_session
 from app.providers.safetensors import read_float_tensors
 
@@ -61,12 +62,7 @@ class MiniLmEmbedder:
             PassageTooLong: A text has more than 256 tokens.
         """
         encoded = self._tokenizer.encode(texts)
-        for position, ids in enumerate(encoded):
-            if len(ids) > MAX_TOKENS:
-                start = texts[position][:40]
-                raise PassageTooLong(
-                    f"passage {position} ({start!r}...) has {len(ids)} tokens, {MODEL!r} reads {MAX_TOKENS}; split it"
-                )
+        refuse_long(texts, [len(ids) for ids in encoded], MODEL, MAX_TOKENS)
         return self._run(encoded)
 
     def embed_query(self, text: str) -> FloatArray:

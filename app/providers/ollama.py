@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
-from app.providers.http import HttpClient, Reply
+from app.providers.http import HttpClient, Reply, is_loopback
 from app.providers.json_fields import Fields
 from app.providers.ollama_errors import translate
 
@@ -110,7 +109,7 @@ class OllamaHost:
     @property
     def local(self) -> bool:
         """True when the address is a loopback one."""
-        return urlsplit(self.base_url).hostname in {"127.0.0.1", "localhost", "::1"}
+        return is_loopback(self.base_url)
 
     def version(self) -> str:
         """Return the host's version, asked once.

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.core.cancel import CancelToken
-from app.core.errors import ModelNotInstalled, PassageTooLong, ProviderBadResponse
+from app.core.errors import ModelNotInstalled, ProviderBadResponse
 from app.core.types import EmbedderIdentity, FloatArray
-from app.core.vectors import l2_normalise
+from app.providers.embedding_checks import checked_rows, refuse_long
 from app.providers.json_fields import Fields
 from app.providers.ollama import OllamaHost, same_model
 from app.providers.ollama_models import embedding_traits
@@ -64,13 +64,7 @@ class OllamaEmbedder:
             ProviderError: The host failed.
         """
         identity = self.identity
-        for position, tokens in enumerate(self.count_tokens(texts)):
-            if tokens > identity.max_tokens:
-                start = texts[position][:40]
-                raise PassageTooLong(
-                    f"passage {position} ({start!r}...) may have {tokens} tokens,"
-                    f" {self._model!r} reads {identity.max_tokens}; split it"
-                )
+        refuse_long(texts, self.count_tokens(texts), self._model, identity.max_tokens)
         rows = np.empty((len(texts), identity.dimension), dtype=np.float32)
         for at in range(0, len(texts), BATCH):
             batch = [self._traits.passage_prefix + text for text in texts[at : at + BATCH]]
@@ -119,17 +113,4 @@ class OllamaEmbedder:
             return self._host.check(self._host.http.call("POST", "/api/embed", body), self._model, embedding=True)
 
         reply = with_retries(call, CancelToken())
-        return self._rows(reply.raw("embeddings"), len(texts), dimension)
-
-    def _rows(self, value: object, count: int, dimension: int | None) -> FloatArray:
-        try:
-            rows = l2_normalise(np.asarray(value, dtype=np.float32))
-        except (TypeError, ValueError) as exc:
-            raise ProviderBadResponse(f"{self._host.name} sent vectors of {self._model!r} that are no numbers ({exc})") from exc
-        if rows.ndim != 2 or len(rows) != count:
-            raise ProviderBadResponse(f"{self._host.name} sent vectors of shape {rows.shape} for {count} texts")
-        if dimension is not None and rows.shape[1] != dimension:
-            raise ProviderBadResponse(
-                f"{self._model!r} sent {rows.shape[1]} dimensions, expected {dimension}; install the former model or re-embed"
-            )
-        return rows
+        return checked_rows(reply.raw("embeddings"), len(texts), dimension, host=self._host.name, model=self._model)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from app.core.errors import Busy, DocuMindError, InvalidInput, ModelNotInstalled, PassageTooLong, ProviderBadResponse
+from app.providers.error_bodies import error_text
 from app.providers.retries import RunnerStopped
 
 _NOT_FOUND = re.compile(r"model .*not found|file does not exist", re.IGNORECASE)
@@ -16,24 +16,6 @@ _RUNNER = re.compile(
     re.IGNORECASE,
 )
 _BUSY_RETRY_S = 2.0
-
-
-def error_text(body: str) -> str:
-    """Return the message inside an error body, which may be JSON, JSON within JSON, HTML of a proxy, or empty."""
-    text = body.strip()
-    for _ in range(3):  # llama-server's error object arrives as text inside Ollama's, and holds its own
-        try:
-            value = json.loads(text)
-        except ValueError:
-            break
-        if isinstance(value, dict) and "error" in value:
-            value = value["error"]
-        if isinstance(value, dict):
-            return f"{value.get('type', '')} {value.get('message', '')}".strip()
-        if not isinstance(value, str):
-            break
-        text = value.strip()
-    return text
 
 
 def translate(status: int, body: str, *, host: str, model: str, embedding: bool = False) -> DocuMindError:

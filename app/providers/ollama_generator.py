@@ -11,6 +11,7 @@ from app.core.errors import ProviderBadResponse, ProviderError
 from app.core.types import Prompt, Token, Usage
 from app.providers.http import StreamReply
 from app.providers.json_fields import Fields
+from app.providers.logprobs import spread
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_errors import translate
 from app.providers.retries import with_retries
@@ -149,15 +150,3 @@ class OllamaGenerator:
         if reason == "stop":
             return "stop"
         raise ProviderBadResponse(f"{self._host.name} ended the answer of {model!r} with {reason!r}; ask again")
-
-
-def spread(content: str, entries: list[tuple[str, float]]) -> Iterator[Token]:
-    """Yield the text of a line with the log-probabilities that came for it.
-
-    When the entries spell the text, each is a token of its own; otherwise the text is one token with the smallest, because doubt
-    about a part is doubt about the whole.
-    """
-    if entries and "".join(text for text, _ in entries) == content:
-        yield from (Token(text, logprob) for text, logprob in entries)
-    else:
-        yield Token(content, min((logprob for _, logprob in entries), default=None))

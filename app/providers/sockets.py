@@ -6,6 +6,7 @@ caught where urllib3 hands the request to it, because a host may send nothing, n
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import threading
 from contextvars import ContextVar
@@ -15,16 +16,30 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 
+def is_public(address: str) -> bool:
+    """Return whether an IP address belongs to the public internet."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_global
+
+
 class SocketWatch:
     """The socket a call runs on, so that a cancel can shut it down; a released watch touches nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, public_only: bool = False) -> None:
+        """Start without a socket; `public_only` refuses connections that lead to a private address."""
+        self._public_only = public_only
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._shut = False
 
     def attach(self, sock: socket.socket) -> None:
-        """Remember the socket; when the cancel came first, shut it now."""
+        """Remember the socket; when the cancel came first, shut it now.
+
+        Raises:
+            ConnectionRefusedError: The other end has a private address and only public ones are wanted. Checked here, on the
+                connection itself, because a name may lead elsewhere the second time it is looked up.
+        """
+        if self._public_only and not is_public(sock.getpeername()[0]):
+            raise ConnectionRefusedError(f"{sock.getpeername()[0]} is a private address")
         with self._lock:
             self._socket = sock
             if self._shut:

@@ -8,6 +8,11 @@ from app.providers.ollama import OllamaHost
 from tests.fakes.ollama_double import OllamaDouble
 
 
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.providers.retries._FIRST_WAIT_S", 0.01)
+
+
 @pytest.fixture
 def double() -> Iterator[OllamaDouble]:
     with OllamaDouble() as running:

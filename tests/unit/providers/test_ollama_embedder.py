@@ -42,7 +42,7 @@ def test_prefixes_batches_and_constant_options(double: OllamaDouble, host: Ollam
 
 def test_long_passages_are_refused_here_and_by_the_host(double: OllamaDouble, host: OllamaHost) -> None:
     embedder = OllamaEmbedder(host, NOMIC)
-    with pytest.raises(PassageTooLong, match=r"passage 1 .*may have 3\d\d\d tokens.*2048; split it"):
+    with pytest.raises(PassageTooLong, match=r"passage 1 .*has 3\d\d\d tokens.*2048; split it"):
         embedder.embed_passages(["short", "word " * 3000])
     assert embedder.embed_query("word " * 3000).shape == (768,)
     assert double.truncations == 1

@@ -19,8 +19,9 @@ from app.core.errors import (
     ProviderUnreachable,
 )
 from app.core.types import Message, Prompt, Token, Usage
+from app.providers.logprobs import spread
 from app.providers.ollama import OllamaHost
-from app.providers.ollama_generator import OllamaGenerator, spread
+from app.providers.ollama_generator import OllamaGenerator
 from app.providers.retries import RunnerStopped
 from app.providers.slots import CallSlots
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble, Script

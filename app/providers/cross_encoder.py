@@ -1,0 +1,67 @@
+"""A cross-encoder from a local directory, on the same graph as the embedded model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.core.errors import Unreadable
+from app.core.ids import content_sha256
+from app.providers.bert_tokens import BertTokenizer, batches
+from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph, open_session
+from app.providers.safetensors import read_float_tensors
+
+MAX_TOKENS = 512
+"""Position embeddings of BERT; a pair is cut to it at the passage's end."""
+
+
+class CrossEncoder:
+    """Reranker on a BERT cross-encoder such as ms-marco-MiniLM-L-6-v2; thread-safe."""
+
+    def __init__(
+        self,
+        folder: Path,
+        cache_dir: Path | None = None,
+        *,
+        threads: int = 0,
+        precision: Precision = "int8",
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        """Open the model, building its graph the first time.
+
+        Args:
+            folder: Holds config.json, model.safetensors and tokenizer.json.
+            cache_dir: Where to keep the built graph; None keeps it in memory only.
+            threads: ONNX Runtime threads; 0: one per core.
+            precision: `fp32` doubles the time.
+            max_tokens: Longest pair, in tokens.
+
+        Raises:
+            Unreadable: A file is missing, damaged, or describes another architecture.
+        """
+        weights = folder / "model.safetensors"
+        if not weights.is_file():
+            raise Unreadable(
+                f"CROSS_ENCODER_DIR {str(folder)!r} has no model.safetensors; point it at a downloaded BERT cross-encoder"
+            )
+        shape = BertShape.from_config(folder / "config.json")
+        self._folder, self._max_tokens = folder, max_tokens
+        self._tokenizer = BertTokenizer(folder / "tokenizer.json")
+        key = f"cross-encoder {content_sha256(weights)}"
+        graph = cached_graph(cache_dir, key, precision, lambda: build_graph(read_float_tensors(weights), shape, "classifier"))
+        self._session = open_session(graph, threads)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self._folder.name
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one raw logit per text, higher is better, unbounded; passages are cut where a pair passes the window."""
+        pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
+        logits = [0.0] * len(texts)
+        for positions, feed in batches([ids for ids, _ in pairs], [types for _, types in pairs]):
+            rows = self._session.run(["output"], feed)[0]
+            for position, row in zip(positions, rows, strict=True):
+                logits[position] = float(row[0])
+        return logits

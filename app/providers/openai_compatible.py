@@ -1,0 +1,185 @@
+"""Text from hosts that speak OpenAI's protocol, by name or self-hosted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Literal
+
+from app.core.cancel import CancelToken
+from app.core.errors import InvalidInput, ProviderBadResponse
+from app.core.types import Prompt, Token, Usage
+from app.providers.http import HttpClient, StreamReply
+from app.providers.json_fields import Fields
+from app.providers.logprobs import spread
+from app.providers.openai_errors import translate
+from app.providers.options import HostedOptions
+from app.providers.presets import PRESETS, Preset
+from app.providers.retries import with_retries
+from app.providers.slots import CallSlots
+
+_FINISH: dict[str, Literal["stop", "length"]] = {"stop": "stop", "end_turn": "stop", "length": "length", "max_tokens": "length"}
+
+
+class HostedEndpoint:
+    """One host with its key; shared by its generator and embedder; thread-safe."""
+
+    def __init__(self, provider: str, options: HostedOptions, *, timeout_s: float = 300.0, connect_timeout_s: float = 10.0) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            provider: A name of `PRESETS`.
+            options: Address (empty: the preset's), key and model.
+            timeout_s: Longest silence of the host, seconds.
+            connect_timeout_s: Longest wait for a connection, seconds.
+
+        Raises:
+            InvalidInput: The provider is unknown, or its address cannot be read.
+        """
+        if provider not in PRESETS:
+            raise InvalidInput(f"provider {provider!r} is unknown; expected one of {', '.join(PRESETS)}")
+        self.provider = provider
+        self.preset: Preset = PRESETS[provider]
+        self._key = options.api_key
+        self.http = HttpClient(
+            options.base_url or self.preset.base_url,
+            self.preset.name,
+            connect_timeout_s=connect_timeout_s,
+            read_timeout_s=timeout_s,
+            headers={"Authorization": f"Bearer {options.api_key}"} if options.api_key else {},
+        )
+
+    @property
+    def name(self) -> str:
+        """The host with its address, for messages."""
+        return self.http.host
+
+    def error(self, reply: StreamReply, model: str) -> Exception:
+        """Return the error for a reply that is not 200."""
+        text = reply.read().decode("utf-8", "replace")
+        return self.translated(reply.status, text, model, reply.headers.get("Retry-After"))
+
+    def translated(
+        self, status: int, text: str, model: str, retry_after: str | None = None, *, embedding: bool = False
+    ) -> Exception:
+        """Return the error for a status and body."""
+        return translate(
+            status,
+            text,
+            host=self.name,
+            model=model,
+            preset=self.preset,
+            key=self._key,
+            retry_after=retry_after,
+            embedding=embedding,
+        )
+
+
+class OpenAICompatibleGenerator:
+    """Generator on `/chat/completions`, streamed as server-sent events; thread-safe."""
+
+    def __init__(
+        self,
+        endpoint: HostedEndpoint,
+        model: str,
+        *,
+        slots: CallSlots,
+        context_tokens: int = 8192,
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            endpoint: Host and key.
+            model: Name at the host.
+            slots: Cap on calls at once.
+            context_tokens: Window to plan with; the protocol has no way to ask.
+            temperature: For prompts that name none.
+            max_tokens: Longest answer for prompts that name none.
+        """
+        self._endpoint, self._model, self._slots = endpoint, model, slots
+        self._context_tokens, self._temperature, self._max_tokens = context_tokens, temperature, max_tokens
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return f"{self._endpoint.provider}:{self._model}"
+
+    @property
+    def context_tokens(self) -> int:
+        """The window to plan with, in tokens."""
+        return self._context_tokens
+
+    def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
+        """Yield tokens; the last has `finish` and, where the host sends it, usage.
+
+        Raises:
+            InvalidInput: The prompt does not fit the window.
+            ModelNotInstalled: The host does not have the model.
+            ProviderBadResponse: The key is refused, the stream ended early, or it said why it failed.
+            ProviderError: The host failed otherwise.
+            Busy: No slot became free in time, or the host limits us.
+            Cancelled: The token was cancelled.
+        """
+        model = prompt.model or self._model
+        with self._slots.hold(cancel), ExitStack() as stack:
+            reply = with_retries(lambda: self._open(prompt, model, cancel, stack), cancel)
+            yield from self._tokens(reply, model)
+
+    def _open(self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack) -> StreamReply:
+        body = self._body(prompt, model)
+        reply = stack.enter_context(self._endpoint.http.stream("POST", "/chat/completions", body, cancel=cancel))
+        if reply.status != 200:
+            raise self._endpoint.error(reply, model)
+        return reply
+
+    def _body(self, prompt: Prompt, model: str) -> dict[str, object]:
+        preset = self._endpoint.preset
+        body: dict[str, object] = {
+            "model": model,
+            "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
+            "stream": True,
+            "temperature": self._temperature if prompt.temperature is None else prompt.temperature,
+            preset.max_tokens_field: self._max_tokens if prompt.max_tokens is None else prompt.max_tokens,
+        }
+        if preset.usage_on_request:
+            body["stream_options"] = {"include_usage": True}
+        if prompt.logprobs and preset.logprobs:
+            body["logprobs"] = True
+        if prompt.json_schema is not None:
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": dict(prompt.json_schema), "strict": True},
+            }
+        return body
+
+    def _tokens(self, reply: StreamReply, model: str) -> Iterator[Token]:
+        finish: Literal["stop", "length"] | None = None
+        usage = Usage()
+        for event in self._events(reply):
+            if "error" in event:
+                raise self._endpoint.translated(200, str(event.raw("error")), model)
+            if "usage" in event:
+                counts = event.child("usage")
+                usage = Usage(counts.integer("prompt_tokens"), counts.integer("completion_tokens"))
+            for choice in event.children("choices")[:1]:
+                entries = [(e.text("token"), e.number("logprob") or 0.0) for e in choice.child("logprobs").children("content")]
+                if content := choice.child("delta").text("content"):
+                    yield from spread(content, entries)
+                if reason := choice.text("finish_reason"):
+                    finish = self._finish(reason, model)
+        if finish is None:
+            raise ProviderBadResponse(f"{self._endpoint.name} ended the answer of {model!r} early; ask again")
+        yield Token("", finish=finish, usage=usage)
+
+    def _events(self, reply: StreamReply) -> Iterator[Fields]:
+        for line in reply.lines():
+            field, _, value = line.rstrip(b"\r").partition(b":")
+            if field == b"data" and value.strip() and value.strip() != b"[DONE]":
+                yield Fields.parse(value.strip(), self._endpoint.name)
+
+    def _finish(self, reason: str, model: str) -> Literal["stop", "length"]:
+        if reason not in _FINISH:
+            raise ProviderBadResponse(f"{self._endpoint.name} ended the answer of {model!r} with {reason!r}; rephrase the question")
+        return _FINISH[reason]

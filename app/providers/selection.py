@@ -1,0 +1,232 @@
+"""Which provider answers and which one embeds, as things stand now (DESIGN 4).
+
+Nothing is constructed here: the choices name providers and models, and `app.bootstrap` makes the adapters.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError, ProviderTimeout
+from app.core.types import Fingerprint
+from app.providers.http import is_loopback
+from app.providers.minilm import MODEL as MINILM
+from app.providers.minilm import WEIGHTS_SHA256
+from app.providers.ollama import OllamaHost, same_model
+from app.providers.options import HostedOptions, ProviderOptions
+from app.providers.presets import HOSTED_DIGEST, PRESETS
+
+_FRESH_S = 5.0
+"""How long an answer about the host is believed, seconds."""
+_FRESH_AFTER_TIMEOUT_S = 30.0
+"""The same for a host that neither answers nor refuses, because asking it again costs a second."""
+_ASK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaStatus:
+    """What the host said last. `trouble` says why it is not reachable, for people."""
+
+    reachable: bool
+    models: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def has(self, model: str) -> bool:
+        """Return whether the model is installed."""
+        return any(same_model(name, model) for name in self.models)
+
+
+class OllamaWatch:
+    """Knows whether Ollama is there, asking it at most every five seconds; thread-safe.
+
+    While one thread asks, others go on with the last answer, so a host that hangs delays one question by a second.
+    """
+
+    def __init__(self, host: OllamaHost, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Prepare; nothing is sent.
+
+        Args:
+            host: The host to watch.
+            clock: Seconds, for tests.
+        """
+        self.host = host
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._status: OllamaStatus | None = None
+        self._stale_at = 0.0
+        self._seen: frozenset[str] = frozenset()
+
+    def status(self) -> OllamaStatus:
+        """Return what the host has, at most five seconds old (thirty after a timeout)."""
+        if self._status is not None and self._clock() < self._stale_at:
+            return self._status
+        if self._status is not None and self._asking.locked():
+            return self._status
+        with self._asking:
+            if self._status is None or self._clock() >= self._stale_at:
+                self._status = self._ask()
+            return self._status
+
+    def seen(self, model: str) -> bool:
+        """Return whether the model was there at any time of this process."""
+        return any(same_model(name, model) for name in self._seen)
+
+    def forget(self) -> None:
+        """Ask again next time, for example after a pull."""
+        self._stale_at = 0.0
+
+    def _ask(self) -> OllamaStatus:
+        fresh_s = _FRESH_S
+        try:
+            status = OllamaStatus(True, tuple(model.name for model in self.host.models(timeout_s=_ASK_S)))
+            self._seen |= frozenset(status.models)
+        except ProviderError as error:
+            status = OllamaStatus(False, trouble=error.message)
+            if isinstance(error, ProviderTimeout):
+                fresh_s = _FRESH_AFTER_TIMEOUT_S
+        self._stale_at = self._clock() + fresh_s
+        return status
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorChoice:
+    """Who answers: `provider` is `extractive`, `ollama`, `openai_compatible` or a preset's name."""
+
+    provider: str
+    model: str = ""
+    helper: str = ""
+    """Model for rewriting and the like, on the same provider."""
+    hosted: bool = False
+    """True when passages leave the machine."""
+    reason: str = ""
+    """Why a model that could be expected is not used, and the cure; empty when none was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderChoice:
+    """Who embeds a library: `provider` is `minilm`, `ollama`, `openai_compatible` or a preset's name."""
+
+    provider: str
+    model: str
+    hosted: bool = False
+    notice: str = ""
+    """Set when the configuration asks for another embedder than the library was made with."""
+
+
+def choose_generator(options: ProviderOptions, watch: OllamaWatch, model: str | None = None) -> GeneratorChoice:
+    """Return who answers the next question.
+
+    `auto` takes Ollama when it answers and has the model, else quotes; it never takes a hosted provider. A provider chosen by name
+    is taken even when it is away: its errors say so.
+
+    Args:
+        options: The configuration.
+        watch: Whether Ollama is there.
+        model: Asked for by name for one question.
+
+    Raises:
+        ModelNotInstalled: Ollama answers but lacks the model that was asked for by name.
+        InvalidInput: A hosted provider is configured without a model.
+    """
+    if options.llm_provider == "extractive":
+        return GeneratorChoice("extractive")
+    if options.llm_provider not in {"auto", "ollama"}:
+        chosen = model or _hosted_model(options.llm_provider, options, "MODEL")
+        helper = options.helper_model or chosen
+        return GeneratorChoice(options.llm_provider, chosen, helper, _leaves(options.llm_provider, options))
+    wanted = model or options.llm_model
+    if options.llm_provider == "ollama" and model is None:
+        return _on_ollama(wanted, options.helper_model)
+    status = watch.status()
+    if status.has(wanted):
+        helper = options.helper_model if status.has(options.helper_model) else ""
+        return _on_ollama(wanted, helper)
+    if status.reachable and model is not None:
+        raise ModelNotInstalled(f"model {model!r} is not installed; run: ollama pull {model}")
+    if options.llm_provider == "ollama":
+        return _on_ollama(wanted, options.helper_model)
+    return GeneratorChoice("extractive", reason=_why_not(wanted, status, watch, named=model is not None))
+
+
+def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint | None = None) -> EmbedderChoice:
+    """Return who embeds a library.
+
+    An empty library (no fingerprint) gets what is configured; `auto` is Ollama when it has the model, else the embedded one.
+    Otherwise the fingerprint decides, and a configuration that asks for something else by name only earns a notice.
+
+    Raises:
+        InvalidInput: A hosted provider is configured without a model.
+    """
+    if fingerprint is None:
+        return _configured_embedder(options, watch)
+    made_with = _embedder_of(fingerprint, options)
+    if options.embedding_provider == "auto":
+        return made_with
+    wanted = _configured_embedder(options, watch)
+    if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
+        return made_with
+    notice = (
+        f"the library was embedded with {made_with.model!r} ({made_with.provider}) and keeps it; to change to {wanted.model!r}"
+        f" ({wanted.provider}), re-embed it: documind reembed"
+    )
+    return EmbedderChoice(made_with.provider, made_with.model, made_with.hosted, notice)
+
+
+def _on_ollama(model: str, helper: str) -> GeneratorChoice:
+    return GeneratorChoice("ollama", model, helper or model, hosted=_in_cloud(model) or _in_cloud(helper))
+
+
+def _in_cloud(model: str) -> bool:
+    # Ollama passes such models on to its own servers (ollama.md 1)
+    return model.endswith(("-cloud", ":cloud"))
+
+
+def _why_not(model: str, status: OllamaStatus, watch: OllamaWatch, *, named: bool) -> str:
+    if status.reachable:
+        return f"Ollama does not have {model!r}, so passages are quoted instead; run: ollama pull {model}"
+    if named or watch.seen(model):
+        return f"{status.trouble}; passages are quoted until it is back"
+    return ""
+
+
+def _configured_embedder(options: ProviderOptions, watch: OllamaWatch) -> EmbedderChoice:
+    if options.embedding_provider == "auto":
+        if watch.status().has(options.embedding_model):
+            return EmbedderChoice("ollama", options.embedding_model)
+        return EmbedderChoice("minilm", MINILM)
+    if options.embedding_provider == "minilm":
+        return EmbedderChoice("minilm", MINILM)
+    if options.embedding_provider == "ollama":
+        return EmbedderChoice("ollama", options.embedding_model, _in_cloud(options.embedding_model))
+    provider = options.embedding_provider
+    preset = PRESETS[provider]
+    # the default of EMBEDDING_MODEL names a model of Ollama, which no hosted provider has
+    model = options.embedding_model if options.embedding_model != ProviderOptions().embedding_model else preset.embedding_model
+    if not model:
+        raise InvalidInput(f"EMBEDDING_PROVIDER={provider} needs EMBEDDING_MODEL")
+    return EmbedderChoice(provider, model, _leaves(provider, options))
+
+
+def _embedder_of(fingerprint: Fingerprint, options: ProviderOptions) -> EmbedderChoice:
+    if fingerprint.model_digest.startswith(WEIGHTS_SHA256):
+        return EmbedderChoice("minilm", MINILM)
+    if fingerprint.model_digest.startswith(HOSTED_DIGEST):
+        provider = fingerprint.model_digest.removeprefix(HOSTED_DIGEST).partition(":")[0]
+        return EmbedderChoice(provider, fingerprint.embedding_model, _leaves(provider, options))
+    return EmbedderChoice("ollama", fingerprint.embedding_model, _in_cloud(fingerprint.embedding_model))
+
+
+def _hosted_model(provider: str, options: ProviderOptions, setting: str) -> str:
+    model = options.hosted.get(provider, HostedOptions()).model
+    if not model:
+        prefix = PRESETS[provider].env_prefix
+        raise InvalidInput(f"LLM_PROVIDER={provider} needs a model; set {prefix}_{setting}")
+    return model
+
+
+def _leaves(provider: str, options: ProviderOptions) -> bool:
+    base_url = options.hosted.get(provider, HostedOptions()).base_url or PRESETS[provider].base_url
+    return not is_loopback(base_url)
