@@ -1,14 +1,14 @@
 """Where a paper and the encyclopedia give different figures for the same thing.
 
 Two sentences are compared when they share enough words about their subject; they disagree when each gives figures of the same unit
-and no figure of one is near any of the other. It is a pointer for a reader, not a verdict:
-the trace says where both sentences stand.
+and none of one is near any of the other, or some are not where the sentences are otherwise nearly the same. It is a pointer for a
+reader, not a verdict: the trace says where both sentences stand.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.text import sentence_spans, tokenise
@@ -20,6 +20,8 @@ MAX_FLAGGED = 5
 _MIN_SHARED = 3
 _MIN_SHARE = 0.5
 """Of the subject words of the shorter sentence."""
+_NEARLY_SAME = 0.8
+"""Of the subject words: the sentences say the same thing, so that each of their figures can be compared."""
 _TOLERANCE = 0.01
 """Relative difference under which two figures are the same one, rounded differently."""
 
@@ -45,8 +47,17 @@ _UNITS: Mapping[str, str] = {
     "hour": "h",
     "hours": "h",
 }
-_NOT_UNITS = frozenset("a an and are as at by for from has in is it of on or per than that the to was were which with".split())
-_BRACKETED = re.compile(r"\[[\d,;\s\u2013-]+\]|\(\d{1,3}\)")
+_NOT_UNITS = frozenset(
+    "a after an and are as at before but by during for from had has have he his in into is it its of on or per she since than that"
+    " the their they this through to under until was were when where which while who with".split()
+)
+_NO_FIGURES = re.compile(
+    r"\[[\d,;\s\u2013-]+\]|\(\d{1,3}\)|\b\d+s\b"
+    r"|\b(?:articles?|chapters?|sections?|figures?|figs?\.|tables?|equations?|parts?|steps?|stages?|phases?|types?|versions?|volumes?"
+    r"|pages?|numbers?|nos?\.|grades?|levels?|class|rule|paragraphs?) \d[\w().]*(?:(?:, | and | to |-)\d[\w().]*)*",
+    re.IGNORECASE,
+)
+"""Numbers that name rather than count: citations, decades, articles of a law, figures of a paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +82,12 @@ def disagreements(evidence: Sequence[Evidence]) -> tuple[Disagreement, ...]:
     public = [claim for item in evidence if item.hit.passage.chunk.library is Library.PUBLIC for claim in _claims(item)]
     found: list[tuple[float, Disagreement]] = []
     for paper in papers:
-        for article in public:
-            share = _shared_subject(paper, article)
-            unit = _contradicted_unit(paper, article) if share else None
-            if unit is not None:
-                found.append((share, Disagreement(_figures(paper, unit), _figures(article, unit))))
+        # only with the sentence nearest to it: what the encyclopedia says of the same thing, not of a neighbouring one
+        nearest = max(public, key=lambda article: _shared_subject(paper, article), default=None)
+        share = _shared_subject(paper, nearest) if nearest else 0.0
+        pair = _contradiction(paper, nearest, share) if nearest and share else None
+        if pair is not None:
+            found.append((share, pair))
     found.sort(key=lambda pair: -pair[0])
     return tuple(disagreement for _, disagreement in found[:MAX_FLAGGED])
 
@@ -95,7 +107,7 @@ def _claims(item: Evidence) -> list[_Claim]:
 def figures_by_unit(sentence: str) -> dict[str, frozenset[float]]:
     """Return the figures of a sentence by what they count: a unit, or the stem of the word after them; years under `year`."""
     found: dict[str, set[float]] = {}
-    for match in _FIGURE.finditer(_BRACKETED.sub(" ", sentence)):
+    for match in _FIGURE.finditer(_NO_FIGURES.sub(" ", sentence)):
         number, word = match["number"], (match["unit"] or "").lower()
         value = float(re.sub(r"[,\u00a0\u202f]", "", number)) * _SCALES.get(match["scale"] or "", 1.0)
         if match["sign"]:
@@ -121,11 +133,15 @@ def _shared_subject(one: _Claim, other: _Claim) -> float:
     return share if shared >= _MIN_SHARED and share >= _MIN_SHARE else 0.0
 
 
-def _contradicted_unit(one: _Claim, other: _Claim) -> str | None:
+def _contradiction(one: _Claim, other: _Claim, share: float) -> Disagreement | None:
+    """Return the figures of one unit that differ: all of them, or some on both sides where the sentences are nearly the same."""
     for unit, values in one.figures.items():
-        others = other.figures.get(unit)
-        if others and not any(_same(a, b, unit) for a in values for b in others):
-            return unit
+        others = other.figures.get(unit, frozenset())
+        lone = {a for a in values if not any(_same(a, b, unit) for b in others)}
+        lone_others = {b for b in others if not any(_same(a, b, unit) for a in values)}
+        agreed = len(lone) < len(values)
+        if lone and lone_others and (not agreed or share >= _NEARLY_SAME):
+            return Disagreement(_figures(one, lone), _figures(other, lone_others))
     return None
 
 
@@ -133,5 +149,5 @@ def _same(a: float, b: float, unit: str) -> bool:
     return a == b if unit == "year" else abs(a - b) <= _TOLERANCE * max(abs(a), abs(b))
 
 
-def _figures(claim: _Claim, unit: str) -> Figures:
-    return Figures(claim.evidence.n, claim.start, claim.end, tuple(sorted(claim.figures[unit])))
+def _figures(claim: _Claim, values: Iterable[float]) -> Figures:
+    return Figures(claim.evidence.n, claim.start, claim.end, tuple(sorted(values)))

@@ -556,7 +556,7 @@ class ContextTrace:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one sentence: `document_text[start:end]` in the revision of evidence `n`."""
+    """The figures of one sentence that the other side does not have: `document_text[start:end]` in the revision of evidence `n`."""
 
     n: int
     start: int

@@ -27,6 +27,10 @@ def _pair(paper: str, article: str) -> tuple[Evidence, ...]:
         ),
         ("The bridge over the river Tagus opened in 1966.", "The Tagus river bridge was opened in 1998."),
         ("The lake basin holds 12 million litres of water.", "The basin of the lake holds 14 million litres of water."),
+        (
+            "The bridge over the river Tagus opened in 1966 and was widened in 1990.",
+            "The bridge over the river Tagus opened in 1966 and was widened in 1999.",
+        ),
         ("Efficacy of the vaccine in adults was 91%.", "The vaccine had an efficacy of 67% in adults."),
     ],
 )
@@ -45,6 +49,14 @@ def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: s
         ("Pure copper has a melting point of 1085 degrees.", "The tallest tower in Porto measures 76 metres."),
         ("The basin of the lake holds 12,000,000 litres.", "The lake basin holds 12 million litres."),
         ("The lake basin is 40 metres deep.", "The basin of the lake holds 12 million litres of water."),
+        (
+            "The treaty forbids abuse of a dominant position in article 86.",
+            "Article 102 of the treaty forbids abuse of a dominant position.",
+        ),
+        (
+            "The court first recognised the principle of certainty in the 60s.",
+            "The court recognised the certainty principle in the 1970s.",
+        ),
         ("The river Tagus bridge opened in 1966 [12].", "The bridge on the river Tagus opened in 1966 [7]."),
     ],
 )
