@@ -5,7 +5,7 @@ Routes know these and nothing of how things are made. All calls are synchronous 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -21,16 +21,16 @@ from app.settings import Settings
 class Shelves(Catalog, Protocol):
     """The catalog, with what only lists and health pages ask."""
 
-    def find(self, library: Library, name: str) -> Sequence[Document]:
-        """Return live documents whose doc_id, source key or file name is `name`."""
+    def find(self, library: Library, name: str) -> Document:
+        """Return the live document whose doc_id, source key, file name or title is `name`; raises NotFound or Conflict."""
         ...
 
     def pages(self, library: Library, doc_id: str, revision: int | None = None) -> tuple[PageSpan, ...]:
         """Return where the pages of a revision lie in its text; empty for media without pages."""
         ...
 
-    def revision_sha256(self, library: Library, doc_id: str, revision: int | None = None) -> str:
-        """Return the hash that names the original of a revision."""
+    def original(self, library: Library, doc_id: str, revision: int | None = None) -> Path:
+        """Return where the bytes are that a revision came from, or raise NoOriginal."""
         ...
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
@@ -40,14 +40,6 @@ class Shelves(Catalog, Protocol):
 
 class Keeper(IndexWriter, Protocol):
     """The write side, with what only the edge asks."""
-
-    def original_path(self, sha256: str) -> Path:
-        """Return where the original bytes of a hash are or would be."""
-        ...
-
-    def discard_original(self, sha256: str) -> None:
-        """Remove an original that no document refers to."""
-        ...
 
     def restore(self, library: Library, doc_id: str) -> Document:
         """Undo a deletion within its grace period, or raise NotFound."""

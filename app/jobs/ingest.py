@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from app.core.errors import DiskFull, NotFound, ProviderError, ProviderUnreachable
+from app.core.errors import DiskFull, FingerprintMismatch, NotFound, ProviderError, ProviderUnreachable
 from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import VectorBackfill
@@ -116,27 +116,26 @@ class IngestJob:
     def _embed(self, context: JobContext, library: Library, outcomes: Sequence[IngestOutcome]) -> None:
         """Give the documents of this job their vectors, whatever else is still pending in the library."""
         doc_ids = [outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"]
-        backfill = self._backfill_of(library)
         if not doc_ids:
-            return
-        if backfill is None:
-            self._postpone(context, library, "no embedder is available")
             return
         total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
         try:
+            backfill = self._backfill_of(library)
+            if backfill is None:
+                raise ProviderUnreachable("no embedder is available")
             report = backfill.run(
                 library, progress=lambda done: context.progress(done, total, "chunks"), cancel=context.cancel, doc_ids=doc_ids
             )
         except (ProviderError, DiskFull) as error:
-            self._postpone(context, library, error.message)
+            # The documents are acknowledged and found by words: their vectors are the backfill's work, when it is possible again.
+            context.error(f"{error.code}: the documents are found by words; their vectors follow later ({error.message})")
+            self._later(library)
+            return
+        except FingerprintMismatch as error:
+            context.error(f"{error.code}: the documents are found by words only: {error.message}")
             return
         for failure in report.failed:
             context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
-
-    def _postpone(self, context: JobContext, library: Library, reason: str) -> None:
-        """The documents are acknowledged and found by words: their vectors are the backfill's work, when that is possible again."""
-        context.error(f"vectors_missing: the documents are found by words; vectors follow later ({reason})")
-        self._later(library)
 
     def _counted(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
         """Yield outcomes with the vectors that their documents have by now."""

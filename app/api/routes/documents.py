@@ -12,7 +12,7 @@ from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.papers import DocumentName, resolve
 from app.api.schemas.documents import Chunk, ChunkList, PageBoxes, TextSpan
-from app.core.errors import InvalidInput, NoOriginal
+from app.core.errors import InvalidInput
 from app.core.types import PageText
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -68,9 +68,7 @@ def document_boxes(
     if end < start:
         raise InvalidInput(f"end {end!r} must not be before start {start!r}")
     found = resolve(services, library, doc_id)
-    original = services.writer.original_path(services.catalog.revision_sha256(library, found, revision))
-    if not original.is_file():
-        raise NoOriginal(f"document {found!r} has no original bytes to show; its text is at /api/v1/documents/{found}/text")
+    original = services.catalog.original(library, found, revision)
     wanted = [
         PageText(
             page.number,
@@ -100,9 +98,7 @@ def document_boxes(
 def document_file(services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None) -> Response:
     """The original bytes, always as an attachment of no particular type: nothing of it runs in a browser."""
     document = services.catalog.document(library, resolve(services, library, doc_id))
-    original = services.writer.original_path(services.catalog.revision_sha256(library, document.doc_id, revision))
-    if not document.has_original or not original.is_file():
-        raise NoOriginal(f"document {document.doc_id!r} has no original bytes (bulk text keeps none)")
+    original = services.catalog.original(library, document.doc_id, revision)
     name = document.filename or document.doc_id
     ascii_name = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in name)
     return FileResponse(

@@ -165,7 +165,7 @@ def outcome_response(job: Job, request_id: str) -> Response:
     body = IngestResponse(job_id=job.id, documents=documents)
     if failed and len(failed) == len(report.outcomes):
         code = failed[0].code or "unreadable"
-        detail = "; ".join(f"{outcome.filename!r}: {outcome.reason}" for outcome in failed[:20])
+        detail = "; ".join(outcome.reason or f"{outcome.filename!r} failed" for outcome in failed[:20])
         found = problem(status=status_of_code(code), code=code, detail=detail, retryable=False, request_id=request_id)
         return problem_response({**found, "documents": body.model_dump()["documents"]})
     return JSONResponse(body.model_dump(), status_code=_status(report.outcomes, some_failed=bool(failed)))

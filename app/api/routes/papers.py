@@ -11,7 +11,7 @@ from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.schemas.documents import Deleted, Document, DocumentCorrection, DocumentPage
 from app.api.services import Services
-from app.core.errors import Conflict
+from app.core.errors import NotFound
 from app.core.types import Library, Metadata
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
@@ -20,19 +20,21 @@ DocumentName = Annotated[str, Path(min_length=1, max_length=1024, description="d
 
 
 def resolve(services: Services, library: Library, name: str) -> str:
-    """Return the doc_id of a document named by its id, source key or file name.
+    """Return the doc_id of a document named by its id, source key, file name or title.
+
+    The id is looked up first: it is indexed, the names of a large library are not.
 
     Raises:
         NotFound: None; the message says when the other library has it.
         Conflict: Several documents have this name.
     """
-    found = services.catalog.find(library, name)
-    exact = [document for document in found if name in {document.doc_id, document.source_key}]
-    candidates = exact or list(found)
-    if len(candidates) > 1:
-        ids = ", ".join(document.doc_id for document in candidates[:5])
-        raise Conflict(f"{len(candidates)} documents are named {name!r}; say which by its doc_id: {ids}")
-    return candidates[0].doc_id if candidates else services.catalog.document(library, name).doc_id
+    try:
+        return services.catalog.document(library, name).doc_id
+    except NotFound as unknown:
+        try:
+            return services.catalog.find(library, name).doc_id
+        except NotFound:
+            raise unknown from None
 
 
 @router.get("/papers", operation_id="list_documents", response_model=DocumentPage, responses=declared())

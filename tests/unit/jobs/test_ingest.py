@@ -150,7 +150,7 @@ def test_text_is_reported_before_vectors_and_a_dead_embedder_only_delays_them(sh
     assert report(shop.runner.wait(job.id, WAIT_S, has_text)).outcomes[0].status == "indexed"
     ended = shop.runner.wait(job.id, WAIT_S)
     assert ended.state == "done"
-    assert "vectors_missing" in ended.errors[0]
+    assert "vectors follow later" in ended.errors[0]
     receipt = report(ended).outcomes[0].receipt
     assert receipt is not None
     assert receipt.vectors == 0

@@ -1,0 +1,128 @@
+"""The composition for tests of the edge: a real index, real parsing in this process, fakes where a model would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from app.answer.journal import AnswerJournal
+from app.answer.memory import ConversationMemory
+from app.answer.search import Shelf
+from app.answer.service import RAGService
+from app.answer.writing import Draftsman
+from app.core.ports import Generator
+from app.core.trace import Trace
+from app.core.types import Fingerprint, HostStatus, Library, ServiceStatus
+from app.generation.extractive import ExtractiveGenerator
+from app.generation.grounding import Grounder
+from app.generation.prompts import PromptLibrary
+from app.generation.tokens import TokenCalibrator
+from app.index.answer_store import SqliteAnswerStore
+from app.index.catalog import SqliteCatalog
+from app.index.conversation_store import SqliteConversationStore
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from app.index.writer import CatalogIndexWriter
+from app.ingest.embedding import VectorBackfill
+from app.ingest.parsers import DirectParser
+from app.ingest.pipeline import IngestPipeline
+from app.jobs.kinds import register_ingest
+from app.jobs.runner import JobRunner
+from app.retrieval.pipeline import Retriever
+from app.retrieval.request import Retrieval, SearchRequest
+from app.settings import Settings
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.generators import FixedModels
+
+PROMPTS = PromptLibrary.load()
+
+
+@dataclass
+class LocalServices:
+    """What the routes use; `models` decides who answers (nobody: quotes)."""
+
+    settings: Settings
+    store: IndexStore
+    jobs: JobRunner
+    embedder: HashEmbedder
+    models: FixedModels
+    hosts: list[HostStatus] = field(default_factory=list)
+    pages: DirectParser = field(init=False)
+    retriever: LocalServices = field(init=False)
+    memory: ConversationMemory = field(init=False)
+    rag: RAGService = field(init=False)
+
+    def __post_init__(self) -> None:
+        options = self.settings.answer()
+        self.pages = DirectParser(self.settings.ingest())
+        self.retriever = self
+        self.memory = ConversationMemory(self.store.conversations, options)
+        self.rag = RAGService(
+            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            catalog=self.store.catalog,
+            models=self.models,
+            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            grounder=Grounder(None, self.settings.generation()),
+            memory=self.memory,
+            journal=AnswerJournal(self.store.answers, options, dict),
+            options=options,
+            retrieval=self.settings.retrieval(),
+        )
+
+    def _retriever(self) -> Retriever:
+        store = self.store
+        return Retriever(store.catalog, store.vectors, store.lexical, self.embedder, self.settings.retrieval(), writer=store.writer)
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        return self._retriever().retrieve(request, trace)
+
+    @property
+    def catalog(self) -> SqliteCatalog:
+        return self.store.catalog
+
+    @property
+    def writer(self) -> CatalogIndexWriter:
+        return self.store.writer
+
+    @property
+    def answers(self) -> SqliteAnswerStore:
+        return self.store.answers
+
+    @property
+    def conversations(self) -> SqliteConversationStore:
+        return self.store.conversations
+
+    @property
+    def generator(self) -> Generator:
+        return self.models.model or ExtractiveGenerator()
+
+    def status(self) -> ServiceStatus:
+        builds = {library.value: self.store.catalog.build_state(library) for library in Library}
+        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds)
+
+
+@contextmanager
+def local_services(settings: Settings, models: FixedModels | None = None) -> Iterator[LocalServices]:
+    """Open everything in the settings' data directory and close it again."""
+    directory = settings.data_dir
+    options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+    embedder, ingest = HashEmbedder(64), settings.ingest()
+    identity = embedder.identity
+    with IndexStore(options) as store:
+        for library in Library:
+            store.writer.claim(library, Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "test", "en_stem"))
+        jobs = JobRunner(store.jobs, settings.jobs())
+        register_ingest(
+            jobs,
+            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest),
+            backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
+            catalog=store.catalog,
+            originals=store.writer,
+            jobs=store.jobs,
+        )
+        jobs.start()
+        try:
+            yield LocalServices(settings, store, jobs, embedder, models or FixedModels())
+        finally:
+            jobs.close()
