@@ -31,6 +31,7 @@ from app.api.routes import documents, health, ingest, jobs, libraries, papers, q
 from app.api.services import Services
 from app.api.sse import StreamSlots
 from app.api.startup import Startup
+from app.bootstrap import build_services
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -58,18 +59,20 @@ def end_process(error: BaseException) -> None:
 def create_app(
     settings: Settings | None = None,
     *,
-    build: Build,
+    build: Build | None = None,
     on_failure: Callable[[BaseException], None] = end_process,
+    on_ready: Callable[[], None] | None = None,
 ) -> FastAPI:
     """Return the application; nothing is opened before its lifespan begins.
 
     Args:
         settings: None reads the environment.
-        build: Makes the services; runs in a thread while probes are already answered.
+        build: Makes the services; runs in a thread while probes are already answered. None is `app.bootstrap.build_services`.
         on_failure: Called in that thread when the services cannot be built.
+        on_ready: Called in that thread when requests are answered and the embedder is warm.
     """
     settings = settings or Settings()
-    startup = Startup(partial(build, settings), on_failure)
+    startup = Startup(partial(build or build_services, settings), on_failure, on_ready)
     edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
 
     @asynccontextmanager

@@ -18,9 +18,12 @@ Build = Callable[[], AbstractContextManager[Services]]
 class Startup:
     """Builds the services off the event loop and knows what is still missing."""
 
-    def __init__(self, build: Build, on_failure: Callable[[BaseException], None]) -> None:
-        """Keep how to build, and what to do when that fails (end the process, in a server)."""
+    def __init__(
+        self, build: Build, on_failure: Callable[[BaseException], None], on_ready: Callable[[], None] | None = None
+    ) -> None:
+        """Keep how to build, what to do when that fails (end the process, in a server), and whom to tell when all is there."""
         self._build = build
+        self._on_ready = on_ready
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._missing: tuple[str, ...] = ("index", "embedder")
@@ -90,3 +93,5 @@ class Startup:
             logger.warning("the embedder does not answer yet; search is lexical until it does: %s", error.message)
         self._missing = ()
         logger.info("ready")
+        if self._on_ready is not None:
+            self._on_ready()

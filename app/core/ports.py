@@ -103,9 +103,7 @@ class IndexWriter(Protocol):
         """
         ...
 
-    def pending_vectors(
-        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
-    ) -> list[Chunk]:
+    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
         """Return up to `limit` live chunks without a vector; order `id`, `longest` or `linked`; `doc_ids` narrows it to some."""
         ...
 

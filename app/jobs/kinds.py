@@ -14,6 +14,7 @@ from app.jobs.runner import JobRunner, per_library
 
 INGEST = "ingest"
 BACKFILL = "backfill"
+SAMPLES = "samples"
 
 
 def register_ingest(

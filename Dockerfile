@@ -1,0 +1,42 @@
+# syntax=docker/dockerfile:1
+# Three stages: the page (Node), the environment (pip with hashes), the image that runs (slim, non-root, read-only root).
+FROM node:20-slim AS page
+WORKDIR /src/web
+COPY web/package.json web/package-lock.json web/.npmrc ./
+RUN npm ci --no-audit --no-fund
+COPY web/ ./
+RUN npm run build
+
+FROM python:3.11-slim AS environment
+WORKDIR /opt/documind
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+COPY requirements.lock ./
+RUN python -m venv .venv && .venv/bin/pip install --no-deps --require-hashes -r requirements.lock
+COPY pyproject.toml README.md LICENSE NOTICE ./
+COPY app/ app/
+COPY scripts/ scripts/
+RUN .venv/bin/pip install --no-deps --no-build-isolation -e .
+
+FROM python:3.11-slim
+ARG DOCUMIND_GIT_SHA=""
+ENV DOCUMIND_GIT_SHA=${DOCUMIND_GIT_SHA} \
+    PATH=/opt/documind/.venv/bin:${PATH} \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    API_HOST=0.0.0.0 \
+    API_PORT=8001 \
+    DATA_DIR=/var/lib/documind \
+    ALLOW_INSECURE_BIND=true \
+    TRUSTED_HOSTS=localhost
+RUN useradd --system --uid 10001 --home-dir /var/lib/documind --create-home documind
+WORKDIR /opt/documind
+COPY --from=environment /opt/documind /opt/documind
+COPY --from=page /src/app/api/static/page app/api/static/page
+COPY data/sample_docs/ data/sample_docs/
+USER documind
+VOLUME /var/lib/documind
+EXPOSE 8001
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+  CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8001/health/live', timeout=2)"]
+ENTRYPOINT ["documind"]
+CMD ["serve"]

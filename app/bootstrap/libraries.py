@@ -1,0 +1,107 @@
+"""How each library is searched and filled: its embedder, retriever, pipeline and backfill, as its fingerprint says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.answer.search import Shelf
+from app.core.ports import Embedder, Parser, Reranker
+from app.core.text import TOKENIZER_VERSION
+from app.core.trace import Trace
+from app.core.types import EmbedderIdentity, Fingerprint, Library
+from app.generation.injection import inspect
+from app.index.store import IndexStore
+from app.ingest.chunking import CHUNKER_VERSION
+from app.ingest.embedding import VectorBackfill
+from app.ingest.options import IngestOptions
+from app.ingest.pipeline import IngestPipeline
+from app.retrieval.options import RetrievalOptions
+from app.retrieval.pipeline import Retriever
+from app.retrieval.request import Retrieval, SearchRequest
+
+EmbedderFor = Callable[[Fingerprint | None], Embedder | None]
+"""Returns the embedder that a fingerprint asks for (None: of an empty library); None when it cannot be had now."""
+
+
+def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:
+    """Return what vectors of this embedder over our chunks are made with."""
+    return Fingerprint(
+        embedding_model=identity.model,
+        model_digest=identity.digest,
+        dimension=identity.dimension,
+        query_prefix=identity.query_prefix,
+        passage_prefix=identity.passage_prefix,
+        chunker=f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}",
+        analyzer=TOKENIZER_VERSION,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """One library with one embedder."""
+
+    embedder: Embedder | None
+    retriever: Retriever
+    pipeline: IngestPipeline
+
+
+class Libraries:
+    """The libraries of an open store, wired anew when a fingerprint changes. Thread-safe."""
+
+    def __init__(
+        self,
+        store: IndexStore,
+        embedder_for: EmbedderFor,
+        parser: Parser,
+        ingest: IngestOptions,
+        retrieval: RetrievalOptions,
+        reranker: Reranker | None,
+    ) -> None:
+        """Keep what every library is wired from."""
+        self._store = store
+        self._embedder_for = embedder_for
+        self._parser = parser
+        self._ingest = ingest
+        self._retrieval = retrieval
+        self._reranker = reranker
+        self._lock = threading.Lock()
+        self._wired: dict[Library, Wired] = {}
+
+    def wired(self, library: Library) -> Wired:
+        """Return how a library is searched and filled now."""
+        embedder = self._embedder_for(self._store.catalog.fingerprint(library))
+        with self._lock:
+            wired = self._wired.get(library)
+            if wired is None or wired.embedder is not embedder:
+                wired = self._wired[library] = self._wire(embedder)
+        return wired
+
+    def _wire(self, embedder: Embedder | None) -> Wired:
+        store = self._store
+        retriever = Retriever(
+            store.catalog, store.vectors, store.lexical, embedder, self._retrieval, writer=store.writer, reranker=self._reranker
+        )
+        return Wired(embedder, retriever, IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect))
+
+    def shelf(self, library: Library) -> Shelf:
+        """Return what the query use case searches."""
+        wired = self.wired(library)
+        return Shelf(wired.retriever, wired.embedder)
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        """Search one library."""
+        return self.wired(request.library).retriever.retrieve(request, trace)
+
+    def backfill(self, library: Library) -> VectorBackfill | None:
+        """Return what embeds the pending chunks of a library; None while its embedder cannot be had.
+
+        Raises:
+            FingerprintMismatch: The library holds vectors made otherwise.
+        """
+        embedder = self.wired(library).embedder
+        if embedder is None:
+            return None
+        self._store.writer.claim(library, fingerprint_of(embedder.identity, self._ingest))
+        return VectorBackfill(self._store.writer, embedder, self._ingest)

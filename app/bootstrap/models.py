@@ -1,0 +1,176 @@
+"""The models in use: who answers, who embeds which library, as hosts come and go."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import TracebackType
+from typing import Self
+
+from app.answer.models import ModelChoice
+from app.core.ports import Embedder, Generator, Reranker
+from app.core.types import Fingerprint, HostStatus
+from app.generation.extractive import ExtractiveGenerator
+from app.generation.options import GenerationOptions
+from app.providers.cross_encoder import CrossEncoder
+from app.providers.minilm import MiniLmEmbedder
+from app.providers.ollama import OllamaHost
+from app.providers.ollama_embedder import OllamaEmbedder
+from app.providers.ollama_generator import OllamaGenerator
+from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
+from app.providers.openai_embedder import OpenAICompatibleEmbedder
+from app.providers.options import HostedOptions, ProviderOptions
+from app.providers.selection import EmbedderChoice, OllamaWatch, choose_embedder, choose_generator
+from app.providers.slots import CallSlots
+
+logger = logging.getLogger(__name__)
+
+BUSY_AFTER_S = 30.0
+"""Longest wait for a model slot before a question is refused as busy, seconds."""
+
+
+class Models:
+    """Makes adapters for what `app.providers.selection` chooses, once each; a ModelSelector. Thread-safe."""
+
+    def __init__(self, options: ProviderOptions, generation: GenerationOptions) -> None:
+        """Prepare; no model is loaded and no host asked before it is needed."""
+        self._options = options
+        self._generation = generation
+        self.ollama = OllamaHost(
+            options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
+        )
+        self.watch = OllamaWatch(self.ollama)
+        self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
+        self._lock = threading.RLock()
+        self._generators: dict[tuple[str, str], Generator] = {}
+        self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
+        self._endpoints: dict[str, HostedEndpoint] = {}
+        self._told: set[str] = set()
+        self._extractive: Generator | None = None
+        self._minilm: Embedder | None = None
+
+    def __enter__(self) -> Self:
+        """Return the models."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Close the connections."""
+        self.ollama.http.close()
+        for endpoint in self._endpoints.values():
+            endpoint.http.close()
+
+    # --- who answers
+
+    @property
+    def extractive(self) -> Generator:
+        """Quotes the best supporting sentences; always there."""
+        with self._lock:
+            if self._extractive is None:
+                self._extractive = ExtractiveGenerator(self.sentence_embedder)
+            return self._extractive
+
+    def select(self, model: str | None = None) -> ModelChoice:
+        """Return who writes for the next question.
+
+        Raises:
+            ModelNotInstalled: Ollama answers but lacks the model that was asked for by name.
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_generator(self._options, self.watch, model)
+        if choice.provider == "extractive":
+            return ModelChoice(None, reason=choice.reason)
+        helper = self._generator(choice.provider, choice.helper) if choice.helper else None
+        return ModelChoice(self._generator(choice.provider, choice.model), helper, choice.hosted, choice.reason)
+
+    @property
+    def generator_name(self) -> str:
+        """Who answers now, as answers report it."""
+        model = self.select().model
+        return model.name if model else self.extractive.name
+
+    def _generator(self, provider: str, model: str) -> Generator:
+        with self._lock:
+            key = (provider, model)
+            if key not in self._generators:
+                self._generators[key] = self._make_generator(provider, model)
+            return self._generators[key]
+
+    def _make_generator(self, provider: str, model: str) -> Generator:
+        options, generation = self._options, self._generation
+        if provider == "ollama":
+            return OllamaGenerator(
+                self.ollama,
+                model,
+                slots=self._slots,
+                num_ctx=options.num_ctx,
+                keep_alive=options.ollama_keep_alive,
+                temperature=generation.temperature,
+                max_tokens=generation.max_tokens,
+            )
+        return OpenAICompatibleGenerator(
+            self._endpoint(provider),
+            model,
+            slots=self._slots,
+            context_tokens=options.num_ctx,
+            temperature=generation.temperature,
+            max_tokens=generation.max_tokens,
+        )
+
+    def _endpoint(self, provider: str) -> HostedEndpoint:
+        if provider not in self._endpoints:
+            hosted = self._options.hosted.get(provider, HostedOptions())
+            self._endpoints[provider] = HostedEndpoint(provider, hosted, timeout_s=self._options.ollama_timeout_s)
+        return self._endpoints[provider]
+
+    # --- who embeds
+
+    @property
+    def sentence_embedder(self) -> Embedder:
+        """The embedded model: it always serves quoting and grounding, whose thresholds were measured with it."""
+        with self._lock:
+            if self._minilm is None:
+                self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
+            return self._minilm
+
+    def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
+        """Return the embedder of a library, by what it was made with; None while its host lacks the model or is away.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_embedder(self._options, self.watch, fingerprint)
+        self._tell(choice)
+        if choice.provider == "minilm":
+            return self.sentence_embedder
+        if choice.provider == "ollama" and not self.watch.status().has(choice.model):
+            return None
+        dimension = fingerprint.dimension if fingerprint else None
+        with self._lock:
+            key = (choice.provider, choice.model, dimension)
+            if key not in self._embedders:
+                self._embedders[key] = self._make_embedder(choice, dimension)
+            return self._embedders[key]
+
+    def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
+        if choice.provider == "ollama":
+            keep_alive = self._options.ollama_keep_alive
+            return OllamaEmbedder(self.ollama, choice.model, keep_alive=keep_alive, dimension=dimension)
+        return OpenAICompatibleEmbedder(self._endpoint(choice.provider), choice.model, dimension=dimension)
+
+    def _tell(self, choice: EmbedderChoice) -> None:
+        """Log a notice of a choice once."""
+        if choice.notice and choice.notice not in self._told:
+            self._told.add(choice.notice)
+            logger.warning("%s", choice.notice)
+
+    def reranker(self) -> Reranker | None:
+        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one."""
+        folder = self._options.cross_encoder_dir
+        if folder is None:
+            return None
+        return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+
+    def hosts(self) -> tuple[HostStatus, ...]:
+        """Return the model hosts and whether they answer."""
+        status = self.watch.status()
+        return (HostStatus("ollama", self.ollama.base_url, status.reachable, status.trouble),)

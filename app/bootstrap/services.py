@@ -1,0 +1,163 @@
+"""Everything a server runs on, made in order and closed in reverse."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+
+from app.answer.journal import AnswerJournal
+from app.answer.memory import ConversationMemory
+from app.answer.service import RAGService
+from app.answer.writing import Draftsman
+from app.bootstrap.libraries import Libraries
+from app.bootstrap.models import Models
+from app.core.ports import Embedder, Generator, PageLocator
+from app.core.types import Library, ServiceStatus
+from app.generation.grounding import Grounder
+from app.generation.prompts import PromptLibrary
+from app.generation.tokens import TokenCalibrator
+from app.index.answer_store import SqliteAnswerStore
+from app.index.catalog import SqliteCatalog
+from app.index.conversation_store import SqliteConversationStore
+from app.index.lock import DirectoryLock
+from app.index.store import IndexStore
+from app.index.writer import CatalogIndexWriter
+from app.ingest.sandbox import SandboxedParser
+from app.ingest.sources.samples import bundled
+from app.jobs.kinds import SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.runner import JobRunner, per_library
+from app.jobs.samples import SamplesJob
+from app.jobs.seeding import SeedPolicy, seed
+from app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the edge uses; made by `build_services`."""
+
+    settings: Settings
+    store: IndexStore
+    models: Models
+    libraries: Libraries
+    pages: PageLocator
+    jobs: JobRunner
+    rag: RAGService
+    memory: ConversationMemory
+    journal: AnswerJournal
+    prompts: PromptLibrary
+
+    @property
+    def catalog(self) -> SqliteCatalog:
+        """The truth, read."""
+        return self.store.catalog
+
+    @property
+    def writer(self) -> CatalogIndexWriter:
+        """The truth, written."""
+        return self.store.writer
+
+    @property
+    def retriever(self) -> Libraries:
+        """Ranked passages of one library."""
+        return self.libraries
+
+    @property
+    def answers(self) -> SqliteAnswerStore:
+        """Stored answers."""
+        return self.store.answers
+
+    @property
+    def conversations(self) -> SqliteConversationStore:
+        """Stored conversations."""
+        return self.store.conversations
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of the default library; the embedded one while that cannot be had."""
+        return self.libraries.wired(self.settings.library).embedder or self.models.sentence_embedder
+
+    @property
+    def generator(self) -> Generator:
+        """Who answers now."""
+        return self.models.select().model or self.models.extractive
+
+    def status(self) -> ServiceStatus:
+        """Return how the parts are; asks model hosts, never runs a model."""
+        builds = {library.value: self.catalog.build_state(library) for library in Library}
+        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds)
+
+
+@contextmanager
+def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Iterator[Services]:
+    """Open the data directory and start everything; on leaving, everything is closed.
+
+    Args:
+        settings: The configuration.
+        lock: Held by the caller already; None takes it here.
+
+    Raises:
+        Locked: Another process owns the data directory.
+        IndexDamaged: The catalog is damaged; the message names the cure.
+        InvalidInput: A setting or a prompt file is wrong.
+    """
+    with ExitStack() as stack:
+        if lock is None:
+            stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
+        prompts = PromptLibrary.load(settings.prompts_dir)
+        parser = stack.enter_context(SandboxedParser(settings.ingest()))
+        models = stack.enter_context(Models(settings.providers(), settings.generation()))
+        store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
+        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), models.reranker())
+        memory = ConversationMemory(store.conversations, settings.answer())
+        journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
+        rag = RAGService(
+            shelf_of=libraries.shelf,
+            catalog=store.catalog,
+            models=models,
+            draftsman=Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation()),
+            grounder=Grounder(models.sentence_embedder, settings.generation()),
+            memory=memory,
+            journal=journal,
+            options=settings.answer(),
+            retrieval=settings.retrieval(),
+        )
+        jobs = JobRunner(store.jobs, settings.jobs())
+        register_ingest(
+            jobs,
+            pipeline_of=lambda library: libraries.wired(library).pipeline,
+            backfill_of=libraries.backfill,
+            catalog=store.catalog,
+            originals=store.writer,
+            jobs=store.jobs,
+        )
+        samples = SamplesJob(
+            root=bundled(),
+            pipeline_of=lambda library: libraries.wired(library).pipeline,
+            backfill_of=libraries.backfill,
+            catalog=store.catalog,
+            writer=store.writer,
+            later=lambda library: request_backfill(jobs, library),
+        )
+        jobs.register(SAMPLES, samples, exclusive=per_library)
+        jobs.start()
+        stack.callback(jobs.close)
+        resume_backfills(jobs, store.catalog)
+        seed(
+            seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
+        )
+        yield Services(settings, store, models, libraries, parser, jobs, rag, memory, journal, prompts)
+
+
+def seed_policy(settings: Settings) -> SeedPolicy:
+    """Return what the configuration says of the samples."""
+    return SeedPolicy(settings.data_dir, settings.samples, settings.seed_sample_docs, settings.sample_corpus_version)
+
+
+def influences(settings: Settings, models: Models) -> Mapping[str, str]:
+    """Return what can change an answer besides the documents, as text, for replays."""
+    chosen = {**asdict(settings.retrieval()), **asdict(settings.generation())}
+    return {**{name: str(value) for name, value in chosen.items()}, "generator": models.generator_name}

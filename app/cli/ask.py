@@ -1,0 +1,105 @@
+"""`documind ask` and `documind search`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, cast
+
+import typer
+from rich.markdown import Markdown
+
+from app.cli.connection import connect
+from app.cli.output import emit, err, out, table
+from app.client import Json
+from app.core.errors import DocuMindError
+from app.settings import Settings
+
+LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help="public, papers or all (DEFAULT_LIBRARY)")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
+_PREVIEW_CHARACTERS = 100
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(ask)
+    app.command()(search)
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="what you want to know")],
+    library: LibraryOption = None,
+    mode: Annotated[str, typer.Option(help="general, compare, methodology, datasets or reproduce")] = "general",
+    strategy: Annotated[str | None, typer.Option(help="baseline, hyde, multi_query or flare")] = None,
+    top_k: Annotated[int | None, typer.Option(help="passages to read, 1 to 50 (TOP_K_RESULTS)")] = None,
+    model: Annotated[str | None, typer.Option(help="another model for this question")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question from the documents, with its sources.
+
+    Example: documind ask "Who built the first piano?"
+    """
+    settings = Settings()
+    options: dict[str, object] = {
+        "library": library or settings.default_library,
+        "query_mode": mode,
+        "retrieval_strategy": strategy,
+        "top_k": top_k,
+        "model": model,
+    }
+    options = {name: value for name, value in options.items() if value is not None}
+    with connect(settings) as client:
+        if as_json:
+            emit(client.query(question, **options))
+            return
+        answer: Json | None = None
+        with err.status("reading"), client.query_stream(question, **options) as events:
+            for event in events:
+                if event.name == "final":
+                    answer = event.data
+    if answer is None:
+        raise DocuMindError("the answer's stream ended early; ask again")
+    show_answer(answer)
+
+
+def show_answer(answer: Json) -> None:
+    """Print an answer, its notices and a table of the sources it cites."""
+    out.print(Markdown(str(answer["answer"])))
+    for notice in cast("Sequence[Mapping[str, str]]", answer["notices"]):
+        err.print(f"[yellow]{notice['code']}:[/] {notice['message']}")
+    sources = cast("Sequence[Json]", answer["sources"])
+    if sources:
+        out.print()
+        table(
+            ("", "source", "section", "page", "band", "text"),
+            [(f"[{s['n']}]", s["title"], s["section"], s["page"], s["band"], preview(s)) for s in sources],
+        )
+
+
+def preview(source: Json) -> str:
+    """Return the beginning of a passage on one line."""
+    text = " ".join(str(source.get("preview") or source.get("text")).split())
+    return text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "\u2026"
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="what to look for")],
+    library: LibraryOption = None,
+    limit: Annotated[int, typer.Option(help="hits to show, 1 to 50")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """List the best passages, without an answer.
+
+    Example: documind search "waggle dance" --limit 3
+    """
+    settings = Settings()
+    with connect(settings) as client:
+        found = client.search(query, library or settings.default_library, limit=limit)
+    if as_json:
+        emit(found)
+        return
+    hits = cast("Sequence[Json]", found["hits"])
+    table(
+        ("", "source", "section", "page", "score", "text"),
+        [(n, h["title"], h["section"], h["page"], f"{cast('float', h['score']):.3f}", preview(h)) for n, h in enumerate(hits, 1)],
+        right=(4,),
+    )

@@ -1,0 +1,27 @@
+"""How commands reach the edge and the composition: by name and late.
+
+`cli` and `api` never import each other (the import rule), and both take most of a second to import, which must come after the data
+directory's lock, so that a second process is refused at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from app.index.lock import DirectoryLock
+from app.settings import Settings
+
+
+def make_app(settings: Settings, lock: DirectoryLock, on_ready: Callable[[], None] | None = None) -> Any:  # noqa: ANN401  # an ASGI app
+    """Return the HTTP application over a data directory whose lock is held."""
+    edge = importlib.import_module("app.api.app")
+    bootstrap = importlib.import_module("app.bootstrap")
+    return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), on_ready=on_ready)
+
+
+def configure_logs(settings: Settings) -> None:
+    """Set up logging as the settings say."""
+    importlib.import_module("app.api.logs").configure(settings.log_level, as_json=settings.log_json)

@@ -1,0 +1,57 @@
+"""`documind`: the commands, and what their exit codes mean.
+
+Exit codes: 0 done; 1 something failed (the message says what to do); 2 the command line is wrong; 3 some of several files failed;
+4 not found; 5 the data is in use by another process; 6 a model host cannot be reached or lacks the model; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+from pydantic import ValidationError
+
+from app.cli import admin, ask, library, serve
+from app.cli.output import complain
+from app.core import errors
+
+EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
+    (errors.NotFound, 4),
+    (errors.Locked, 5),
+    (errors.ProviderError, 6),
+)
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="documind",
+    help="A local-first RAG server: two libraries, answers whose every citation can be checked.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    epilog="Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md.",
+)
+for module in (serve, ask, library, admin):
+    module.register(app)
+
+
+def exit_code(error: errors.DocuMindError) -> int:
+    """Return the exit code of an error."""
+    return next((code for cls, code in EXIT_CODES if isinstance(error, cls)), 1)
+
+
+def main() -> None:
+    """Run the command line. An edge: every error becomes a message and an exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    try:
+        app()
+    except errors.DocuMindError as error:
+        complain(error.message)
+        sys.exit(exit_code(error))
+    except ValidationError as error:
+        for problem in error.errors():
+            name = "_".join(str(part) for part in problem["loc"]).upper() or "settings"
+            complain(f"{name}: {problem['msg']} (got {problem['input']!r}); see docs/configuration.md")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
