@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.answer.strategies import STRATEGIES, Desk, Found
-from app.core.errors import ProviderError
+from app.core.errors import InvalidInput, ProviderError
 from app.core.types import Notice, Strategy
 
 
@@ -19,7 +19,7 @@ def find(query: str, desk: Desk) -> Found:
     wanted = strategy_of(desk)
     try:
         return STRATEGIES[wanted](query, desk)
-    except ProviderError as error:
+    except (ProviderError, InvalidInput) as error:  # InvalidInput: the prompt was longer than the model reads
         return replace(STRATEGIES["baseline"](query, desk), degraded=error.message)
 
 

@@ -100,15 +100,16 @@ class ConversationMemory:
         if self._options.memory_strategy == "buffer":
             return Memory("", _within(_last(turns, buffered), self._options.memory_token_budget), asked)
         summary, folded = str(conversation["summary"] or ""), int(cast("int", conversation["folded"]) or 0)
-        unfolded = turns[folded:]
-        keep = _within(_last(unfolded, buffered), self._options.memory_token_budget - _ESTIMATE.tokens(summary))
-        due = unfolded[: len(unfolded) - len(keep)]
-        if due:
-            updated = summarise(summary, transcript(due))
+        budget = self._options.memory_token_budget
+        keep = _within(_last(turns[folded:], buffered), budget - _ESTIMATE.tokens(summary))
+        last_due = len(turns) - len(keep)
+        while folded < last_due:
+            batch = _first_within(turns[folded:last_due], budget)
+            updated = summarise(summary, transcript(batch))
             if not updated:  # no model: as much as fits stays word for word
-                return Memory(summary, _within(unfolded, self._options.memory_token_budget), asked)
-            summary = _shortened(updated, self._options.memory_token_budget)
-            self._store.set_summary(question.conversation_id, summary, folded + len(due))
+                return Memory(summary, _within(turns[folded:], budget), asked)
+            summary, folded = _shortened(updated, budget), folded + len(batch)
+            self._store.set_summary(question.conversation_id, summary, folded)
         return Memory(summary, keep, asked)
 
     def record(self, conversation_id: str, question: str, answer: str, answer_id: str) -> None:
@@ -148,6 +149,16 @@ def _within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ..
     while recent and recent[0].role != "user":
         recent = recent[1:]
     return recent
+
+
+def _first_within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ...]:
+    """Return the oldest turns that fit together, two at least: what one call of the helper can read."""
+    left = budget_tokens
+    for count, turn in enumerate(turns):
+        left -= _ESTIMATE.tokens(turn.content)
+        if left < 0:
+            return turns[: max(2, count)]
+    return turns
 
 
 def _shortened(summary: str, budget_tokens: int) -> str:

@@ -10,7 +10,7 @@ import re
 
 from app.answer.memory import Memory
 from app.answer.models import ModelCalls
-from app.core.errors import ProviderError
+from app.core.errors import InvalidInput, ProviderError
 from app.core.text import tokenise, words
 
 MAX_QUERY_CHARS = 500
@@ -44,7 +44,10 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
         return None
     try:
         reply = calls.ask("rewrite", history=memory.transcript(), question=question)
-    except ProviderError:  # the literal question still finds something; the answer will say when the model host is gone
+    except (
+        ProviderError,
+        InvalidInput,
+    ):  # the literal question still finds something; the answer will say when the model host is gone
         return None
     query = cleaned(reply)
     if not query or query.casefold() == question.casefold() or is_contaminated(question, query, memory):

@@ -24,7 +24,7 @@ from app.answer.strategies.base import numbered
 from app.answer.turn import Turn
 from app.answer.writing import Draftsman, Written, write
 from app.core.cancel import CancelToken
-from app.core.errors import ProviderError, StorageError
+from app.core.errors import InvalidInput, ProviderError, StorageError
 from app.core.ids import new_id
 from app.core.ports import Catalog
 from app.core.trace import Trace
@@ -202,7 +202,7 @@ class RAGService:
         """Return the summary with new turns folded in; empty when no model can do it now: the turns wait for the next question."""
         try:
             return turn.calls.ask("summary", summary=old, history=new)
-        except ProviderError as error:
+        except (ProviderError, InvalidInput) as error:
             _LOG.warning("a conversation could not be summarised: %s", error)
             return ""
 

@@ -19,7 +19,7 @@ from app.answer.replies import listed
 from app.answer.search import Search, ShelfOf, libraries
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
-from app.core.errors import NotFound, ProviderError
+from app.core.errors import InvalidInput, NotFound, ProviderError
 from app.core.ports import Catalog, Generator
 from app.core.text import sentence_spans
 from app.core.trace import Trace
@@ -143,7 +143,7 @@ class Suggester:
         calls = ModelCalls(Trace(), CancelToken(), self._prompts, helper)
         try:
             return listed(calls.ask("suggestions", context=context, fence=fence, count=str(wanted)))
-        except ProviderError:  # questions made without a model serve as well
+        except (ProviderError, InvalidInput):  # questions made without a model serve as well
             return []
 
     def _answerable(self, scope: Scope, documents: Sequence[Document], wanted: int) -> Iterator[Suggestion]:

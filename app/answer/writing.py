@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answer.models import ModelCalls
-from app.core.errors import ModelNotInstalled, ProviderError
+from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
 from app.core.ports import Generator
 from app.core.types import Evidence, Message, Notice, Prompt, Question, TokenEvent
 from app.generation.citations import StreamGuard
-from app.generation.context import ComposedPrompt, compose_prompt, context_trace, cut_notice
+from app.generation.context import ComposedPrompt, ContextPlan, compose_prompt, context_trace, cut_notice
 from app.generation.options import GenerationOptions
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 
 DEFAULT_WINDOW_TOKENS = 4096
 """Of a model host that does not say; the smallest default of the hosts in use (facts/ollama.md, section 2)."""
+_SECOND_TRY = 0.6
+"""Share of the window planned for once a host said that a prompt is too long: its text takes more tokens than any before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +62,16 @@ def write(
         calls: Counts the call and knows the cancel token.
 
     Raises:
+        InvalidInput: Not even a shorter prompt fits the model's window.
         ModelNotInstalled: The host answers but lacks the model.
         ProviderError: The host failed after its first word.
         Cancelled: The question was cancelled.
     """
     if model is None:
         return (yield from _quote(draftsman, query, evidence, calls))
-    composed = compose_prompt(
-        draftsman.prompts,
-        mode=question.mode,
-        library=question.library,
-        question=question.text,
-        evidence=evidence,
-        history=history,
-        window_tokens=model.context_tokens or DEFAULT_WINDOW_TOKENS,
-        max_answer_tokens=draftsman.options.max_tokens,
-        estimate=draftsman.tokens.estimate(model.name),
-    )
     pieces: list[str] = []
     try:
-        was_cut = yield from _stream(composed, question, model, draftsman.tokens, calls, pieces)
+        plan, was_cut = yield from _ask(draftsman, question, evidence, history, model, calls, pieces)
     except ModelNotInstalled:
         raise
     except ProviderError as error:
@@ -88,8 +80,42 @@ def write(
         reason = f"{model.name} is not available ({error.message}); the answer quotes the passages instead"
         written = yield from _quote(draftsman, query, evidence, calls)
         return replace(written, notices=(Notice("generator_unavailable", reason),))
-    cut = cut_notice(composed.plan, was_cut=was_cut)
+    cut = cut_notice(plan, was_cut=was_cut)
     return Written("".join(pieces), model.name, (cut,) if cut else ())
+
+
+def _ask(
+    draftsman: Draftsman,
+    question: Question,
+    evidence: Sequence[Evidence],
+    history: Sequence[Message],
+    model: Generator,
+    calls: ModelCalls,
+    pieces: list[str],
+) -> Steps[TokenEvent, None, tuple[ContextPlan, bool]]:
+    """Ask the model; a prompt that proves too long for it is made shorter once. Return the plan and whether the host cut it."""
+    window = model.context_tokens or DEFAULT_WINDOW_TOKENS
+    shares = (1.0, _SECOND_TRY)
+    for share in shares:
+        composed = compose_prompt(
+            draftsman.prompts,
+            mode=question.mode,
+            library=question.library,
+            question=question.text,
+            evidence=evidence,
+            history=history,
+            window_tokens=int(window * share),
+            max_answer_tokens=draftsman.options.max_tokens,
+            estimate=draftsman.tokens.estimate(model.name),
+        )
+        try:
+            was_cut = yield from _stream(composed, question, model, draftsman.tokens, calls, pieces)
+        except InvalidInput:
+            if pieces or share == shares[-1]:
+                raise
+        else:
+            break
+    return composed.plan, was_cut
 
 
 def _stream(

@@ -60,6 +60,28 @@ def test_without_a_model_nothing_is_lost_and_a_later_model_catches_up() -> None:
     assert (later.summary, len(later.recent)) == ("All of it.", 2)
 
 
+def test_a_long_backlog_is_folded_in_readable_portions() -> None:
+    store = MemoryConversationStore()
+    memory, question = _memory(store, 12, memory_buffer_size=1, memory_token_budget=100)
+    summariser = _Summariser(*(f"S{i}" for i in range(20)))
+    found = memory.recall(question, summariser)
+    assert len(summariser.calls) > 1
+    assert [summary for summary, _ in summariser.calls] == ["", *(f"S{i}" for i in range(len(summariser.calls) - 1))]
+    told = "\n".join(turns for _, turns in summariser.calls)
+    assert [f"question {i}?" in told for i in range(12)] == [True] * 11 + [False]
+    assert found.recent[0].content == "What is question 11?"
+
+
+def test_a_fold_that_breaks_off_goes_on_later() -> None:
+    store = MemoryConversationStore()
+    memory, question = _memory(store, 12, memory_buffer_size=1, memory_token_budget=100)
+    assert memory.recall(question, _Summariser("S0")).summary == "S0"
+    later = _Summariser(*(f"L{i}" for i in range(20)))
+    memory.recall(question, later)
+    assert later.calls[0][0] == "S0"
+    assert "question 0?" not in later.calls[0][1]
+
+
 def test_the_token_budget_bounds_what_is_kept() -> None:
     store = MemoryConversationStore()
     memory, question = _memory(store, 10, memory_strategy="buffer", memory_buffer_size=10, memory_token_budget=60)

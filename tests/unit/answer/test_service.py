@@ -10,6 +10,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
     DiskFull,
+    InvalidInput,
     ModelNotInstalled,
     NotFound,
     ProviderBadResponse,
@@ -209,6 +210,20 @@ def test_a_cut_context_is_said() -> None:
     assert dropped.trace.context.dropped
     host_cut = Bench(models=FixedModels(ScriptedGenerator(REPLY, reads=0.4))).ask(papers(QUESTION))
     assert codes(host_cut) == ["context_cut"]
+
+
+def test_a_prompt_that_proves_too_long_is_made_shorter_once() -> None:
+    long = [
+        passage(f"Copper melting point note {i}. " + "Copper is a metal with a melting point. " * 20, key=f"c{i}") for i in range(5)
+    ]
+    model = ScriptedGenerator(InvalidInput("too long"), "Copper is a metal with a melting point [1].", context_tokens=3000)
+    answer = Bench(passages=long, models=FixedModels(model)).ask(papers(QUESTION))
+    first, second = (len(prompt.messages[-1].content) for prompt in model.prompts)
+    assert second < first
+    assert (answer.status, answer.trace.llm_calls, codes(answer)) == ("answered", 2, ["context_cut"])
+    hopeless = ScriptedGenerator(InvalidInput("too long"), InvalidInput("too long"))
+    with pytest.raises(InvalidInput):
+        Bench(models=FixedModels(hopeless)).ask(papers(QUESTION))
 
 
 def test_documents_with_suspicious_text_are_said() -> None:
