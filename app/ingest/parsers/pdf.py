@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from functools import lru_cache
+from itertools import pairwise
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -22,10 +23,9 @@ MIN_CHARACTERS_PER_PAGE = 20
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
 # start with a literal character where they can: those are found at memory speed, others cost as much as PDFium itself.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+))")
-_WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
+_WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _LIST_OR_CAPTION = r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\.|Table|Algorithm) ?\d)"
 _FRONT_MATTER_LINES = 40
 
@@ -108,8 +108,20 @@ def _compounds(raw: list[str]) -> set[str]:
     """Return the words that the document writes with a hyphen, lower-case; empty when no word is broken anyway."""
     if not any("\x02" in text for text in raw):
         return set()
-    hyphenated = (word for text in raw for word in text.split() if "-" in word)
-    return set(_COMPOUND.findall(" ".join(hyphenated).lower()))
+    found: set[str] = set()
+    for text in raw:
+        parts = text.split("-")
+        for left, right in pairwise(parts):
+            before, after = _last_word(left), _WORD.match(right)
+            if before and after:
+                found.add(f"{before}-{after.group()}".lower())
+    return found
+
+
+def _last_word(text: str) -> str:
+    """Return the letters that a text ends with; matched from behind, where a search would try every start."""
+    found = _WORD.match(text[: -_LONGEST_PART - 1 : -1])
+    return found.group()[::-1] if found else ""
 
 
 def _join_words(text: str, compounds: set[str]) -> str:
@@ -119,12 +131,12 @@ def _join_words(text: str, compounds: set[str]) -> str:
 
     def joined(match: re.Match[str]) -> str:
         at = match.start()
-        left = _WORD_BEFORE.search(text[max(0, at - _LONGEST_PART) : at])
-        if left is None:
+        left = _last_word(text[max(0, at - _LONGEST_PART) : at])
+        if not left:
             return "\ufffd"  # a glyph without a Unicode value, not a hyphen
         right = match[1]
-        before = left.string[left.start() - 1 : left.start()]
-        keeps = right[0].isupper() or before == "-" or f"{left.group()}-{right}".lower() in compounds
+        before = text[at - len(left) - 1 : at - len(left)]
+        keeps = right[0].isupper() or before == "-" or f"{left}-{right}".lower() in compounds
         return "-" if keeps else ""
 
     return _BREAK.sub(joined, text)

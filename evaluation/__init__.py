@@ -1,0 +1,1 @@
+"""Benchmark programs and cases; reports/ holds what they found."""
