@@ -101,8 +101,8 @@ class Columns:
             low = NO_YEAR + 1 if filters.year_from is None else filters.year_from
             high = np.iinfo(np.int32).max if filters.year_to is None else filters.year_to
             mask &= (self._years >= low) & (self._years <= high)
-        if filters.author:
-            name = author_key(filters.author)
+        name = author_key(filters.author or "")
+        if name:
             mask &= np.fromiter(
                 (any(name in author for author in facts.authors) for facts in self._facts), np.bool_, len(self._facts)
             )

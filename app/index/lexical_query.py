@@ -16,7 +16,7 @@ from app.index.rows import author_key
 MAX_QUERY_TERMS = 1024
 """Distinct terms of one query; a longer text (a pasted page) is searched by its most frequent ones."""
 
-_OUTSIDE_REGEX = re.compile(r"([\\.+*?()|\[\]{}^$#&\-~@<>\"])")
+_NOT_WORD = re.compile(r"[^\w ]")
 
 
 class QueryBuilder:
@@ -55,8 +55,10 @@ class QueryBuilder:
                     self._schema, YEAR, tantivy.FieldType.Integer, lower_bound=filters.year_from, upper_bound=filters.year_to
                 )
             )
-        if filters.author:
-            pattern = _OUTSIDE_REGEX.sub(r"\\\1", author_key(filters.author))
+        name = author_key(filters.author or "")
+        if name:
+            # As code points: tantivy's dialect gives meaning to more escaped signs than the usual ones.
+            pattern = _NOT_WORD.sub(lambda sign: f"\\x{{{ord(sign.group()):X}}}", name)
             conditions.append(tantivy.Query.regex_query(self._schema, AUTHOR, f"(?s).*{pattern}.*"))
         return conditions
 

@@ -176,7 +176,7 @@ def filter_condition(filters: Filters) -> tuple[str, tuple[object, ...]]:
     if filters.year_to is not None:
         parts.append("d.year <= ?")
         values.append(filters.year_to)
-    if filters.author:
+    if name := author_key(filters.author or ""):
         parts.append("instr(d.author_keys, ?)")
-        values.append(author_key(filters.author))
+        values.append(name)
     return " AND ".join(parts), tuple(values)

@@ -96,9 +96,7 @@ class MemoryIndexWriter:
             self.vectors.pop(chunk_id, None)
         return len(gone)
 
-    def pending_vectors(
-        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
-    ) -> list[Chunk]:
+    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
         with self._lock:
             pending = [c for i, c in self.chunks.items() if c.library == library and i not in self.vectors]
         if doc_ids is not None:

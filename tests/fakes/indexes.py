@@ -54,7 +54,11 @@ class MemoryCatalog:
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:
-        documents = {p.document.doc_id: p.document for p in self.by_library[library].values() if query in p.document.title}
+        documents = {
+            p.document.doc_id: p.document
+            for p in self.by_library[library].values()
+            if query.casefold() in p.document.title.casefold()
+        }
         found = [document for doc_id, document in sorted(documents.items()) if cursor is None or doc_id > cursor]
         return found[:limit], found[limit - 1].doc_id if len(found) > limit else None
 

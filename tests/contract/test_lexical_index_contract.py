@@ -1,0 +1,113 @@
+"""What every LexicalIndex does, run on the textbook BM25 and on tantivy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.core.ports import LexicalIndex
+from app.core.text import tokenise
+from app.core.types import Filters, Library
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from tests.fakes.indexes import MemoryCatalog, TextbookBM25, matches
+from tests.unit.index.drafts import make_draft
+
+PAPERS = Library.PAPERS
+
+DRAFTS = [
+    make_draft(
+        "a", "Walruses whistle in the winter wind.", title="", chunks=1, year=1999, authors=("Ann Li", "Émile Roux"), kind="pdf"
+    ),
+    make_draft(
+        "b", "Penguins parade past the windy pier.", title="", chunks=1, year=2005, authors=("Bo Ek",), sections=("methods",)
+    ),
+    make_draft("c", "The winter pier whistles: wind, wind, wind.", title="", chunks=1, kind="html"),
+    make_draft("d", "Nothing in common with them at all, really nothing.", title="", chunks=1, year=2010),
+    make_draft("e", "日本語の文章を検索する。", title="", chunks=1),
+]
+
+FILTERS = [
+    Filters(sections=("methods",)),
+    Filters(doc_ids=(DRAFTS[0].doc_id, DRAFTS[2].doc_id)),
+    Filters(year_from=2000),
+    Filters(year_to=2000),
+    Filters(year_from=1999, year_to=2005),
+    Filters(author="ANN l"),
+    Filters(author="émile"),
+    Filters(author=".*"),
+    Filters(types=("pdf", "html")),
+    Filters(types=("pdf",), year_from=2001),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexStore]:
+    path: Path = tmp_path_factory.mktemp("data")
+    options = IndexOptions(path, path / "chroma", tantivy_threads=1, title_boost=0, section_boost=0)
+    with IndexStore(options, vector_store="off") as opened:
+        opened.writer.write(DRAFTS)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def memory(store: IndexStore) -> MemoryCatalog:
+    return MemoryCatalog(list(store.catalog.passages(PAPERS, range(1, 100)).values()))
+
+
+@pytest.fixture(params=["textbook", "tantivy"])
+def index(request: pytest.FixtureRequest, store: IndexStore, memory: MemoryCatalog) -> LexicalIndex:
+    return store.lexical if request.param == "tantivy" else TextbookBM25(memory)
+
+
+def test_hits_are_sorted_and_share_a_word(index: LexicalIndex) -> None:
+    hits = index.search(PAPERS, "winter winds", 10)
+    assert [hit.chunk_id for hit in hits] == [3, 1, 2] or {hit.chunk_id for hit in hits} == {1, 3}
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert index.search(PAPERS, "winter winds", 1) == hits[:1]
+    assert index.search(Library.PUBLIC, "winter", 10) == []
+
+
+@pytest.mark.parametrize("text", ["", "   ", "C++ AND (", '"unclosed', "title:x^", "zzzz", "*:*", "\x00", "日本"])
+def test_any_text_is_a_query(index: LexicalIndex, text: str) -> None:
+    hits = index.search(PAPERS, text, 10)
+    assert [hit.chunk_id for hit in hits] == ([5] if text == "日本" else [])
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_filters_keep_exactly_what_matches(index: LexicalIndex, memory: MemoryCatalog, filters: Filters) -> None:
+    query = "walruses penguins winter nothing wind pier"
+    everything = {hit.chunk_id for hit in index.search(PAPERS, query, 10)}
+    passages = memory.passages(PAPERS, sorted(everything))
+    expected = {chunk_id for chunk_id, passage in passages.items() if matches(passage, filters)}
+    hits = index.search(PAPERS, query, 10, filters)
+    assert {hit.chunk_id for hit in hits} == expected
+
+
+def test_scores_of_given_chunks_are_those_of_the_search(index: LexicalIndex) -> None:
+    found = {hit.chunk_id: hit.score for hit in index.search(PAPERS, "winter wind", 10)}
+    scores = index.score(PAPERS, "winter wind", [1, 2, 3, 4])
+    assert scores == pytest.approx({**dict.fromkeys((1, 2, 3, 4), 0.0), **found}, rel=1e-5)
+
+
+def test_document_frequencies_count_chunks(index: LexicalIndex) -> None:
+    total, counts = index.document_frequencies(PAPERS, tokenise("winter whistle absent"))
+    assert (total, counts) == (5, {"winter": 2, "whistl": 2, "absent": 0})
+
+
+def test_tantivy_is_the_textbook(store: IndexStore, memory: MemoryCatalog) -> None:
+    """Lengths are stored in one byte, exact up to 40 tokens: on short texts the scores are equal."""
+    for query in ("winter", "wind pier", "nothing in common", "the walruses of winter"):
+        theirs = store.lexical.score(PAPERS, query, [1, 2, 3, 4, 5])
+        assert theirs == pytest.approx(TextbookBM25(memory).score(PAPERS, query, [1, 2, 3, 4, 5]), rel=1e-4)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=60))
+def test_no_text_is_an_error(store: IndexStore, text: str) -> None:
+    store.lexical.search(PAPERS, text, 3)
+    store.lexical.search(PAPERS, "winter", 3, Filters(author=text or "x"))

@@ -1,0 +1,113 @@
+"""What every VectorIndex does, run on the fake, on exact rows, on Chroma, and on Chroma's stand-in while it is away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.core.ports import VectorIndex
+from app.core.types import Filters, FloatArray, Library, Passage
+from app.core.vectors import cosine_distances
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from tests.fakes.indexes import ExactVectors, MemoryCatalog, matches
+from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+
+PAPERS = Library.PAPERS
+DOCUMENTS, CHUNKS = 30, 4
+N = DOCUMENTS * CHUNKS
+
+FILTERS = [
+    Filters(sections=("methods",)),
+    Filters(sections=("no such section",)),
+    Filters(year_from=1995, year_to=1996),
+    Filters(author="ann"),
+    Filters(types=("pdf",), sections=("body",)),
+]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An index, its rows by chunk id, and what filters see."""
+
+    index: VectorIndex
+    rows: dict[int, FloatArray]
+    passages: dict[int, Passage]
+
+
+def build(path: Path, options: IndexOptions) -> tuple[IndexStore, dict[int, FloatArray], dict[int, Passage]]:
+    store = IndexStore(options, vector_store="foreground" if options.exact_limit == 0 else "off")
+    store.writer.write(
+        [
+            make_draft(
+                f"{i}", f"text {i} words", chunks=CHUNKS, year=1990 + i % 10, sections=("body", "methods"),
+                authors=("Ann Li",) if i % 3 else (), kind="pdf" if i % 2 else "text",
+            )
+            for i in range(DOCUMENTS)
+        ]
+    )  # fmt: skip
+    store.writer.claim(PAPERS, FINGERPRINT)
+    ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, N)]
+    store.writer.write_vectors(PAPERS, ids, unit_rows(N))
+    store.writer.apply(PAPERS)
+    return store, dict(zip(ids, unit_rows(N), strict=True)), store.catalog.passages(PAPERS, ids)
+
+
+@pytest.fixture(scope="module", params=["fake", "exact", "chroma"])
+def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    path = tmp_path_factory.mktemp("data")
+    limit = 0 if request.param == "chroma" else 1000
+    options = IndexOptions(path, path / "chroma", tantivy_threads=1, exact_limit=limit, exact_unfiltered_limit=limit)
+    store, rows, passages = build(path, options)
+    index: VectorIndex = store.vectors
+    if request.param == "fake":
+        fake = ExactVectors(MemoryCatalog(list(passages.values())))
+        fake.add(PAPERS, list(rows), np.stack(list(rows.values())))
+        index = fake
+    yield Subject(index, rows, passages)
+    store.close()
+
+
+def nearest(subject: Subject, query: FloatArray, k: int, keep: Callable[[int], bool]) -> list[int]:
+    ids = [chunk_id for chunk_id in subject.rows if keep(chunk_id)]
+    if not ids:
+        return []
+    distances = cosine_distances(query, np.stack([subject.rows[chunk_id] for chunk_id in ids]))
+    return [ids[at] for at in np.argsort(distances, kind="stable")[:k]]
+
+
+def test_neighbours_are_the_nearest_in_ascending_order(subject: Subject) -> None:
+    for query in unit_rows(5, seed=9):
+        hits = subject.index.search(PAPERS, query, 10)
+        assert [hit.chunk_id for hit in hits] == nearest(subject, query, 10, lambda _: True)
+        assert [hit.score for hit in hits] == sorted(hit.score for hit in hits)
+        expected = cosine_distances(query, np.stack([subject.rows[hit.chunk_id] for hit in hits]))
+        np.testing.assert_allclose([hit.score for hit in hits], expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_filters_keep_exactly_the_nearest_that_match(subject: Subject, filters: Filters) -> None:
+    query = unit_rows(1, seed=4)[0]
+    hits = subject.index.search(PAPERS, query, 8, filters)
+    assert [hit.chunk_id for hit in hits] == nearest(subject, query, 8, lambda i: matches(subject.passages[i], filters))
+
+
+def test_stored_rows_come_back(subject: Subject) -> None:
+    some = list(subject.rows)[:5]
+    found = subject.index.fetch(PAPERS, [*some, 99_999])
+    assert list(found) == some
+    for chunk_id in some:
+        np.testing.assert_allclose(found[chunk_id], subject.rows[chunk_id], atol=2e-3)
+
+
+def test_counts_and_limits(subject: Subject) -> None:
+    query = unit_rows(1)[0]
+    assert subject.index.count(PAPERS) == N
+    assert subject.index.count(Library.PUBLIC) == 0
+    assert len(subject.index.search(PAPERS, query, 10 * N)) == N
+    assert subject.index.search(PAPERS, query, 0) == []
+    assert subject.index.search(Library.PUBLIC, query, 5) == []

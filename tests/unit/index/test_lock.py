@@ -1,0 +1,63 @@
+"""One process owns a data directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import Locked
+from app.index.lock import DirectoryLock, Owner, outermost, owner
+
+ROOT = Path(__file__).resolve().parents[3]
+
+HOLD = """
+import sys
+from pathlib import Path
+from app.index.lock import DirectoryLock
+lock = DirectoryLock([Path(sys.argv[1])], "http://127.0.0.1:8001")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(Locked, match=rf"process {holder.pid} at http://127.0.0.1:8001"):
+            DirectoryLock([tmp_path])
+        assert owner(tmp_path) == Owner(holder.pid, "http://127.0.0.1:8001")
+        holder.kill()
+    assert owner(tmp_path) is None
+    with DirectoryLock([tmp_path]) as lock:
+        lock.announce("http://127.0.0.1:9000")
+        assert owner(tmp_path) == Owner(os.getpid(), "http://127.0.0.1:9000")
+    assert owner(tmp_path) is None
+
+
+def test_a_directory_that_was_never_used_has_no_owner(tmp_path: Path) -> None:
+    assert owner(tmp_path / "nowhere") is None
+
+
+def test_a_directory_outside_is_locked_too(tmp_path: Path) -> None:
+    data, chroma = tmp_path / "data", tmp_path / "chroma"
+    with DirectoryLock([data, chroma]), pytest.raises(Locked):
+        DirectoryLock([tmp_path / "other", chroma])
+    with DirectoryLock([tmp_path / "other"]):
+        pass  # the refused one let go of what it had taken
+
+
+def test_directories_inside_are_covered_by_the_outer(tmp_path: Path) -> None:
+    assert outermost([tmp_path, tmp_path / "chroma", tmp_path]) == [tmp_path.resolve()]
+
+
+def test_the_lock_imports_nothing_heavy() -> None:
+    program = "import sys, app.index.lock; print([m for m in ('numpy', 'sqlalchemy', 'tantivy', 'chromadb') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
