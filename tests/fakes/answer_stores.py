@@ -29,15 +29,19 @@ class MemoryAnswerStore:
     def get(self, answer_id: str) -> Mapping[str, object]:
         if answer_id not in self.records:
             raise NotFound(f"no answer {answer_id!r}")
-        return self.records[answer_id]
+        return self._with_feedback(answer_id)
 
     def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
         self.get(answer_id)
         self.feedback[answer_id] = feedback
 
     def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
-        kept = [record for key, record in self.records.items() if key in self.feedback or not with_feedback]
+        kept = [self._with_feedback(key) for key in self.records if key in self.feedback or not with_feedback]
         return kept[::-1][:limit]
+
+    def _with_feedback(self, answer_id: str) -> Mapping[str, object]:
+        said = self.feedback.get(answer_id)
+        return self.records[answer_id] if said is None else {**self.records[answer_id], "feedback": said}
 
     def wipe(self, older_than: str | None = None) -> int:
         self.wiped.append(older_than)
