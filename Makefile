@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -90,3 +90,8 @@ crash-short: dev ## the short form of the crash campaign
 
 clean: ## remove what the targets made, but never your data
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
+
+# --- benchmarks ---------------------------------------------------------------------------------------------------------
+
+bench-embed: dev ## embedded model against float32 and Chroma's own class, into evaluation/reports/embed.md
+	$(BIN)/python -m evaluation.bench_embed

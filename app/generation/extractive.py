@@ -86,6 +86,7 @@ class ExtractiveGenerator:
         for index, piece in enumerate(pieces):
             cancel.raise_if_cancelled()
             yield Token(piece if index == 0 else f" {piece}")
+        cancel.raise_if_cancelled()
         yield Token("", finish="stop")
 
     def select(self, question: str, evidence: Sequence[Evidence]) -> Selection:

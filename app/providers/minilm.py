@@ -44,7 +44,7 @@ class MiniLmEmbedder:
         Raises:
             ModelNotInstalled: The package with the weights is missing or holds other weights.
         """
-        folder = _model_folder()
+        folder = model_folder()
         self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{precision}", _DIMENSION, MAX_TOKENS)
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder))
@@ -87,7 +87,7 @@ def minilm_graph(folder: Path | None = None) -> bytes:
     Raises:
         ModelNotInstalled: The weights are not those of `WEIGHTS_SHA256`.
     """
-    folder = folder or _model_folder()
+    folder = folder or model_folder()
     weights = folder / "model.safetensors"
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -98,7 +98,12 @@ def minilm_graph(folder: Path | None = None) -> bytes:
     return build_graph(read_float_tensors(weights), BertShape.from_config(folder / "config.json"))
 
 
-def _model_folder() -> Path:
+def model_folder() -> Path:
+    """Return the folder of the packaged model: weights, config, tokenizer.
+
+    Raises:
+        ModelNotInstalled: The package is missing or empty.
+    """
     # find_spec does not run the package, whose dependencies (torch) we leave out on purpose
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.errors import InvalidInput
+from app.core.errors import PassageTooLong
 from app.core.text import tokenise
 from app.core.types import EmbedderIdentity, FloatArray
 from app.core.vectors import l2_normalise
@@ -34,7 +34,7 @@ class HashEmbedder:
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         for text, tokens in zip(texts, self.count_tokens(texts), strict=True):
             if tokens > self._identity.max_tokens:
-                raise InvalidInput(f"text {text[:40]!r} has {tokens} tokens; {self._identity.max_tokens} fit")
+                raise PassageTooLong(f"text {text[:40]!r} has {tokens} tokens; {self._identity.max_tokens} fit")
         self.embedded.extend(texts)
         return self._rows(texts)
 
