@@ -90,9 +90,8 @@ class MemoryConversationStore:
         self._find(conversation_id).title = title
 
     def delete(self, conversation_id: str | None = None) -> int:
-        gone = list(self._kept) if conversation_id is None else [conversation_id]
+        gone = [key for key in self._kept if conversation_id in (None, key)]
         for key in gone:
-            self._find(key)
             del self._kept[key]
         return len(gone)
 

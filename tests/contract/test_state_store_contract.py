@@ -1,0 +1,136 @@
+"""What every AnswerStore and ConversationStore does, run on the fakes and on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.answer.records import to_stored
+from app.core.errors import NotFound
+from app.core.ports import AnswerStore, ConversationStore
+from app.core.types import Answer, Message, Question
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[AnswerStore, ConversationStore]]:
+    if request.param == "memory":
+        yield MemoryAnswerStore(), MemoryConversationStore()
+        return
+    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off") as store:
+        yield store.answers, store.conversations
+
+
+@pytest.fixture
+def answers(stores: tuple[AnswerStore, ConversationStore]) -> AnswerStore:
+    return stores[0]
+
+
+@pytest.fixture
+def conversations(stores: tuple[AnswerStore, ConversationStore]) -> ConversationStore:
+    return stores[1]
+
+
+def _save(answers: AnswerStore, answer_id: str) -> None:
+    answer = Answer(answer_id, f"Text of {answer_id} \u2603.", "answered", Question("What?", "papers"), "fake:one", "none")
+    answers.save(answer, to_stored(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z"))
+
+
+def test_a_record_comes_back_as_it_was(answers: AnswerStore) -> None:
+    _save(answers, "a")
+    found = answers.get("a")
+    assert (found["answer"], found["settings"], found["kept"]) == ("Text of a \u2603.", {"FUSION": "rrf"}, "full")
+    assert "feedback" not in found
+
+
+def test_unknown_answers_are_not_found(answers: AnswerStore) -> None:
+    with pytest.raises(NotFound):
+        answers.get("nope")
+    with pytest.raises(NotFound):
+        answers.add_feedback("nope", {"thumbs": "up"})
+
+
+def test_feedback_is_attached_and_listed(answers: AnswerStore) -> None:
+    for answer_id in ("a", "b", "c"):
+        _save(answers, answer_id)
+    answers.add_feedback("a", {"thumbs": "up"})
+    answers.add_feedback("a", {"thumbs": "down"})
+    assert answers.get("a")["feedback"] == {"thumbs": "down"}
+    assert [record["answer_id"] for record in answers.list()] == ["c", "b", "a"]
+    assert [record["answer_id"] for record in answers.list(limit=2)] == ["c", "b"]
+    assert [record["answer_id"] for record in answers.list(with_feedback=True)] == ["a"]
+
+
+def test_wiping_by_age_and_whole(answers: AnswerStore) -> None:
+    for answer_id in ("a", "b"):
+        _save(answers, answer_id)
+    assert answers.wipe("2000-01-01T00:00:00Z") == 0
+    assert answers.wipe("2999-01-01T00:00:00Z") == 2
+    _save(answers, "c")
+    assert answers.wipe() == 1
+    assert list(answers.list()) == []
+
+
+def test_exchanges_are_kept_in_order(conversations: ConversationStore) -> None:
+    made = conversations.create("Title", "papers")
+    conversations.append(made, [Message("user", "One?"), Message("assistant", "Yes.")], "a1")
+    conversations.append(made, [Message("user", "Two?"), Message("assistant", "No.")], "a2")
+    found = conversations.get(made)
+    turns = found["turns"]
+    assert isinstance(turns, list)
+    assert [(turn["role"], turn["content"], turn["answer_id"]) for turn in turns] == [
+        ("user", "One?", "a1"),
+        ("assistant", "Yes.", "a1"),
+        ("user", "Two?", "a2"),
+        ("assistant", "No.", "a2"),
+    ]
+    assert (found["title"], found["library"], found["summary"], found["folded"]) == ("Title", "papers", "", 0)
+    assert set(found) == {"id", "title", "library", "summary", "folded", "created_at", "updated_at", "turns"}
+
+
+def test_summary_and_title_are_replaced(conversations: ConversationStore) -> None:
+    made = conversations.create()
+    conversations.set_summary(made, "So far.", 4)
+    conversations.rename(made, "Better")
+    found = conversations.get(made)
+    assert (found["summary"], found["folded"], found["title"]) == ("So far.", 4, "Better")
+
+
+def test_lists_are_newest_first_without_turns(conversations: ConversationStore) -> None:
+    made = [conversations.create(str(i)) for i in range(3)]
+    listed = conversations.list(limit=2)
+    assert [entry["id"] for entry in listed] == [made[2], made[1]]
+    assert "turns" not in listed[0]
+
+
+def test_forgetting_one_and_all(conversations: ConversationStore) -> None:
+    made = [conversations.create() for _ in range(3)]
+    assert conversations.delete(made[0]) == 1
+    with pytest.raises(NotFound):
+        conversations.get(made[0])
+    assert conversations.delete() == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.get("nope"),
+        lambda store: store.append("nope", [Message("user", "x")]),
+        lambda store: store.rename("nope", "x"),
+        lambda store: store.set_summary("nope", "x", 0),
+    ],
+    ids=["get", "append", "rename", "set_summary"],
+)
+def test_unknown_conversations_are_not_found(conversations: ConversationStore, call: Callable[[ConversationStore], object]) -> None:
+    with pytest.raises(NotFound):
+        call(conversations)
+
+
+def test_forgetting_what_is_not_there_forgets_nothing(conversations: ConversationStore) -> None:
+    conversations.create()
+    assert conversations.delete("nope") == 0
+    assert len(conversations.list()) == 1
