@@ -25,6 +25,7 @@ from app.api.middleware.edge import RequestEdge
 from app.api.middleware.headers import SecurityHeaders
 from app.api.middleware.hosts import HostAndOrigin
 from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
+from app.api.middleware.prefix import ProxyPrefix
 from app.api.middleware.request_id import RequestId
 from app.api.page import add_docs, add_page
 from app.api.routes import documents, health, ingest, jobs, libraries, papers, query
@@ -54,6 +55,14 @@ def end_process(error: BaseException) -> None:
     """Ask the server around us to stop: without its services it would only refuse."""
     del error
     signal.raise_signal(signal.SIGTERM)
+
+
+def open_services(settings: Settings) -> AbstractContextManager[Services]:
+    """Open the data directory and everything on it."""
+    # Chroma, ONNX Runtime and tantivy take most of a second to import: in the starting thread, probes are answered meanwhile.
+    from app.bootstrap import build_services  # noqa: PLC0415
+
+    return build_services(settings)
 
 
 def create_app(
@@ -90,7 +99,6 @@ def create_app(
         version=health.package_version(),
         description=_DESCRIPTION,
         lifespan=lifespan,
-        root_path=settings.root_path,
         docs_url=None,
         redoc_url=None,
         openapi_url=None if settings.disable_openapi else "/openapi.json",
@@ -114,6 +122,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
         return upload_bytes if path == "/api/v1/ingest" else _JSON_BYTES
 
     layers = [
+        Middleware(ProxyPrefix, prefix=settings.root_path),
         Middleware(RequestId),
         Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
         Middleware(

@@ -157,6 +157,8 @@ def install(app: FastAPI) -> None:
     def refused(request: Request, error: Exception) -> Response:
         if not isinstance(error, HTTPException):
             raise error
+        if error.status_code == 400:  # the framework's word for a body that cannot be read; ours is 422
+            return response_of(errors.InvalidInput(str(error.detail)), request_id_of(request))
         code = _BY_HTTP_STATUS.get(error.status_code, "invalid_input" if error.status_code < 500 else "internal")
         detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
         body = problem(status=error.status_code, code=code, detail=detail, retryable=False, request_id=request_id_of(request))

@@ -93,5 +93,7 @@ class Startup:
             logger.warning("the embedder does not answer yet; search is lexical until it does: %s", error.message)
         self._missing = ()
         logger.info("ready")
+        if self._on_ready is not None and not self._closing:
+            self._on_ready()
         if self._on_ready is not None:
             self._on_ready()

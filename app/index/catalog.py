@@ -108,13 +108,14 @@ class SqliteCatalog:
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
                 f"SELECT {DOCUMENT_COLUMNS} FROM documents d WHERE d.library = ?1 AND d.state = 'live'"  # noqa: S608
-                " AND (d.doc_id = ?2 OR d.source_key = ?2 OR d.filename = ?2 OR d.title = ?2) ORDER BY d.doc_id = ?2 DESC LIMIT 5",
+                " AND (d.doc_id = ?2 OR d.source_key = ?2 OR d.filename = ?2 OR d.title = ?2)"
+                " ORDER BY d.doc_id = ?2 DESC, d.source_key = ?2 DESC LIMIT 5",
                 (library.value, name),
             ).fetchall()
         found = [document_from(row) for row in rows]
         if not found:
             raise NotFound(f"no document named {name!r} in library {library.value!r}; list them to see what is there")
-        if len(found) > 1 and found[0].doc_id != name:
+        if len(found) > 1 and name not in {found[0].doc_id, found[0].source_key}:  # both are unique, names are not
             raise Conflict(f"{name!r} names several documents: {', '.join(document.doc_id for document in found)}; use an id")
         return found[0]
 

@@ -50,14 +50,16 @@ def list_documents(
     return DocumentPage(documents=[Document.of(document) for document in found], next_cursor=following)
 
 
-@router.get("/papers/{doc_id}", operation_id="get_document", response_model=Document, responses=declared("not_found", "conflict"))
+@router.get(
+    "/papers/{doc_id:path}", operation_id="get_document", response_model=Document, responses=declared("not_found", "conflict")
+)
 def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
     """One document."""
     return Document.of(services.catalog.document(library, resolve(services, library, doc_id)))
 
 
 @router.patch(
-    "/papers/{doc_id}",
+    "/papers/{doc_id:path}",
     operation_id="correct_document",
     response_model=Document,
     responses=declared("not_found", "conflict", "disk_full"),
@@ -80,7 +82,7 @@ Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in whic
 
 
 @router.delete(
-    "/papers/{doc_id}",
+    "/papers/{doc_id:path}",
     operation_id="delete_document",
     response_model=Deleted,
     responses=declared("not_found", "conflict", "disk_full"),

@@ -255,12 +255,29 @@ class TraceContext(Reply):
     dropped: list[int]
 
 
+class Figures(Reply):
+    """The figures of a sentence of source `n`, and where in its document that stands."""
+
+    n: int
+    start: int
+    end: int
+    values: list[float]
+
+
+class Disagreement(Reply):
+    """A paper and the encyclopedia give different figures for the same thing."""
+
+    paper: Figures
+    article: Figures
+
+
 class Trace(Reply):
     """How the answer came to be."""
 
     stages: list[TraceStage]
     llm_calls: int
     context: TraceContext | None
+    disagreements: list[Disagreement]
 
 
 class Usage(Reply):
