@@ -7,7 +7,7 @@ import { SearchPage } from "@/features/search/search-page";
 import { ReaderPane } from "@/features/reader/reader-pane";
 import { useChat } from "@/hooks/use-chat";
 import { useHotkeys } from "@/hooks/use-hotkeys";
-import { goTo, useRoute } from "@/hooks/use-route";
+import { goTo, type PageName, useRoute } from "@/hooks/use-route";
 import { useServer } from "@/hooks/use-server";
 import { setTheme, useTheme } from "@/hooks/use-theme";
 import { useWorkspace } from "@/hooks/use-workspace";
@@ -31,7 +31,7 @@ export function App() {
   useStartLibrary();
   useShortcuts({ help: () => setHelp(true), pickFiles: inputs.pickFiles });
   useEffect(() => {
-    document.title = page === "ask" ? "DocuMind" : `${page.charAt(0).toUpperCase()}${page.slice(1)} · DocuMind`;
+    document.title = page === "ask" ? "DocuMind" : `${nameOf(page)} · DocuMind`;
   }, [page]);
   return (
     <div className="flex h-full flex-col">
@@ -41,7 +41,8 @@ export function App() {
           The server does not answer. What is on this page stays; it goes on by itself when the server is back.
         </Banner>
       )}
-      <div className="min-h-0 flex-1">
+      <main className="min-h-0 flex-1">
+        <h1 className="sr-only">{nameOf(page)}</h1>
         {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
         {page === "search" && (
           <Beside aside={reader === null ? null : <ReaderPane target={reader} />}>
@@ -59,12 +60,16 @@ export function App() {
           {page === "evaluate" && <EvaluatePage reportId={argument} />}
           {page === "status" && <StatusPage />}
         </Suspense>
-      </div>
+      </main>
       <UploadInputs files={inputs.files} folder={inputs.folder} />
       <KeyDialog />
       <HelpSheet open={help} onClose={() => setHelp(false)} />
     </div>
   );
+}
+
+function nameOf(page: PageName): string {
+  return `${page.charAt(0).toUpperCase()}${page.slice(1)}`;
 }
 
 function Beside({ aside, children }: { aside: ReactNode; children: ReactNode }) {

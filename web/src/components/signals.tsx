@@ -27,7 +27,7 @@ export function SignalBars({ signals }: { signals: Signals }) {
     { name: "sentence", value: signals.sentence, share: signals.sentence, title: "Cosine similarity of the best sentence" },
   ];
   return (
-    <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-2xs text-muted">
+    <dl className="grid grid-cols-[repeat(auto-fit,minmax(8.5rem,1fr))] gap-x-4 gap-y-1 text-2xs text-muted">
       {bars.map(({ name, value, share, title }) => (
         <div key={name} title={title} className="flex items-center gap-1.5">
           <dt className="w-14">{name}</dt>

@@ -16,17 +16,20 @@ export function Section({ title, aside, children }: { title: string; aside?: Rea
 /** The frame of the pages beside Ask: a heading, a lead line, a scrolling column. */
 export function Page({ title, lead, aside, children, wide = false }: { title: string; lead?: ReactNode; aside?: ReactNode; children: ReactNode; wide?: boolean }) {
   return (
-    <main className="h-full overflow-y-auto" tabIndex={-1}>
+    <div className="h-full overflow-y-auto">
       <div className={`mx-auto flex flex-col gap-4 px-4 py-6 sm:px-6 ${wide ? "max-w-7xl" : "max-w-5xl"}`}>
         <div className="flex flex-wrap items-end justify-between gap-3">
           <div>
-            <h1 className="font-serif text-xl">{title}</h1>
+            {/* The page's h1 stands in the shell, where no pane hides it. */}
+            <p aria-hidden="true" className="font-serif text-xl">
+              {title}
+            </p>
             {lead !== undefined && <p className="mt-1 max-w-2xl text-sm text-muted">{lead}</p>}
           </div>
           {aside}
         </div>
         {children}
       </div>
-    </main>
+    </div>
   );
 }

@@ -22,11 +22,10 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
     if (box !== null && follow.current) box.scrollTop = box.scrollHeight;
   }, [last?.id, last?.draft, last?.state]);
   return (
-    <main className="flex h-full min-h-0 flex-col bg-surface">
+    <section aria-label="Chat" className="flex h-full min-h-0 flex-col bg-surface">
       <div className="flex h-10 shrink-0 items-center gap-0.5 border-b border-line px-2">
         <IconButton icon="panel" label={documentsShown ? "Hide documents" : "Show documents"} pressed={documentsShown} onClick={toggleDocuments} className="max-lg:hidden" />
         <ConversationsMenu />
-        <h1 className="sr-only">Ask</h1>
         <span className="flex-1" />
         {exchanges.length > 0 && (
           <button type="button" onClick={reset} className="rounded-md px-2 py-1 text-xs text-muted hover:bg-sunken hover:text-ink">
@@ -53,6 +52,6 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
         {exchanges.length === 0 && <Suggestions />}
         <Composer />
       </div>
-    </main>
+    </section>
   );
 }

@@ -40,7 +40,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   };
   const kinds = Object.entries(stats.data?.by_type ?? {}).sort((a, b) => b[1] - a[1]);
   return (
-    <aside aria-label="Documents" className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
+    <section aria-label="Documents" className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
       <div className="flex flex-col gap-2 border-b border-line p-3">
         <Segmented
           label="Library"
@@ -108,7 +108,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
         </div>
         <ArxivForm />
       </div>
-    </aside>
+    </section>
   );
 }
 

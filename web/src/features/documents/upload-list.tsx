@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { job } from "@/api/queries";
-import { Button, IconButton } from "@/components/ui/button";
+import { IconButton } from "@/components/ui/button";
 import { Meter } from "@/components/ui/meter";
 import { type Upload, useUploads } from "@/hooks/use-uploads";
 import { count, plural } from "@/lib/format";
@@ -16,12 +16,13 @@ export function UploadList() {
   const failed = uploads.filter((u) => u.state === "failed");
   // Failures first, then what moves, then what is done: the list is cut at the end.
   const ordered = [...failed, ...active, ...uploads.filter((u) => u.state === "done" || u.state === "stopped")];
+  const added = uploads.filter((u) => u.state === "done").length;
   const settled = uploads.length - active.length;
   return (
     <section aria-label="Uploads" className="border-b border-line px-3 py-2">
       <div className="flex items-center justify-between gap-2 text-2xs text-muted">
         <span role="status">
-          {active.length > 0 ? `${count(settled)} of ${plural(uploads.length, "file")} done` : `${plural(settled, "file")} done`}
+          {active.length > 0 ? `${count(settled)} of ${plural(uploads.length, "file")}` : `${plural(added, "file")} added`}
           {failed.length > 0 && <span className="text-bad">, {count(failed.length)} failed</span>}
         </span>
         {settled > 0 && (
@@ -55,9 +56,7 @@ function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () =>
       </div>
       {moving && <IconButton icon="close" label={`Stop ${upload.name}`} onClick={onStop} className="size-6" />}
       {(upload.state === "failed" || upload.state === "stopped") && (
-        <Button look="quiet" icon="retry" onClick={onRetry} className="min-h-6 px-1.5 text-xs">
-          Retry
-        </Button>
+        <IconButton icon="retry" label={`Try ${upload.name} again`} onClick={onRetry} className="size-6" />
       )}
     </li>
   );

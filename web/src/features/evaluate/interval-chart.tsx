@@ -18,7 +18,7 @@ export function IntervalChart({ experiment }: { experiment: ReportExperiment }) 
   const height = rows.length * ROW + 34;
   const baseline = rows.find((row) => row.name === experiment.baseline);
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${height}`} className="h-auto w-full" role="img" aria-label={`${experiment.measure} of ${rows.length} arms with 95 % intervals: ${rows.map((r) => `${r.name} ${r.mean.toFixed(3)}`).join(", ")}`}>
+    <svg viewBox={`0 0 ${WIDTH} ${height}`} className="h-auto w-full min-w-[30rem]" role="img" aria-label={`${experiment.measure} of ${rows.length} arms with 95 % intervals: ${rows.map((r) => `${r.name} ${r.mean.toFixed(3)}`).join(", ")}`}>
       {ticks(domain).map((tick) => (
         <g key={tick}>
           <line x1={x(tick)} x2={x(tick)} y1={4} y2={height - 24} stroke="var(--line)" />

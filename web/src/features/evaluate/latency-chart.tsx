@@ -20,7 +20,7 @@ export function LatencyChart({ experiment, timings }: { experiment: ReportExperi
   const y = linear(quality, [HEIGHT - BOX.bottom, BOX.top]);
   const times = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000].filter((ms) => Math.log10(ms) >= logs[0] && Math.log10(ms) <= logs[1]);
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="h-auto w-full" role="img" aria-label={`${experiment.measure} against median time: ${points.map((p) => `${p.name} ${p.mean.toFixed(3)} in ${milliseconds(p.ms)}`).join(", ")}`}>
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="h-auto w-full min-w-[30rem]" role="img" aria-label={`${experiment.measure} against median time: ${points.map((p) => `${p.name} ${p.mean.toFixed(3)} in ${milliseconds(p.ms)}`).join(", ")}`}>
       {ticks(quality, 4).map((tick) => (
         <g key={tick}>
           <line x1={BOX.left} x2={WIDTH - BOX.right} y1={y(tick)} y2={y(tick)} stroke="var(--line)" />
@@ -40,14 +40,28 @@ export function LatencyChart({ experiment, timings }: { experiment: ReportExperi
       <text x={(WIDTH + BOX.left - BOX.right) / 2} y={HEIGHT - 3} textAnchor="middle" fontSize="11" fill="var(--muted)">
         median time, ms
       </text>
-      {points.map((point) => (
+      {labelled(points.map((point) => ({ ...point, x: x(Math.log10(point.ms)), y: y(point.mean) }))).map((point) => (
         <g key={point.name}>
-          <circle cx={x(Math.log10(point.ms))} cy={y(point.mean)} r="4.5" fill={point.name === experiment.baseline ? "var(--accent)" : "var(--ink)"} />
-          <text x={x(Math.log10(point.ms)) + 8} y={y(point.mean) + 4} fontSize="11.5" fill="var(--ink)">
+          <circle cx={point.x} cy={point.y} r="4.5" fill={point.name === experiment.baseline ? "var(--accent)" : "var(--ink)"} />
+          <text x={point.x + 8} y={point.label + 4} fontSize="11.5" fill="var(--ink)">
             {point.name}
           </text>
         </g>
       ))}
     </svg>
   );
+}
+
+/** Labels closer than this in both directions would run into each other. */
+const NEAR = { x: 80, y: 13 };
+
+/** Points with the height of their label, pushed down where another label stands already. */
+function labelled<P extends { x: number; y: number }>(points: readonly P[]): (P & { label: number })[] {
+  const placed: (P & { label: number })[] = [];
+  for (const point of [...points].sort((a, b) => a.y - b.y)) {
+    let label = point.y;
+    for (const other of placed) if (Math.abs(other.x - point.x) < NEAR.x && Math.abs(other.label - label) < NEAR.y) label = other.label + NEAR.y;
+    placed.push({ ...point, label });
+  }
+  return placed;
 }

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { evaluation } from "@/api/queries";
 import type { EvaluationReport, ReportExperiment } from "@/api/types";
 import { Facts } from "@/components/ui/facts";
@@ -58,13 +59,17 @@ function ExperimentView({ experiment, report }: { experiment: ReportExperiment; 
       }
     >
       <div className="grid gap-x-8 gap-y-6 lg:grid-cols-2">
-        <figure>
+        <figure className="min-w-0">
           <figcaption className="mb-2 text-xs font-semibold text-muted">{experiment.measure}, 95 % intervals</figcaption>
-          <IntervalChart experiment={experiment} />
+          <Scrolling label="Intervals">
+            <IntervalChart experiment={experiment} />
+          </Scrolling>
         </figure>
-        <figure>
+        <figure className="min-w-0">
           <figcaption className="mb-2 text-xs font-semibold text-muted">Quality against time</figcaption>
-          <LatencyChart experiment={experiment} timings={timings} />
+          <Scrolling label="Quality against time">
+            <LatencyChart experiment={experiment} timings={timings} />
+          </Scrolling>
         </figure>
       </div>
       <h3 className="mt-6 mb-2 text-xs font-semibold text-muted">Against {experiment.baseline}</h3>
@@ -90,6 +95,15 @@ function ExperimentView({ experiment, report }: { experiment: ReportExperiment; 
       <h3 className="mt-6 mb-1 text-xs font-semibold text-muted">Scorecard, where the arms differ most</h3>
       <ScorecardTable experiment={experiment} />
     </Section>
+  );
+}
+
+/** A chart keeps a readable size; on a phone it scrolls. */
+function Scrolling({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={label}>
+      {children}
+    </div>
   );
 }
 

@@ -21,7 +21,7 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
   const title = document.data?.title ?? target.title;
   const view = wanted ?? (paged ? "pages" : "text");
   return (
-    <aside aria-label="Document" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
+    <section aria-label="Document" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
       <div className="flex min-h-10 shrink-0 items-center gap-2 border-b border-line py-1 pr-1.5 pl-1.5">
         <IconButton icon="left" label="Back to sources" onClick={() => read(null)} />
         <div className="min-w-0 flex-1">
@@ -63,6 +63,6 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
           <PdfView key={`${target.library}/${target.doc_id}`} target={target} />
         </Suspense>
       )}
-    </aside>
+    </section>
   );
 }

@@ -11,7 +11,7 @@ export function SourcesPane() {
   const sources = exchange?.sources ?? [];
   const busy = exchange?.state === "waiting" || exchange?.state === "streaming";
   return (
-    <aside aria-label="Sources" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
+    <section aria-label="Sources" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
       <div className="flex h-10 shrink-0 items-center justify-between border-b border-line px-3">
         <h2 className="text-sm font-semibold">Sources</h2>
         {sources.length > 0 && <span className="text-2xs text-muted tabular-nums">{sources.length}</span>}
@@ -37,6 +37,6 @@ export function SourcesPane() {
           </Empty>
         )}
       </div>
-    </aside>
+    </section>
   );
 }
