@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, Reranker, VectorIndex
 from app.core.trace import Trace
-from app.core.types import FloatArray, Fusion, Hit, Library, Notice, TraceItem
+from app.core.types import FloatArray, Fusion, Hit, Library, Notice
+from app.retrieval import fates
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
@@ -73,9 +74,9 @@ class Retriever:
             scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=weight)
             order = best_first(scores)
             stage.n_out = len(order)
-            stage.items = trace.items(_items(pool.candidates.ids[order].tolist(), scores[order].tolist()))
+            head = self._head(request, fusion, k, len(order))
+            stage.items = trace.items(fates.fused(pool.candidates, order, scores.tolist(), head))
         weights = question_weights(self._lexical, request.library, request.text)
-        head = self._head(request, fusion, k, len(order))
         retrieval = self._rank(request, fusion, pool, scores, order[:head], weights, k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, weights, k, trace)
@@ -127,17 +128,23 @@ class Retriever:
         with trace.stage("rerank", len(readings)) as stage:
             readings = self._rerank(request, fusion, readings, pool.vector)
             stage.n_out = len(readings)
-            stage.items = trace.items(_items([r.passage.chunk.chunk_id for r in readings], [r.score for r in readings]))
+            stage.items = trace.items(fates.reranked(readings))
         with trace.stage("cutoff", len(readings)) as stage:
             passed = {id(r) for r in readings if passes(r, fusion, request.library, request.mode, self._options)}
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
+            stage.items = trace.items(
+                fates.cut(
+                    readings, frozenset(passed), fusion, request.library, request.mode, self._options, keep_weak=request.keep_weak
+                )
+            )
         fallback = not kept and self._options.enable_fallback
         if fallback:
             kept, k = readings, min(k, self._options.fallback_top_n)
         with trace.stage("diversity", len(kept)) as stage:
             chosen = self._diversify(kept, k)
             stage.n_out = len(chosen)
+            stage.items = trace.items(fates.chosen(kept, chosen, self._options))
         hits = tuple(
             Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
         )
@@ -207,10 +214,6 @@ def _cross_encoded(reranker: Reranker, question: str, read: Sequence[Reading], h
     )
     floor = first[-1].score - 1.0
     return first + [replace(r, score=floor - rank) for rank, r in enumerate(read[head:])]
-
-
-def _items(chunks: Sequence[int], scores: Sequence[float]) -> Iterable[TraceItem]:
-    return (TraceItem(chunk, rank, score, kept=True) for rank, (chunk, score) in enumerate(zip(chunks, scores, strict=True), 1))
 
 
 def _trouble(pool: Pool) -> tuple[Notice, ...]:

@@ -53,6 +53,11 @@ export function documents(library: Library, q: string) {
     initialPageParam: "",
     getNextPageParam: (last) => last.next_cursor,
     staleTime: 5000,
+    // While vectors are on their way the counts move; long lists are left alone.
+    refetchInterval: (query) => {
+      const pages = query.state.data?.pages ?? [];
+      return pages.length <= 2 && pages.some((page) => page.documents.some((d) => d.embedded < d.chunks)) ? 3000 : false;
+    },
   });
 }
 

@@ -3,14 +3,14 @@ import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
-import type { TracePicture } from "@/lib/trace-picture";
+import type { TracePass } from "@/lib/trace-picture";
 
 const FIRST = 30;
 
 /** Each candidate with its rank at every step and the reason it stayed or fell. */
-export function CandidateTable({ picture, selected, onSelect }: { picture: TracePicture; selected: number | null; onSelect: (chunk: number | null) => void }) {
+export function CandidateTable({ pass, selected, onSelect }: { pass: TracePass; selected: number | null; onSelect: (chunk: number | null) => void }) {
   const [all, setAll] = useState(false);
-  const { stages, candidates } = picture;
+  const { stages, candidates } = pass;
   const shown = all ? candidates : candidates.slice(0, FIRST);
   return (
     <>

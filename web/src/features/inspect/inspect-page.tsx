@@ -10,7 +10,7 @@ import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { goTo, hrefOf } from "@/hooks/use-route";
 import { milliseconds, percent } from "@/lib/format";
-import { tracePicture } from "@/lib/trace-picture";
+import { tracePasses } from "@/lib/trace-picture";
 import { CandidateTable } from "./candidate-table";
 import { ContextBudget } from "./context-budget";
 import { RankFlow } from "./rank-flow";
@@ -86,7 +86,7 @@ function AnswerTrace({ answerId }: { answerId: string }) {
 function Trace({ answer, question }: { answer: AnswerRecord; question: string | null }) {
   const [selected, setSelected] = useState<number | null>(null);
   const { trace } = answer;
-  const picture = tracePicture(trace?.stages ?? [], answer.sources);
+  const passes = tracePasses(trace?.stages ?? [], answer.sources);
   const total = trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? 0;
   const facts: [string, string][] = [
     ["Status", answer.status],
@@ -123,13 +123,20 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
         <Empty title="No trace">This answer was asked without one.</Empty>
       ) : (
         <>
-          <Section title="Candidates through the steps">
-            {picture.candidates.length === 0 ? (
-              <p className="text-sm text-muted">No candidates were recorded; a full trace has them.</p>
-            ) : (
-              <RankFlow picture={picture} selected={selected} onSelect={setSelected} />
-            )}
-          </Section>
+          {passes.length === 0 && (
+            <Section title="Candidates through the steps">
+              <p className="text-sm text-muted">No candidates were recorded for this answer.</p>
+            </Section>
+          )}
+          {passes.map((pass, i) => (
+            <Section key={i} title={passes.length === 1 ? "Candidates through the steps" : `Candidates through the steps, search ${i + 1} of ${passes.length}`}>
+              <RankFlow pass={pass} selected={selected} onSelect={setSelected} />
+              <details className="mt-3" open={passes.length === 1}>
+                <summary className="mb-2 text-xs font-semibold text-muted">Why each stayed or fell</summary>
+                <CandidateTable pass={pass} selected={selected} onSelect={setSelected} />
+              </details>
+            </Section>
+          ))}
           <div className="grid gap-4 lg:grid-cols-2">
             <Section title="Time per step">
               <StageTimes stages={trace.stages} />
@@ -138,11 +145,6 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
               <ContextBudget context={trace.context} />
             </Section>
           </div>
-          {picture.candidates.length > 0 && (
-            <Section title="Why each stayed or fell">
-              <CandidateTable picture={picture} selected={selected} onSelect={setSelected} />
-            </Section>
-          )}
         </>
       )}
     </>

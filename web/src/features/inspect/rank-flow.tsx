@@ -1,8 +1,8 @@
 import { milliseconds } from "@/lib/format";
-import type { Candidate, TracePicture } from "@/lib/trace-picture";
+import type { Candidate, TracePass } from "@/lib/trace-picture";
 
 interface Props {
-  picture: TracePicture;
+  pass: TracePass;
   selected: number | null;
   onSelect: (chunk: number | null) => void;
 }
@@ -13,8 +13,8 @@ const LEFT = 50;
 const RIGHT = 90;
 
 /** Ranks step by step, best at the top: a line per candidate, ending in a dot where it fell. */
-export function RankFlow({ picture, selected, onSelect }: Props) {
-  const { stages, candidates, depth } = picture;
+export function RankFlow({ pass, selected, onSelect }: Props) {
+  const { stages, candidates, depth } = pass;
   const height = Math.min(520, Math.max(180, depth * 9)) + TOP + 16;
   const x = (stage: number): number => (stages.length === 1 ? WIDTH / 2 : LEFT + (stage * (WIDTH - LEFT - RIGHT)) / (stages.length - 1));
   const y = (rank: number): number => TOP + ((rank - 1) / Math.max(1, depth - 1)) * (height - TOP - 16);
