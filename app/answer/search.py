@@ -64,9 +64,13 @@ class Search:
 
     @property
     def places(self) -> int:
-        """How many passages the answer reads at most; a search that is the answer itself shows as many as were asked for."""
-        wanted = self.question.top_k or self.top_k
-        return wanted if self.question.retrieve_only else min(wanted, slots(self.question.mode))
+        """How many passages the answer reads at most; a search that is the answer itself shows as many as were asked for.
+
+        An inventory is not asked one thing: unless told otherwise, the datasets mode reads all that its slots hold.
+        """
+        mode = self.question.mode
+        wanted = self.question.top_k or (slots(mode) if mode == "datasets" else self.top_k)
+        return wanted if self.question.retrieve_only else min(wanted, slots(mode))
 
     def __call__(self, text: str, passage: str = "") -> Retrieval:
         """Search every library of the question and merge what they return.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -145,7 +146,8 @@ def test_the_default_number_of_passages_and_the_slots_of_the_mode() -> None:
     bench.ask(papers(QUESTION))
     bench.ask(papers(QUESTION, top_k=50))
     bench.ask(papers(QUESTION, top_k=50, retrieve_only=True))
-    assert [request.top_k for request in bench.retriever.requests] == [5, 24, 50]
+    bench.ask(papers(QUESTION, mode="datasets"))
+    assert [request.top_k for request in bench.retriever.requests] == [5, 24, 50, 20]
 
 
 @pytest.mark.parametrize("error", [ProviderUnreachable("gone"), ProviderTimeout("slow"), ProviderBadResponse("odd")])
@@ -283,6 +285,19 @@ def test_a_full_disk_costs_the_record_not_the_answer(caplog: pytest.LogCaptureFi
     assert bench.ask(papers(QUESTION)).status == "answered"
     assert "no space" in caplog.text
     assert QUESTION not in caplog.text
+
+
+def test_one_service_answers_many_threads() -> None:
+    bench = Bench()
+    asked = {
+        "What is the melting point of copper?": "1085",
+        "What causes tides of the sea?": "Moon",
+        "When was the observatory founded?": "1931",
+    }
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda text: bench.ask(papers(text)), list(asked) * 8))
+    assert all(asked[answer.question.text] in answer.text for answer in answers)
+    assert len({answer.answer_id for answer in answers}) == len(bench.answers.records) == 24
 
 
 def test_an_unknown_conversation_is_not_found() -> None:
