@@ -85,9 +85,9 @@ class StreamReply:
         rest = b""
         for block in self.blocks():
             *complete, rest = (rest + block).split(b"\n")
-            yield from complete
-            if len(rest) > limit:
+            if any(len(line) > limit for line in (*complete, rest)):
                 raise ProviderBadResponse(f"{self._client.host} sent a line of more than {limit} bytes")
+            yield from complete
         if rest:
             yield rest
 
