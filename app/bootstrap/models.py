@@ -12,6 +12,7 @@ from app.core.ports import Embedder, Generator, Reranker
 from app.core.types import Fingerprint, HostStatus
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
+from app.providers.arxiv import ArxivClient
 from app.providers.cross_encoder import CrossEncoder
 from app.providers.minilm import MiniLmEmbedder
 from app.providers.ollama import OllamaHost
@@ -169,6 +170,11 @@ class Models:
         if folder is None:
             return None
         return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+
+    def arxiv(self) -> ArxivClient:
+        """Return the client of ARXIV_BASE_URL."""
+        options = self._options
+        return ArxivClient(options.arxiv_base_url, max_bytes=options.arxiv_max_bytes, interval_s=options.arxiv_interval_s)
 
     def hosts(self) -> tuple[HostStatus, ...]:
         """Return the model hosts and whether they answer."""

@@ -26,7 +26,8 @@ from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
-from app.jobs.kinds import SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.arxiv import ArxivJob
+from app.jobs.kinds import ARXIV, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.runner import JobRunner, per_library
 from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
@@ -143,6 +144,13 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             later=lambda library: request_backfill(jobs, library),
         )
         jobs.register(SAMPLES, samples, exclusive=per_library)
+        arxiv = ArxivJob(
+            client=models.arxiv(),
+            pipeline_of=lambda library: libraries.wired(library).pipeline,
+            backfill_of=libraries.backfill,
+            later=lambda library: request_backfill(jobs, library),
+        )
+        jobs.register(ARXIV, arxiv, lane="network")
         jobs.start()
         stack.callback(jobs.close)
         resume_backfills(jobs, store.catalog)

@@ -79,6 +79,8 @@ class RawDocument:
     licence: str | None = None
     doc_id: str | None = None
     """Fixed id (samples only); None derives it from library and source key."""
+    metadata: Metadata | None = None
+    """What the source itself says (arXiv); None takes what the text shows."""
 
 
 @dataclass(frozen=True, slots=True)

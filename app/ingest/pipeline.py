@@ -139,7 +139,7 @@ class IngestPipeline:
             sha256=sha256,
             type=kind_of(parsed.media_type),
             text=parsed.text,
-            metadata=describe(parsed, document.filename),
+            metadata=document.metadata or describe(parsed, document.filename),
             chunks=chunks,
             pages=parsed.pages,
             source_url=document.source_url,

@@ -15,6 +15,7 @@ from app.jobs.runner import JobRunner, per_library
 INGEST = "ingest"
 BACKFILL = "backfill"
 SAMPLES = "samples"
+ARXIV = "arxiv"
 
 
 def register_ingest(

@@ -1,0 +1,67 @@
+"""The arXiv job: a paper by its id into `papers`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from app.core.errors import ProviderError
+from app.core.types import JobFile, Library
+from app.ingest.embedding import VectorBackfill
+from app.ingest.pipeline import IngestPipeline
+from app.jobs.context import JobContext
+from app.jobs.payloads import IngestReport
+from app.providers.arxiv import ArxivClient
+
+
+class ArxivJob:
+    """Handler of `arxiv`. Running it again fetches again; unchanged bytes change nothing."""
+
+    def __init__(
+        self,
+        *,
+        client: ArxivClient,
+        pipeline_of: Callable[[Library], IngestPipeline],
+        backfill_of: Callable[[Library], VectorBackfill | None],
+        later: Callable[[Library], object],
+    ) -> None:
+        """Wire the job.
+
+        Args:
+            client: Fetches one paper at a time.
+            pipeline_of: The path of a file into a library.
+            backfill_of: Who embeds for a library now; None when nobody can.
+            later: Asks for a backfill when vectors cannot be made now.
+        """
+        self._client = client
+        self._pipeline_of = pipeline_of
+        self._backfill_of = backfill_of
+        self._later = later
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Fetch, make live, embed, report.
+
+        Raises:
+            InvalidInput: This is no arXiv id.
+            NotFound: arXiv has no such paper.
+            ProviderError: The host is away or sends something else.
+            Cancelled: Asked to stop.
+        """
+        arxiv_id = str(context.payload["arxiv_id"])
+        context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
+        paper = self._client.fetch(arxiv_id, context.cancel)
+        document = replace(paper.document, metadata=paper.metadata)
+        outcomes = tuple(self._pipeline_of(Library.PAPERS).ingest(Library.PAPERS, [document], cancel=context.cancel))
+        context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
+        context.publish(IngestReport(outcomes, "text").to_json())
+        backfill = self._backfill_of(Library.PAPERS)
+        try:
+            if backfill is None:
+                self._later(Library.PAPERS)
+            elif outcomes[0].doc_id is not None:
+                backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
+        except ProviderError as error:
+            context.error(f"vectors_missing: the paper is found by words; vectors follow later ({error.message})")
+            self._later(Library.PAPERS)
+        context.progress(1, 1, "files")
+        return IngestReport(outcomes, "vectors").to_json()
