@@ -29,7 +29,11 @@ class Arm:
 def plain(name: str, fusion: Fusion, note: str = "") -> Arm:
     """Return an arm that is nothing but one fusion: no keywords, no reranking."""
     options = RetrievalOptions(
-        fusion=fusion, keyword_fusion_weight=0.0, keyword_rerank_weight=0.0, public_keyword_rerank_weight=0.0
+        fusion=fusion,
+        keyword_fusion_weight=0.0,
+        phrase_fusion_weight=0.0,
+        keyword_rerank_weight=0.0,
+        public_keyword_rerank_weight=0.0,
     )
     return Arm(name, options, note=note)
 
@@ -42,7 +46,9 @@ def standard_arms() -> tuple[Arm, ...]:
         plain("bm25", "lexical", "BM25 alone"),
         plain("rrf", "rrf", "reciprocal rank fusion, k = 60, of the same two lists"),
         plain("min-max", "relative_score", "min-max fusion, equal shares, completed signals"),
-        Arm("default", default, note="min-max fusion with keyword overlap"),
+        Arm("default", default, note="min-max fusion with keyword overlap and word pairs"),
+        Arm("without pairs", replace(default, phrase_fusion_weight=0.0), note="default without word pairs"),
+        Arm("without overlap", replace(default, keyword_fusion_weight=0.0), note="default without keyword overlap"),
         Arm("adaptive", replace(default, adaptive_weight=True), note="default, legs weighed by their score distributions"),
         Arm("mmr", replace(default, mmr=True), note="default, selected by maximal marginal relevance"),
         Arm("sentences", replace(default, sentence_rerank=True), note="default with best-sentence reranking"),

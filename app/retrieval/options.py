@@ -36,6 +36,8 @@ class RetrievalOptions:
     public_keyword_rerank_weight: float = 0.15
     keyword_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
     """W' of `relative_score`, on its [0, 1] scale, over the best `rerank_head`; 0 leaves the keywords out."""
+    phrase_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
+    """Weight of the question's word pairs found side by side, in `relative_score`, on its [0, 1] scale; 0 leaves them out."""
     enable_fallback: bool = True
     fallback_top_n: int = 3
     embed_on_query_budget_ms: float = 25.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from app.retrieval import fates
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
-from app.retrieval.keywords import question_weights
+from app.retrieval.keywords import QuestionWords, question_words
 from app.retrieval.legs import Legs, Pool
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading, read
@@ -76,10 +76,10 @@ class Retriever:
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
             stage.items = trace.items(fates.fused(pool.candidates, order, scores.tolist(), head))
-        weights = question_weights(self._lexical, request.library, request.text)
-        retrieval = self._rank(request, fusion, pool, scores, order[:head], weights, k, trace)
+        words = question_words(self._lexical, request.library, request.text)
+        retrieval = self._rank(request, fusion, pool, scores, order[:head], words, k, trace)
         if len(retrieval.hits) < k and head < len(order):
-            retrieval = self._rank(request, fusion, pool, scores, order, weights, k, trace)
+            retrieval = self._rank(request, fusion, pool, scores, order, words, k, trace)
         return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
@@ -117,13 +117,13 @@ class Retriever:
         pool: Pool,
         scores: Floats,
         rows: Ints,
-        weights: Mapping[str, float],
+        words: QuestionWords,
         k: int,
         trace: Trace,
     ) -> Retrieval:
         """Read the candidates at `rows` and take them through every step after fusion."""
         with trace.stage("read", len(rows)) as stage:
-            readings = self._read(request.library, pool, scores, rows, weights)
+            readings = self._read(request.library, pool, scores, rows, words)
             stage.n_out = len(readings)
         with trace.stage("rerank", len(readings)) as stage:
             readings = self._rerank(request, fusion, readings, pool.vector)
@@ -152,7 +152,7 @@ class Retriever:
         notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
-    def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints, weights: Mapping[str, float]) -> list[Reading]:
+    def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints, words: QuestionWords) -> list[Reading]:
         """Join candidates with the catalog; what is no longer live drops out."""
         candidates = pool.candidates
         chunk_ids: list[int] = candidates.ids[rows].tolist()
@@ -160,7 +160,7 @@ class Retriever:
         return [
             read(
                 passages[chunk_id],
-                weights,
+                words,
                 score=float(scores[row]),
                 distance=float(candidates.distance[row]),
                 bm25=float(candidates.bm25[row]),
@@ -171,9 +171,10 @@ class Retriever:
 
     def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], vector: FloatArray | None) -> list[Reading]:
         """Apply the keyword, sentence and cross-encoder arms that are on, and return best first."""
-        weight = self._keyword_weight(request.library, fusion)
-        if weight:
-            readings = [replace(r, score=r.score + weight * r.overlap) for r in readings]
+        keywords = self._keyword_weight(request.library, fusion)
+        phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
+        if keywords or phrases:
+            readings = [replace(r, score=r.score + keywords * r.overlap + phrases * r.adjacency) for r in readings]
         if self._options.sentence_rerank and vector is not None and self._embedder is not None:
             readings = _with_best_sentences(readings, vector, self._embedder, self._options.sentence_weight)
         readings = sorted(readings, key=lambda r: -r.score)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.core.text import tokenise
 from app.core.types import Passage, Signals
-from app.retrieval.keywords import coverage
+from app.retrieval.keywords import QuestionWords
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +25,8 @@ class Reading:
     """BM25; NaN when the lexical leg did not say."""
     overlap: float = 0.0
     """Idf-weighted share of the question's words in title and text, [0, 1]."""
+    adjacency: float = 0.0
+    """Weighted share of the question's word pairs that stand side by side in the text, [0, 1]."""
     sentence: float | None = None
     """Cosine similarity of the best sentence, [-1, 1]; None when it was not asked for."""
     rerank: float | None = None
@@ -54,16 +55,17 @@ class Reading:
         )
 
 
-def read(passage: Passage, weights: Mapping[str, float], *, score: float, distance: float, bm25: float) -> Reading:
+def read(passage: Passage, words: QuestionWords, *, score: float, distance: float, bm25: float) -> Reading:
     """Tokenise a passage once and note how much of the question it holds.
 
     Args:
         passage: The candidate.
-        weights: Idf of each of the question's tokens (`keywords.question_weights`).
+        words: Of the question, with their idf.
         score: Fused score.
         distance: Cosine distance, NaN when unknown.
         bm25: BM25, NaN when unknown.
     """
-    tokens = frozenset(tokenise(passage.chunk.text))
-    overlap = coverage(weights, tokens | frozenset(tokenise(passage.document.title)))
-    return Reading(passage, tokens, score, distance, bm25, overlap)
+    tokens = tokenise(passage.chunk.text)
+    distinct = frozenset(tokens)
+    overlap = words.coverage(distinct | set(tokenise(passage.document.title)))
+    return Reading(passage, distinct, score, distance, bm25, overlap, words.adjacency(tokens, distinct))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Library
-from app.retrieval.keywords import coverage, inverse_document_frequency, question_weights
+from app.retrieval.keywords import QuestionWords, inverse_document_frequency, question_words
 from tests.fakes.indexes import MemoryCatalog, TextbookBM25
 from tests.fakes.retrievers import passage
 
@@ -24,26 +25,49 @@ def test_idf_is_positive_and_falls_with_frequency(chunks: int, frequency: int) -
     assert inverse_document_frequency(chunks, frequency) >= inverse_document_frequency(chunks, frequency + 1)
 
 
+def _shelf() -> TextbookBM25:
+    return TextbookBM25(MemoryCatalog([passage("Dukes of Normandy", key="a"), passage("The river Seine", key="b")]))
+
+
 def test_question_words_do_not_count() -> None:
-    lexical = TextbookBM25(MemoryCatalog([passage("Dukes of Normandy", key="a"), passage("The river Seine", key="b")]))
-    weights = question_weights(lexical, Library.PAPERS, "Who was the duke of Normandy?")
-    assert set(weights) == {"duke", "normandi"}
+    words = question_words(_shelf(), Library.PAPERS, "Who was the duke of Normandy?")
+    assert set(words.weights) == {"duke", "normandi"}
+    assert set(words.pairs) == {("who", "was"), ("was", "the"), ("the", "duke"), ("duke", "of"), ("of", "normandi")}
 
 
 def test_a_question_of_function_words_keeps_them() -> None:
-    lexical = TextbookBM25(MemoryCatalog([passage("The Who are a band", key="a")]))
-    assert set(question_weights(lexical, Library.PAPERS, "The Who")) == {"the", "who"}
-    assert question_weights(lexical, Library.PAPERS, "?!") == {}
+    assert set(question_words(_shelf(), Library.PAPERS, "The Who").weights) == {"the", "who"}
+    assert question_words(_shelf(), Library.PAPERS, "?!") == QuestionWords({}, {})
 
 
 def test_rare_words_weigh_more() -> None:
-    weights = {"rare": 3.0, "common": 1.0}
-    assert coverage(weights, {"rare"}) == 0.75
-    assert coverage(weights, {"common"}) == 0.25
-    assert coverage({}, {"rare"}) == 0.0
+    words = QuestionWords({"rare": 3.0, "common": 1.0}, {})
+    assert words.coverage({"rare"}) == 0.75
+    assert words.coverage({"common"}) == 0.25
+    assert QuestionWords({}, {}).coverage({"rare"}) == 0.0
+
+
+def test_pairs_must_stand_side_by_side_in_order() -> None:
+    words = QuestionWords({}, {("black", "hole"): 3.0, ("of", "the"): 1.0})
+    assert words.adjacency(["a", "black", "hole"], {"a", "black", "hole"}) == 0.75
+    assert words.adjacency(["hole", "black"], {"hole", "black"}) == 0.0
+    assert words.adjacency(["black", "old", "hole"], {"black", "old", "hole"}) == 0.0
+    assert QuestionWords({}, {}).adjacency(["black", "hole"], {"black", "hole"}) == 0.0
+
+
+_TOKENS = st.lists(st.sampled_from("abcde"), max_size=8)
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0.1, 10), max_size=8), st.frozensets(st.text(max_size=3)))
 def test_coverage_is_a_share(weights: dict[str, float], tokens: frozenset[str]) -> None:
-    assert 0 <= coverage(weights, tokens) <= 1.0 + 1e-12
-    assert coverage(weights, tokens) <= coverage(weights, tokens | set(weights)) + 1e-12
+    words = QuestionWords(weights, {})
+    assert 0 <= words.coverage(tokens) <= 1.0 + 1e-12
+    assert words.coverage(tokens) <= words.coverage(tokens | set(weights)) + 1e-12
+
+
+@given(_TOKENS, _TOKENS)
+def test_adjacency_is_a_share_and_whole_for_the_question_itself(question: list[str], text: list[str]) -> None:
+    words = QuestionWords({}, dict.fromkeys(pairwise(question), 1.5))
+    assert 0 <= words.adjacency(text, set(text)) <= 1.0
+    if words.pairs:
+        assert words.adjacency([*text, *question], set(text) | set(question)) == 1.0
