@@ -32,7 +32,6 @@ from app.api.routes import collect, documents, health, ingest, jobs, libraries, 
 from app.api.services import Services
 from app.api.sse import StreamSlots
 from app.api.startup import Startup
-from app.bootstrap import build_services
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -81,7 +80,7 @@ def create_app(
         on_ready: Called in that thread when requests are answered and the embedder is warm.
     """
     settings = settings or Settings()
-    startup = Startup(partial(build or build_services, settings), on_failure, on_ready)
+    startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
     edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
 
     @asynccontextmanager

@@ -95,5 +95,3 @@ class Startup:
         logger.info("ready")
         if self._on_ready is not None and not self._closing:
             self._on_ready()
-        if self._on_ready is not None:
-            self._on_ready()
