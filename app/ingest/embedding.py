@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.cancel import CancelToken
-from app.core.errors import DocuMindError, InputError, InvalidInput, ProviderBadResponse
+from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
 from app.core.ports import Embedder, IndexWriter
 from app.core.types import Chunk, FloatArray, Library
 from app.core.vectors import l2_normalise
@@ -159,7 +159,7 @@ class _Run:
             return self._embed_counted(chunks)
         try:
             rows = self._embedder.embed_passages([chunk.text for chunk in chunks])
-        except InvalidInput:
+        except PassageTooLong:
             # Chunks of uploads were bounded when they were cut. These were not (bulk text), so count from now on.
             self._counts_first = True
             return self._embed_counted(chunks)

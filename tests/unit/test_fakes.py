@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.core.errors import InvalidInput
+from app.core.errors import PassageTooLong
 from app.core.ports import Embedder, IndexWriter
 from app.core.types import Library
 from tests.fakes.embedders import HashEmbedder
@@ -20,7 +20,7 @@ def test_hash_embedder_is_an_embedder_with_unit_rows_near_for_shared_words() -> 
 
 
 def test_hash_embedder_refuses_what_does_not_fit() -> None:
-    with pytest.raises(InvalidInput, match="tokens"):
+    with pytest.raises(PassageTooLong, match="tokens"):
         HashEmbedder(max_tokens=8).embed_passages(["one two three four five six seven"])
 
 

@@ -22,7 +22,7 @@ MIN_CHARACTERS_PER_PAGE = 20
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
 # start with a literal character where they can: those are found at memory speed, others cost as much as PDFium itself.
-_BREAK = re.compile(r"\x02(?=([^\W\d_]+))")
+_BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -136,7 +136,7 @@ def _join_words(text: str, compounds: set[str]) -> str:
             return "\ufffd"  # a glyph without a Unicode value, not a hyphen
         right = match[1]
         before = text[at - len(left) - 1 : at - len(left)]
-        keeps = right[0].isupper() or before == "-" or f"{left}-{right}".lower() in compounds
+        keeps = not right[0].islower() or before == "-" or f"{left}-{right}".lower() in compounds
         return "-" if keeps else ""
 
     return _BREAK.sub(joined, text)
