@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed bench-pdf
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -95,3 +95,6 @@ clean: ## remove what the targets made, but never your data
 
 bench-embed: dev ## embedded model against float32 and Chroma's own class, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.bench_embed
+
+bench-pdf: dev ## PDF path against bare pypdfium2, into evaluation/reports/pdf.md
+	$(BIN)/python -m evaluation.bench_pdf
