@@ -88,7 +88,7 @@ class Bench:
 
     store: IndexStore
     embedder: Embedder
-    passage_of: Mapping[str, str]
+    passage_of: dict[str, str]
     """Collection id by doc_id, over all collections."""
     fingerprint: str
     index_s: float
