@@ -9,10 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
-from app.core.ports import AnswerStore, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
+from app.core.ports import AnswerStore, BulkLedger, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
 from app.core.trace import Trace
-from app.core.types import Answer, AnswerEvent, Document, Fingerprint, Library, LibraryCounts, PageSpan, Question, ServiceStatus
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    Document,
+    Fingerprint,
+    Library,
+    LibraryCounts,
+    ModelReport,
+    PageSpan,
+    Question,
+    ServiceStatus,
+)
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -139,6 +151,20 @@ class Services(Protocol):
     @property
     def generator(self) -> Generator:
         """Who answers."""
+        ...
+
+    @property
+    def suggester(self) -> Suggester:
+        """Example questions."""
+        ...
+
+    @property
+    def ledger(self) -> BulkLedger:
+        """What became of every article of every bulk source."""
+        ...
+
+    def model_report(self) -> ModelReport:
+        """Installed, loaded and used models; may ask the model host, never runs a model."""
         ...
 
     def status(self) -> ServiceStatus:

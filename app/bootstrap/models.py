@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from app.answer.models import ModelChoice
+from app.core.cancel import CancelToken
+from app.core.errors import ProviderError
 from app.core.ports import Embedder, Generator, Reranker
-from app.core.types import Fingerprint, HostStatus
+from app.core.types import Fingerprint, HostStatus, ModelReport
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
 from app.providers.cross_encoder import CrossEncoder
 from app.providers.minilm import MiniLmEmbedder
-from app.providers.ollama import OllamaHost
+from app.providers.ollama import OllamaHost, PullProgress, same_model
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_generator import OllamaGenerator
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
@@ -180,3 +183,43 @@ class Models:
         """Return the model hosts and whether they answer."""
         status = self.watch.status()
         return (HostStatus("ollama", self.ollama.base_url, status.reachable, status.trouble),)
+
+    def report(self, embedder: Embedder) -> ModelReport:
+        """Return the models of Ollama and what is in use; asks the host, runs nothing.
+
+        Args:
+            embedder: The one in use.
+        """
+        choice = self.select()
+        answers = choice.model or self.extractive
+        in_use = {"answers": answers.name, "embeds": f"{embedder.identity.provider}:{embedder.identity.model}"}
+        if choice.helper is not None:
+            in_use["helper"] = choice.helper.name
+        try:
+            installed = tuple((model.name, model.size_bytes or None) for model in self.ollama.models(timeout_s=2.0))
+            loaded = self.ollama.loaded()
+        except ProviderError:
+            return ModelReport(in_use=in_use)
+        names = tuple(model.name for model in loaded)
+        return ModelReport(installed, names, in_use, _fit(in_use, names))
+
+    def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
+        """Fetch a model into Ollama, yielding progress; it can be chosen as soon as this ends.
+
+        Raises:
+            ModelNotInstalled: The registry has no such model.
+            ProviderError: The host failed.
+            Cancelled: The token was cancelled; the next pull goes on from there.
+        """
+        yield from self.ollama.pull(model, cancel)
+        self.watch.forget()
+
+
+def _fit(in_use: Mapping[str, str], loaded: Sequence[str]) -> bool | None:
+    """Return True when both of Ollama's models in use are in memory, False when one has pushed the other out."""
+    wanted = {
+        name.removeprefix("ollama:") for purpose, name in in_use.items() if purpose != "helper" and name.startswith("ollama:")
+    }
+    if len(wanted) < 2 or not loaded:
+        return None
+    return all(any(same_model(name, model) for name in loaded) for model in wanted)

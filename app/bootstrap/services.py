@@ -9,25 +9,30 @@ from dataclasses import asdict, dataclass
 
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.replay import Replayer
 from app.answer.service import RAGService
+from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.models import Models
 from app.core.ports import Embedder, Generator, PageLocator
-from app.core.types import Library, ServiceStatus
+from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
 from app.index.conversation_store import SqliteConversationStore
+from app.index.ledger import SqliteLedger
 from app.index.lock import DirectoryLock
 from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
-from app.jobs.kinds import ARXIV, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.models import PullJob
+from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner, per_library
 from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
@@ -50,6 +55,7 @@ class Services:
     memory: ConversationMemory
     journal: AnswerJournal
     prompts: PromptLibrary
+    suggester: Suggester
 
     @property
     def catalog(self) -> SqliteCatalog:
@@ -85,6 +91,15 @@ class Services:
     def generator(self) -> Generator:
         """Who answers now."""
         return self.models.select().model or self.models.extractive
+
+    @property
+    def ledger(self) -> SqliteLedger:
+        """What became of every article of every bulk source."""
+        return SqliteLedger(self.store.database)
+
+    def model_report(self) -> ModelReport:
+        """Return installed, loaded and used models; asks the host, runs nothing."""
+        return self.models.report(self.embedder)
 
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
@@ -151,13 +166,28 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             later=lambda library: request_backfill(jobs, library),
         )
         jobs.register(ARXIV, arxiv, lane="network")
+        jobs.register(PULL, PullJob(models.pull), lane="network")
+        replayer = Replayer(
+            store=store.answers,
+            catalog=store.catalog,
+            shelf_of=libraries.shelf,
+            models=models,
+            prompts=prompts,
+            options=settings.answer(),
+            settings=lambda: influences(settings, models),
+            top_k=settings.top_k_results,
+        )
+        jobs.register(REPLAY, ReplayJob(replayer))
         jobs.start()
         stack.callback(jobs.close)
         resume_backfills(jobs, store.catalog)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )
-        yield Services(settings, store, models, libraries, parser, jobs, rag, memory, journal, prompts)
+        suggester = Suggester(
+            catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
+        )
+        yield Services(settings, store, models, libraries, parser, jobs, rag, memory, journal, prompts, suggester)
 
 
 def seed_policy(settings: Settings) -> SeedPolicy:

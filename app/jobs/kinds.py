@@ -16,6 +16,8 @@ INGEST = "ingest"
 BACKFILL = "backfill"
 SAMPLES = "samples"
 ARXIV = "arxiv"
+PULL = "pull"
+REPLAY = "replay"
 
 
 def register_ingest(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.replay import Replayer
 from app.answer.search import Shelf
 from app.answer.service import RAGService
+from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.core.cancel import CancelToken
+from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
 from app.core.trace import Trace
-from app.core.types import Fingerprint, HostStatus, Library, ServiceStatus
+from app.core.types import Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
@@ -21,14 +25,18 @@ from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
 from app.index.conversation_store import SqliteConversationStore
+from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
 from app.ingest.embedding import VectorBackfill
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
-from app.jobs.kinds import register_ingest
+from app.jobs.kinds import PULL, REPLAY, register_ingest
+from app.jobs.models import PullJob
+from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
+from app.providers.ollama import PullProgress
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -52,6 +60,7 @@ class LocalServices:
     retriever: LocalServices = field(init=False)
     memory: ConversationMemory = field(init=False)
     rag: RAGService = field(init=False)
+    suggester: Suggester = field(init=False)
 
     def __post_init__(self) -> None:
         options = self.settings.answer()
@@ -70,9 +79,29 @@ class LocalServices:
             retrieval=self.settings.retrieval(),
         )
 
+        self.suggester = Suggester(
+            catalog=self.store.catalog,
+            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            models=self.models,
+            prompts=PROMPTS,
+            extractive=ExtractiveGenerator(),
+        )
+
     def _retriever(self) -> Retriever:
         store = self.store
         return Retriever(store.catalog, store.vectors, store.lexical, self.embedder, self.settings.retrieval(), writer=store.writer)
+
+    def replayer(self) -> Replayer:
+        return Replayer(
+            store=self.store.answers,
+            catalog=self.store.catalog,
+            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            models=self.models,
+            prompts=PROMPTS,
+            options=self.settings.answer(),
+            settings=dict,
+            top_k=self.settings.top_k_results,
+        )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         return self._retriever().retrieve(request, trace)
@@ -97,13 +126,27 @@ class LocalServices:
     def generator(self) -> Generator:
         return self.models.model or ExtractiveGenerator()
 
+    @property
+    def ledger(self) -> SqliteLedger:
+        return SqliteLedger(self.store.database)
+
+    def model_report(self) -> ModelReport:
+        return ModelReport((("llama3.2:latest", 2_000_000_000),), ("llama3.2:latest",), {"answers": self.generator.name}, None)
+
     def status(self) -> ServiceStatus:
         builds = {library.value: self.store.catalog.build_state(library) for library in Library}
         return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds)
 
 
+Pull = Callable[[str, CancelToken], Iterable[PullProgress]]
+
+
+def _pull_nothing(model: str, cancel: CancelToken) -> Iterable[PullProgress]:
+    raise ProviderUnreachable(f"no host to pull {model!r} into")
+
+
 @contextmanager
-def local_services(settings: Settings, models: FixedModels | None = None) -> Iterator[LocalServices]:
+def local_services(settings: Settings, models: FixedModels | None = None, pull: Pull | None = None) -> Iterator[LocalServices]:
     """Open everything in the settings' data directory and close it again."""
     directory = settings.data_dir
     options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
@@ -121,8 +164,11 @@ def local_services(settings: Settings, models: FixedModels | None = None) -> Ite
             originals=store.writer,
             jobs=store.jobs,
         )
+        jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
+        local = LocalServices(settings, store, jobs, embedder, models or FixedModels())
+        jobs.register(REPLAY, ReplayJob(local.replayer()))
         jobs.start()
         try:
-            yield LocalServices(settings, store, jobs, embedder, models or FixedModels())
+            yield local
         finally:
             jobs.close()

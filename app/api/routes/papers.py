@@ -46,7 +46,7 @@ def list_documents(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> DocumentPage:
     """One page of a library's documents."""
-    found, following = services.catalog.documents(library, q, cursor, limit)
+    found, following = services.catalog.documents(library, q, cursor or None, limit)
     return DocumentPage(documents=[Document.of(document) for document in found], next_cursor=following)
 
 

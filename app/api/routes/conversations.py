@@ -1,0 +1,126 @@
+"""Conversations on the server, stored answers, feedback, suggestions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from app.api.deps import AnyLibrary, Composition, RequestIdentity
+from app.api.errors import declared
+from app.api.schemas.base import DocId
+from app.api.schemas.conversations import (
+    Conversation,
+    ConversationList,
+    ConversationSummary,
+    FeedbackReply,
+    FeedbackRequest,
+    Forgotten,
+    NewConversation,
+    Rename,
+    StoredAnswer,
+    Suggestion,
+    SuggestionList,
+)
+from app.core.errors import NotFound
+
+router = APIRouter(prefix="/api/v1", tags=["conversations"])
+
+Identity = Annotated[str, Path(min_length=1, max_length=64)]
+
+
+@router.get("/conversations", operation_id="list_conversations", response_model=ConversationList, responses=declared())
+def list_conversations(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> ConversationList:
+    """Conversations, newest first, without their turns."""
+    found = services.conversations.list(limit)
+    return ConversationList(conversations=[ConversationSummary.model_validate(one) for one in found])
+
+
+@router.post(
+    "/conversations",
+    operation_id="create_conversation",
+    status_code=201,
+    response_model=Conversation,
+    responses=declared("disk_full"),
+)
+def create_conversation(services: Composition, new: NewConversation) -> Conversation:
+    """Begin a conversation; chatting without an id begins one too."""
+    return Conversation.model_validate(services.conversations.get(services.conversations.create(new.title, new.library)))
+
+
+@router.get(
+    "/conversations/{conversation_id}",
+    operation_id="get_conversation",
+    response_model=Conversation,
+    responses=declared("not_found"),
+)
+def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
+    """One conversation with its turns."""
+    return Conversation.model_validate(services.conversations.get(conversation_id))
+
+
+@router.patch(
+    "/conversations/{conversation_id}",
+    operation_id="rename_conversation",
+    response_model=Conversation,
+    responses=declared("not_found", "disk_full"),
+)
+def rename_conversation(services: Composition, conversation_id: Identity, rename: Rename) -> Conversation:
+    """Give a conversation another title."""
+    services.conversations.rename(conversation_id, rename.title)
+    return Conversation.model_validate(services.conversations.get(conversation_id))
+
+
+@router.delete("/conversations", operation_id="forget_conversations", response_model=Forgotten, responses=declared("disk_full"))
+def forget_conversations(services: Composition) -> Forgotten:
+    """Forget every conversation."""
+    return Forgotten(forgotten=services.conversations.delete())
+
+
+@router.delete(
+    "/conversations/{conversation_id}",
+    operation_id="forget_conversation",
+    response_model=Forgotten,
+    responses=declared("not_found", "disk_full"),
+)
+def forget_conversation(services: Composition, conversation_id: Identity) -> Forgotten:
+    """Forget one conversation."""
+    forgotten = services.conversations.delete(conversation_id)
+    if not forgotten:
+        raise NotFound(f"no conversation {conversation_id!r}")
+    return Forgotten(forgotten=forgotten)
+
+
+@router.get("/answers/{answer_id}", operation_id="get_answer", response_model=StoredAnswer, responses=declared("not_found"))
+def get_answer(services: Composition, request_id: RequestIdentity, answer_id: Identity) -> StoredAnswer:
+    """A stored answer with its full trace."""
+    return StoredAnswer.model_validate({**services.answers.get(answer_id), "request_id": request_id})
+
+
+@router.post(
+    "/answers/{answer_id}/feedback",
+    operation_id="give_feedback",
+    response_model=FeedbackReply,
+    responses=declared("not_found", "disk_full"),
+)
+def give_feedback(services: Composition, answer_id: Identity, feedback: FeedbackRequest) -> FeedbackReply:
+    """Say whether an answer was good, and which passage would have been right; the newest word counts."""
+    given: dict[str, object] = feedback.model_dump(exclude_none=True)
+    services.answers.add_feedback(answer_id, given)
+    return FeedbackReply(answer_id=answer_id, feedback=given)
+
+
+@router.get("/suggestions", operation_id="suggestions", response_model=SuggestionList, responses=declared("not_found"))
+def suggestions(
+    services: Composition,
+    library: AnyLibrary,
+    n: Annotated[int, Query(ge=1, le=20)] = 4,
+    doc_id: DocId | None = None,
+) -> SuggestionList:
+    """Example questions for what is indexed, each of which has an answer there."""
+    found = services.suggester.suggest(library, n, doc_id)
+    return SuggestionList(
+        suggestions=[
+            Suggestion(question=one.question, library=one.library.value, doc_id=one.doc_id, title=one.title) for one in found
+        ]
+    )

@@ -1,0 +1,111 @@
+"""Conversations, stored answers, feedback, suggestions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from app.api.schemas.base import DocId, LibraryName, Reply, Request
+from app.api.schemas.query import QueryResponse
+
+Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
+
+
+class NewConversation(Request):
+    """A conversation without a word in it yet."""
+
+    title: Title = ""
+    library: Literal["public", "papers", "all"] | None = None
+
+
+class Rename(Request):
+    """A new title."""
+
+    title: Title
+
+
+class ConversationSummary(Reply):
+    """A conversation in a list."""
+
+    id: str
+    title: str
+    library: str | None
+    created_at: str
+    updated_at: str
+
+
+class ConversationList(Reply):
+    """Conversations, newest first."""
+
+    conversations: list[ConversationSummary]
+
+
+class Turn(Reply):
+    """One message."""
+
+    role: str
+    content: str
+    answer_id: str | None
+    at: str
+
+
+class Conversation(ConversationSummary):
+    """A conversation with its turns."""
+
+    summary: str = Field(description="what was folded of the beginning")
+    turns: list[Turn]
+
+
+class Forgotten(Reply):
+    """How many were forgotten."""
+
+    forgotten: int
+
+
+class RightPassage(Request):
+    """Where the answer should have come from."""
+
+    library: LibraryName
+    doc_id: DocId
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+
+
+class FeedbackRequest(Request):
+    """What the reader says of an answer."""
+
+    thumbs: Literal["up", "down"] | None = None
+    passage: RightPassage | None = None
+
+
+class FeedbackReply(Reply):
+    """What is kept with the answer."""
+
+    answer_id: str
+    feedback: dict[str, object]
+
+
+class StoredAnswer(QueryResponse):
+    """An answer as it was given, with its full trace and what was asked. Quotes of deleted documents are blanked."""
+
+    asked: dict[str, object] = Field(description="the QueryRequest, defaults filled in")
+    settings: dict[str, str] = Field(description="what can change an answer besides the documents")
+    at: str
+    kept: Literal["full", "hash"] = Field(description="hash: texts are replaced by their SHA-256")
+    feedback: dict[str, object] | None = None
+
+
+class Suggestion(Reply):
+    """A question, and the document that answers it."""
+
+    question: str
+    library: LibraryName
+    doc_id: str
+    title: str
+
+
+class SuggestionList(Reply):
+    """Example questions for what is indexed."""
+
+    suggestions: list[Suggestion]
