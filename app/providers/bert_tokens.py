@@ -1,8 +1,8 @@
-"""Texts to the int32 batches a BERT graph reads: natural length, sorted, small batches."""
+"""Texts to the int32 inputs a BERT graph reads, each at its natural length."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +11,8 @@ from tokenizers import Tokenizer
 
 from app.core.errors import Unreadable
 
-BATCH = 8
-"""Texts per run. 8 was fastest on two cores (51 passages/s against 45 at 32); evaluation/reports/embed.md has the rate."""
-
 Feed = dict[str, npt.NDArray[np.int32]]
+"""The graph's inputs by name, each `[1, tokens]`."""
 
 
 class BertTokenizer:
@@ -48,22 +46,13 @@ def cut(ids: list[int], limit: int) -> list[int]:
     return ids if len(ids) <= limit else ids[: limit - 1] + ids[-1:]
 
 
-def batches(ids: Sequence[list[int]], type_ids: Sequence[list[int]] | None = None) -> Iterator[tuple[list[int], Feed]]:
-    """Yield `(positions, feed)` of up to 8 texts of like length, longest first, padded to the longest of the batch.
+def feed(ids: list[int], type_ids: list[int] | None = None) -> Feed:
+    """Return the graph's inputs for one text at its natural length.
 
     Args:
-        ids: Token ids per text.
-        type_ids: Segment ids per text; None: all 0.
+        ids: Token ids.
+        type_ids: Segment ids; None: all 0.
     """
-    order = sorted(range(len(ids)), key=lambda position: -len(ids[position]))
-    for start in range(0, len(order), BATCH):
-        positions = order[start : start + BATCH]
-        tokens = np.zeros((len(positions), len(ids[positions[0]])), dtype=np.int32)
-        types, mask = np.zeros_like(tokens), np.zeros_like(tokens)
-        for row, position in enumerate(positions):
-            length = len(ids[position])
-            tokens[row, :length] = ids[position]
-            mask[row, :length] = 1
-            if type_ids is not None:
-                types[row, :length] = type_ids[position]
-        yield positions, {"input_ids": tokens, "token_type_ids": types, "attention_mask": mask}
+    tokens = np.array([ids], dtype=np.int32)
+    types = np.zeros_like(tokens) if type_ids is None else np.array([type_ids], dtype=np.int32)
+    return {"input_ids": tokens, "token_type_ids": types, "attention_mask": np.ones_like(tokens)}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from app.core.errors import Unreadable
 from app.core.ids import content_sha256
-from app.providers.bert_tokens import BertTokenizer, batches
-from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph, open_session
+from app.providers.bert_session import BertSession
+from app.providers.bert_tokens import BertTokenizer, feed
+from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph
 from app.providers.safetensors import read_float_tensors
 
 MAX_TOKENS = 512
@@ -32,7 +33,7 @@ class CrossEncoder:
         Args:
             folder: Holds config.json, model.safetensors and tokenizer.json.
             cache_dir: Where to keep the built graph; None keeps it in memory only.
-            threads: ONNX Runtime threads; 0: one per core.
+            threads: Cores to use; 0: all.
             precision: `fp32` doubles the time.
             max_tokens: Longest pair, in tokens.
 
@@ -49,7 +50,7 @@ class CrossEncoder:
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         key = f"cross-encoder {content_sha256(weights)}"
         graph = cached_graph(cache_dir, key, precision, lambda: build_graph(read_float_tensors(weights), shape, "classifier"))
-        self._session = open_session(graph, threads)
+        self._session = BertSession(graph, threads)
 
     @property
     def name(self) -> str:
@@ -59,9 +60,5 @@ class CrossEncoder:
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return one raw logit per text, higher is better, unbounded; passages are cut where a pair passes the window."""
         pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
-        logits = [0.0] * len(texts)
-        for positions, feed in batches([ids for ids, _ in pairs], [types for _, types in pairs]):
-            rows = self._session.run(["output"], feed)[0]
-            for position, row in zip(positions, rows, strict=True):
-                logits[position] = float(row[0])
-        return logits
+        logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
+        return [float(logit) for logit in logits[:, 0]]

@@ -34,8 +34,6 @@ class ProviderOptions:
     ollama_keep_alive: str = "30m"
     num_ctx: int = 8192
     max_model_calls: int = 4
-    model_call_wait_s: float = 60.0
-    """Longest wait of a question for one of `max_model_calls`; then it is told that the model is busy."""
     hosted: dict[str, HostedOptions] = field(default_factory=dict)
     """By provider name."""
     cross_encoder_dir: Path | None = None

@@ -67,9 +67,8 @@ def test_rows_are_float32_of_norm_one_in_order(embedder: Embedder) -> None:
     assert rows.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
     alone = np.stack([embedder.embed_passages([text])[0] for text in TEXTS])
-    # quantised activations are scaled per batch, hence not the same, least so for a text of one letter
     assert ((rows @ alone.T).argmax(axis=1) == np.arange(len(TEXTS))).all()
-    assert (rows * alone).sum(axis=1).min() > 0.95
+    assert (rows * alone).sum(axis=1).min() > 0.9999
 
 
 def test_no_texts_no_rows(embedder: Embedder) -> None:

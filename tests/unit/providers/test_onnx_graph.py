@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from app.core.errors import Unreadable
-from app.providers.bert_tokens import batches
+from app.providers.bert_session import BertSession
+from app.providers.bert_tokens import feed
 from app.providers.onnx_graph import BertShape, build_graph, cached_graph, open_session
 from app.providers.safetensors import read_float_tensors
 from tests.fakes.bert import TinyBert, write_safetensors
@@ -15,23 +16,32 @@ TINY = TinyBert()
 SHAPE = BertShape(TINY.layers, TINY.heads, TINY.epsilon)
 
 
-def test_graph_equals_the_numpy_forward_pass_for_padded_batches() -> None:
+def test_graph_equals_the_numpy_forward_pass() -> None:
     weights = TINY.weights(seed=1)
     rng = np.random.default_rng(2)
     texts = [rng.integers(0, TINY.vocabulary, length).tolist() for length in (1, 3, 20, 7, 40, 2, 11, 5, 13, 64)]
+    inputs = [feed(ids) for ids in texts]
+    expected = [TINY.embedding(weights, ids) for ids in texts]
+    for threads in (1, 3):
+        session = BertSession(build_graph(weights, SHAPE), threads)
+        np.testing.assert_allclose(session.many(inputs, TINY.hidden), expected, atol=2e-5)
+        np.testing.assert_allclose([session.one(each) for each in inputs], expected, atol=2e-5)
+        assert session.many([], TINY.hidden).shape == (0, TINY.hidden)
+
+
+def test_padding_changes_nothing() -> None:
+    weights = TINY.weights(seed=1)
     session = open_session(build_graph(weights, SHAPE), threads=1)
-    rows = np.empty((len(texts), TINY.hidden))
-    for positions, feed in batches(texts):
-        rows[positions] = session.run(["output"], feed)[0]
-    np.testing.assert_allclose(rows, [TINY.embedding(weights, ids) for ids in texts], atol=2e-5)
+    alone = feed([3, 1, 4, 1, 5])
+    padded = {name: np.pad(value, ((0, 0), (0, 7))) for name, value in alone.items()}
+    np.testing.assert_allclose(session.run(["output"], padded)[0], session.run(["output"], alone)[0], atol=1e-6)
 
 
 def test_classifier_graph_equals_the_numpy_forward_pass() -> None:
     weights = TINY.weights(seed=3, prefix="bert.", classifier=True)
     ids, types = [1, 5, 9, 2, 30, 31, 2], [0, 0, 0, 0, 1, 1, 1]
-    session = open_session(build_graph(weights, SHAPE, "classifier"), threads=1)
-    (_, feed), *_ = batches([ids], [types])
-    assert session.run(["output"], feed)[0][0, 0] == pytest.approx(TINY.logit(weights, ids, types), abs=2e-5)
+    session = BertSession(build_graph(weights, SHAPE, "classifier"), threads=1)
+    assert session.one(feed(ids, types))[0] == pytest.approx(TINY.logit(weights, ids, types), abs=2e-5)
 
 
 def test_a_missing_tensor_is_named() -> None:
