@@ -112,6 +112,15 @@ class ChromaKeeper:
             return True
         return False
 
+    def remake(self, reason: str) -> None:
+        """Move the store aside and make it anew from the catalog, now."""
+        self._chroma.close()
+        if self._chroma.path.exists():
+            self._set_aside(self._chroma.path, reason)
+        for library in Library:
+            self._log.set_mark(library, "chroma", 0)
+        self.bring_up()
+
     def expected(self) -> list[Expected]:
         """Return what the collections should hold now."""
         return [want for dense in self._dense.values() if (want := dense.expected_in_chroma()) is not None]

@@ -164,6 +164,19 @@ class DenseLibrary:
         elif not stop.is_set():
             self._store.set_ready(self._library, True)
 
+    def compare_exact(self) -> list[str]:
+        """Return how the exact rows differ from the catalog, one line per row; empty when there are none."""
+        with self._lock:
+            build = self._loader.live_build(self._library)
+            return self._exact.compare(build, self.limit) if build is not None else []
+
+    def remake_exact(self) -> None:
+        """Make the exact rows anew from the catalog."""
+        with self._lock:
+            build = self._loader.live_build(self._library)
+            if build is not None:
+                self._exact.remake(build, self.limit)
+
     def expected_in_chroma(self) -> Expected | None:
         """Return what the probe should find."""
         return self._chroma.expected(self.limit)

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from app.core.types import Library
 from app.index.changes import Change, ChangeLog
 from app.index.durable import remove_tree
@@ -62,6 +64,36 @@ class ExactProjection:
             exact.save(seq)
         self.index = exact
         self._log.set_mark(self._library, "exact", exact.seq)
+
+    def remake(self, build: Build, limit: int) -> None:
+        """Make the rows anew from the catalog, durably."""
+        exact = self.index or self._open(build, self._path(build))
+        exact.save(self._fill(exact, build, limit))
+        self._log.set_mark(self._library, "exact", exact.seq)
+
+    def compare(self, build: Build, limit: int) -> list[str]:
+        """Return how the rows differ from the catalog's vectors, one line per chunk; rows not yet applied are no difference."""
+        if self._loader.embedded(self._library) > self._options.exact_limit:
+            return []
+        index = self.index or ExactIndex(self._path(build), build.dimension, self._steps)
+        pending = self._log.pending(self._library, index.seq, dense=True, limit=-1)
+        uncertain = {chunk_id for change in pending for chunk_id in change.ids}
+        wrong: list[str] = []
+        seen: set[int] = set()
+        after = 0
+        while (stored := self._loader.vectors_after(build, after, LOAD_BATCH)).chunk_ids:
+            rows = index.fetch(stored.chunk_ids)
+            for chunk_id, row in zip(stored.chunk_ids, stored.rows, strict=True):
+                if chunk_id in rows and chunk_id not in uncertain and not np.array_equal(rows[chunk_id], row):
+                    wrong.append(f"the row of chunk {chunk_id} is not the catalog's")
+            seen.update(stored.chunk_ids)
+            after = stored.chunk_ids[-1]
+        held = set(index.ids())
+        wrong += [f"chunk {chunk_id} has a row but no vector" for chunk_id in sorted(held - seen - uncertain)]
+        missing = sorted(seen - held - uncertain)
+        if missing and len(held) < min(len(seen), limit):
+            wrong += [f"chunk {chunk_id} has no row" for chunk_id in missing]
+        return wrong
 
     def _path(self, build: Build) -> Path:
         return self._options.data_dir / "exact" / f"{self._library.value}-{build.number}"

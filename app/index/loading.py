@@ -100,8 +100,8 @@ class CatalogLoader:
                 "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys FROM vectors v"  # noqa: S608
                 f" CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"
                 " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
-                f" WHERE {condition} ORDER BY v.key LIMIT ?",
-                (*values, limit),
+                f" WHERE {condition} AND length(v.vector) = ? ORDER BY v.key LIMIT ?",
+                (*values, 2 * build.dimension, limit),
             ).fetchall()
         documents = {row[2]: row for row in rows}
         return VectorRows(
@@ -134,6 +134,42 @@ class CatalogLoader:
         with self._database.read_raw() as cursor:
             row = cursor.execute("SELECT embedded FROM libraries WHERE library = ?", (library.value,)).fetchone()
         return int(row[0]) if row else 0
+
+    def documents(self, library: Library) -> int:
+        """Return how many documents are live."""
+        with self._database.read_raw() as cursor:
+            row = cursor.execute("SELECT documents FROM libraries WHERE library = ?", (library.value,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def live_chunk_ids(self, library: Library) -> set[int]:
+        """Return the ids of all live chunks."""
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                "SELECT c.chunk_id FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
+                " WHERE d.library = ? AND d.state = 'live'",
+                (library.value,),
+            )
+            return {row[0] for row in rows}
+
+    def chunk_texts(self, chunk_ids: Sequence[int]) -> list[tuple[int, str]]:
+        """Return live chunks with their texts; IndexDamaged when one cannot be read."""
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                "SELECT DISTINCT c.doc FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value", (id_list(chunk_ids),)
+            ).fetchall()
+        wanted = set(chunk_ids)
+        documents = self.lexical_documents([row[0] for row in rows])
+        return [(chunk_id, text) for document in documents for chunk_id, _, text in document.chunks if chunk_id in wanted]
+
+    def vector_ids(self, build: int) -> set[int]:
+        """Return the chunk ids of a build's vectors whose documents are live."""
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                f"SELECT c.chunk_id FROM vectors v CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"  # noqa: S608
+                " CROSS JOIN documents d ON d.doc = c.doc AND d.state = 'live' WHERE v.key > ? AND v.key < ?",
+                (build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT),
+            )
+            return {row[0] for row in rows}
 
     def row_facts(self, library: Library, chunk_ids: Sequence[int]) -> tuple[list[DocumentFacts], list[RowFacts]]:
         """Return what filters ask of a library's embedded documents and of these chunks; chunks that are gone have doc -1."""

@@ -67,14 +67,14 @@ class Originals:
             sync_directory(self._path, self._steps, "originals.fsync_directory")
         return removed
 
+    def orphans(self, referenced: Collection[str]) -> list[Path]:
+        """Return half-written files and bytes that nothing refers to."""
+        files = [path for path in self._path.iterdir() if path.is_file()]
+        return [path for path in files if _NAME.fullmatch(path.name) is None or path.stem not in referenced]
+
     def remove_orphans(self, referenced: Collection[str]) -> int:
         """Remove half-written files and bytes that nothing refers to; return how many."""
-        removed = 0
-        for path in self._path.iterdir():
-            keep = _NAME.fullmatch(path.name) is not None and path.stem in referenced
-            if not keep and path.is_file():
-                removed += remove_file(path, self._steps, "originals.unlink_orphan")
-        return removed
+        return sum(remove_file(path, self._steps, "originals.unlink_orphan") for path in self.orphans(referenced))
 
     def damaged(self, sha256: str) -> bool:
         """Whether the bytes are missing or are not what their name says."""

@@ -148,7 +148,7 @@ def _catalog_rows(connection: sqlite3.Connection, expected: Expected, chunk_ids:
         yield key & ((1 << BUILD_SHIFT) - 1), row
 
 
-def _self_query(chroma: Path, catalog: Path, expected: list[Expected]) -> list[str]:
+def _self_query(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool) -> list[str]:
     import chromadb  # noqa: PLC0415  # only in the child: its native code is what may crash
     from chromadb.config import Settings  # noqa: PLC0415
 
@@ -165,16 +165,26 @@ def _self_query(chroma: Path, catalog: Path, expected: list[Expected]) -> list[s
         count = collection.count()
         if abs(count - want.count) > len(want.uncertain):
             problems.append(f"{want.collection} holds {count} vectors, the catalog {want.count}")
-        chosen = _sample(connection, want)
+        chosen = _sample(connection, want) + (_queued(chroma, want) if compare_all else [])
         for chunk_id, row in _catalog_rows(connection, want, chosen):
             found = collection.query(query_embeddings=[row], n_results=min(10, count), include=["distances"])
             nearest = dict(zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True))
-            # Equal texts have equal vectors: another chunk at distance 0 is as good.
-            if str(chunk_id) not in nearest and min(nearest.values(), default=2.0) > TOLERANCE:
+            # Equal texts have equal vectors: where many share one, another chunk at distance 0 is as good.
+            if nearest.get(str(chunk_id), min(nearest.values(), default=2.0)) > TOLERANCE:
                 problems.append(f"{want.collection} does not find the vector of chunk {chunk_id}")
                 break
     connection.close()
     return problems
+
+
+def _queued(chroma: Path, want: Expected) -> list[int]:
+    """Chunks whose vectors are not in the segment's files yet, which `compare_vectors` reads."""
+    connection = sqlite3.connect(f"file:{chroma / 'chroma.sqlite3'}?mode=ro", uri=True)
+    try:
+        rows = connection.execute("SELECT DISTINCT id FROM embeddings_queue ORDER BY seq_id DESC LIMIT ?", (COMPARED,)).fetchall()
+    finally:
+        connection.close()
+    return sorted({int(row[0]) for row in rows if row[0].isdecimal()} - set(want.uncertain))
 
 
 def _sample(connection: sqlite3.Connection, want: Expected) -> list[int]:
@@ -204,7 +214,7 @@ def main() -> int:
         if not problems and want.collection in segments:
             problems += compare_vectors(segments[want.collection], catalog, want, limit)
     if not problems:
-        problems += _self_query(chroma, catalog, expected)
+        problems += _self_query(chroma, catalog, expected, compare_all=request["all"])
     sys.stdout.write(json.dumps({"problems": problems}) + "\n")
     sys.stdout.flush()
     return 0

@@ -19,6 +19,8 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.database import Database
 from app.index.dense import DenseLibrary, DenseVectorIndex
 from app.index.durable import move_aside
+from app.index.fsck import Fsck
+from app.index.fsck_catalog import CatalogCheck
 from app.index.job_store import SqliteJobStore
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
@@ -44,7 +46,9 @@ REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 class IndexStore:
     """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.lock)."""
 
-    def __init__(self, options: IndexOptions, *, crash_at: int | None = None, vector_store: VectorStoreUse = "background") -> None:
+    def __init__(
+        self, options: IndexOptions, *, crash_at: int | None = None, vector_store: VectorStoreUse = "background", heal: bool = True
+    ) -> None:
         """Open the data directory, creating what is not there.
 
         Args:
@@ -52,6 +56,7 @@ class IndexStore:
             crash_at: End the process at this write step, for crash tests.
             vector_store: Bring Chroma up while serving (a server), before returning (`foreground`), or not at all (`off`, for
                 commands that only read; what they write reaches Chroma later).
+            heal: Finish what the last process left undone and mend what start-up finds; False for a check that is to see it.
 
         Raises:
             IndexDamaged: The catalog is damaged; the message names the cure.
@@ -82,8 +87,18 @@ class IndexStore:
         self.answers = SqliteAnswerStore(self.database)
         self.conversations = SqliteConversationStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
+        self.fsck = Fsck(
+            CatalogCheck(self.database, self.originals, self._log),
+            self._loader,
+            self.projector,
+            self._tantivy,
+            self._dense,
+            self.keeper,
+            options,
+        )
         self._threads: list[threading.Thread] = []
-        self._start()
+        if heal:
+            self._start()
         if vector_store == "background":
             self.keeper.start()
         elif vector_store == "foreground":

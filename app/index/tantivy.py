@@ -12,7 +12,7 @@ from pathlib import Path
 import tantivy
 
 from app.core.errors import IndexDamaged
-from app.core.text import lexical_form
+from app.core.text import lexical_form, tokenise
 from app.core.types import Filters, Library, Scored
 from app.index.analyzer import (
     ANALYZER,
@@ -118,10 +118,16 @@ class TantivyIndex:
         # Deleted chunks count until their segment is merged: never more than all that are alive.
         return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
 
-    def holds(self, chunk_ids: Sequence[int]) -> set[int]:
-        """Return which of these chunks are committed."""
+    def ids(self) -> list[int]:
+        """Return the chunk ids of everything committed, repeated when a chunk is there twice."""
         with self._translated():
-            return {hit.chunk_id for hit in self._run(self._queries.chunks(chunk_ids), max(1, 2 * len(chunk_ids)))}
+            searcher = self._index.searcher()
+            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+            return [int(chunk_id) for chunk_id in searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])]
+
+    def finds(self, chunk_id: int, text: str) -> bool:
+        """Whether a chunk is found by its own words; one without any is."""
+        return not tokenise(text) or self.score(text, [chunk_id])[chunk_id] > 0
 
     # --- write
 

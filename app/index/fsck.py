@@ -1,0 +1,137 @@
+"""Check the whole store against the catalog, and mend what can be mended."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.types import Library
+from app.index.chroma_keeper import ChromaKeeper
+from app.index.dense import DenseLibrary
+from app.index.durable import BROKEN_MARK, utc_now
+from app.index.fsck_catalog import CatalogCheck
+from app.index.fsck_report import BEYOND_REPAIR, Fault, FsckReport
+from app.index.loading import CatalogLoader
+from app.index.options import IndexOptions
+from app.index.probe import Expected, probe
+from app.index.projector import Projector
+from app.index.tantivy import TantivyIndex
+
+CONTENT_SAMPLE = 200
+"""Chunks per library that are asked for their own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fsck:
+    """Everything a check looks at. A repair wants nobody else to use the store."""
+
+    catalog: CatalogCheck
+    loader: CatalogLoader
+    projector: Projector
+    lexical: Mapping[Library, TantivyIndex]
+    dense: Mapping[Library, DenseLibrary]
+    keeper: ChromaKeeper
+    options: IndexOptions
+
+    def run(self, *, repair: bool = False) -> FsckReport:
+        """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
+
+        Returns:
+            The faults in the order they were found. The catalog comes first: what is wrong there would mislead the rest.
+        """
+        started, clock = utc_now(), time.monotonic()
+        checked: dict[str, int] = {}
+        faults: list[Fault] = []
+        with self.projector.writing:
+            faults += self.catalog.run(repair=repair, checked=checked)
+            if not any(fault.code == "catalog_pages" for fault in faults):
+                texts_hold = not any(fault.code in BEYOND_REPAIR for fault in faults)
+                for library in Library:
+                    if texts_hold:
+                        faults += self._lexical(library, repair=repair, checked=checked)
+                    faults += self._exact(library, repair=repair)
+                faults += self._chroma(repair=repair)
+        return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
+
+    def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
+        index = self.lexical[library]
+        held, wanted = index.ids(), self.loader.live_chunk_ids(library)
+        checked["lexical"] = checked.get("lexical", 0) + len(held)
+        faults: list[Fault] = []
+        missing, phantom = wanted - set(held), set(held) - wanted
+        repeated = len(held) - len(set(held))
+        if missing:
+            faults.append(Fault("lexical_missing", library.value, len(missing), f"chunk {min(missing)}", repair))
+        if phantom or repeated:
+            detail = f"chunk {min(phantom)}" if phantom else "chunks that are there twice"
+            faults.append(Fault("lexical_phantom", library.value, len(phantom) + repeated, detail, repair))
+        sample = sorted(wanted - missing)
+        step = max(1, len(sample) // CONTENT_SAMPLE)
+        wrong = [chunk_id for chunk_id, text in self.loader.chunk_texts(sample[::step]) if not index.finds(chunk_id, text)]
+        if wrong:
+            faults.append(
+                Fault("lexical_content", library.value, len(wrong), f"chunk {wrong[0]} is not found by its words", repair)
+            )
+        if faults and repair:
+            self.projector.rebuild_lexical(library, self.loader.documents(library))
+        yield from faults
+
+    def _exact(self, library: Library, *, repair: bool) -> Iterator[Fault]:
+        dense = self.dense[library]
+        wrong = dense.compare_exact()
+        if wrong:
+            if repair:
+                dense.remake_exact()
+            yield Fault("exact_rows", library.value, len(wrong), wrong[0], repair)
+
+    def _chroma(self, *, repair: bool) -> Iterator[Fault]:
+        expected = self.keeper.expected()
+        if not expected:
+            return
+        faults: list[Fault] = []
+        finding = probe(self.options.chroma_dir, self.catalog.database.path, expected, compare_all=True)
+        if finding.healthy:
+            for want in expected:
+                faults += self._chroma_ids(want, repair=repair)
+        else:
+            faults.append(Fault("chroma_store", "", len(finding.problems), "; ".join(finding.problems[:3]), repair))
+            for want in expected:
+                faults += self._chroma_ids(want, repair=repair)
+        broken = [path.name for path in self.options.data_dir.rglob(f"*{BROKEN_MARK}*")]
+        if faults and repair:
+            self.keeper.remake("; ".join(fault.detail for fault in faults[:3]))
+        if broken:
+            yield Fault("leftovers", "", len(broken), f"{broken[0]} was moved aside; documind purge removes it", repaired=True)
+        yield from faults
+
+    def _chroma_ids(self, want: Expected, *, repair: bool) -> Iterator[Fault]:
+        library = want.collection.split("__", maxsplit=1)[0]
+        held = collection_ids(self.options.chroma_dir, want.collection)
+        wanted = self.loader.vector_ids(want.build) - set(want.uncertain)
+        missing, phantom = wanted - held, held - wanted - set(want.uncertain)
+        if missing and len(held) < want.count:
+            yield Fault("chroma_missing", library, len(missing), f"chunk {min(missing)}", repair)
+        if phantom:
+            yield Fault("chroma_phantom", library, len(phantom), f"chunk {min(phantom)}", repair)
+
+
+def collection_ids(chroma: Path, collection: str) -> set[int]:
+    """Return the chunk ids a collection lists, read from its database without opening the store; empty when unreadable."""
+    database = chroma / "chroma.sqlite3"
+    if not database.exists():
+        return set()
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        rows = connection.execute(
+            "SELECT e.embedding_id FROM embeddings e JOIN segments s ON s.id = e.segment_id"
+            " JOIN collections c ON c.id = s.collection WHERE s.scope = 'METADATA' AND c.name = ?",
+            (collection,),
+        )
+        return {int(row[0]) for row in rows if str(row[0]).isdecimal()}
+    except sqlite3.DatabaseError:
+        return set()
+    finally:
+        connection.close()

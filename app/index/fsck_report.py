@@ -1,0 +1,73 @@
+"""What a check of the store finds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+FaultCode = Literal[
+    "catalog_pages",
+    "catalog_text",
+    "catalog_spans",
+    "catalog_counters",
+    "catalog_document_counts",
+    "catalog_duplicates",
+    "catalog_vectors",
+    "catalog_orphan_vectors",
+    "catalog_watermarks",
+    "lexical_missing",
+    "lexical_phantom",
+    "lexical_content",
+    "exact_rows",
+    "chroma_store",
+    "chroma_missing",
+    "chroma_phantom",
+    "original_missing",
+    "original_damaged",
+    "original_orphan",
+    "leftovers",
+]
+
+BEYOND_REPAIR: frozenset[FaultCode] = frozenset({"catalog_pages", "catalog_text", "catalog_spans"})
+"""Faults of the truth itself: a backup or the source document is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of fault in one library (or in all, when `library` is empty)."""
+
+    code: FaultCode
+    library: str
+    count: int
+    detail: str
+    """An example, and the cure where the repair cannot help."""
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FsckReport:
+    """The outcome of a check, JSON-able by `record`."""
+
+    started_at: str
+    seconds: float
+    repair: bool
+    faults: tuple[Fault, ...]
+    checked: dict[str, int]
+    """How many of each kind of thing were looked at."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong any more."""
+        return all(fault.repaired for fault in self.faults)
+
+    @property
+    def exit_code(self) -> int:
+        """0 sound, 1 faults that `--repair` mends, 2 faults that need a backup."""
+        left = [fault for fault in self.faults if not fault.repaired]
+        if not left:
+            return 0
+        return 2 if any(fault.code in BEYOND_REPAIR for fault in left) else 1
+
+    def record(self) -> dict[str, object]:
+        """Return the report as JSON values."""
+        return {**asdict(self), "faults": [asdict(fault) for fault in self.faults], "sound": self.sound}

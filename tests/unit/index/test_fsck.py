@@ -1,0 +1,193 @@
+"""Injected faults are found, and what can be mended is mended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.core.types import Library
+from app.index.exact import ExactIndex
+from app.index.options import IndexOptions
+from app.index.steps import Steps
+from app.index.store import IndexStore
+from app.index.tantivy import LexicalDocument, TantivyIndex
+from tests.unit.index.drafts import DIMENSION, make_draft, unit_rows
+from tests.unit.index.test_writer import embed_all
+
+PAPERS = Library.PAPERS
+
+Inject = Callable[[IndexOptions], None]
+
+
+def build(options: IndexOptions, *, chroma: bool) -> None:
+    """Three documents, one with an original and one its duplicate, embedded."""
+    with IndexStore(options, vector_store="foreground" if chroma else "off") as store:
+        sha256 = store.writer.store_original(b"original bytes")
+        store.writer.write(
+            [
+                make_draft("a.txt", "walruses whistle in the wind", has_original=True, sha256=sha256),
+                make_draft("b.txt", "penguins parade past the pier"),
+                make_draft("c.txt", "penguins parade past the pier"),
+            ]
+        )
+        embed_all(store)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "data"
+    build(options_at(path), chroma=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sound_with_chroma(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "data"
+    build(options_at(path), chroma=True)
+    return path
+
+
+def options_at(path: Path) -> IndexOptions:
+    return IndexOptions(path, path / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+
+
+def sql(*statements: str) -> Inject:
+    def inject(options: IndexOptions) -> None:
+        with IndexStore(options, vector_store="off", heal=False) as store, store.database.write("test") as connection:
+            connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    return inject
+
+
+def lexical(change: Callable[[TantivyIndex], None]) -> Inject:
+    def inject(options: IndexOptions) -> None:
+        index = TantivyIndex(options.data_dir / "tantivy" / "papers", options, Steps())
+        change(index)
+        index.commit()
+        index.close()
+
+    return inject
+
+
+def add_phantom(index: TantivyIndex) -> None:
+    index.add(LexicalDocument(99, "x", "phantom", (), None, "text", [(999, "body", "phantom words")]))
+
+
+def garble(index: TantivyIndex) -> None:
+    index.remove(1)
+    index.add(LexicalDocument(1, "x", "", (), None, "text", [(1, "body", "zzz"), (2, "body", "zzz")]))
+
+
+def exact(change: Callable[[ExactIndex], None]) -> Inject:
+    def inject(options: IndexOptions) -> None:
+        index = ExactIndex(options.data_dir / "exact" / "papers-1", DIMENSION, Steps())
+        change(index)
+        index.save(index.seq)
+
+    return inject
+
+
+def original(change: Callable[[Path], object]) -> Inject:
+    def inject(options: IndexOptions) -> None:
+        change(next((options.data_dir / "originals").glob("*.bin")))
+
+    return inject
+
+
+FAULTS: dict[str, tuple[str, Inject]] = {
+    "library counter": ("catalog_counters", sql("UPDATE libraries SET chunks = chunks + 5")),
+    "type counter": ("catalog_counters", sql("UPDATE type_counts SET documents = 77")),
+    "document counter": ("catalog_document_counts", sql("UPDATE documents SET embedded = 0 WHERE doc = 1")),
+    "duplicate": ("catalog_duplicates", sql("UPDATE documents SET duplicate_of = NULL")),
+    "orphan vector": ("catalog_orphan_vectors", sql("INSERT INTO vectors VALUES ((1 << 40) | 999, zeroblob(32))")),
+    "misshapen vector": ("catalog_vectors", sql("UPDATE vectors SET vector = zeroblob(30) WHERE key = (1 << 40) | 1")),
+    "watermark ahead": ("catalog_watermarks", sql("UPDATE watermarks SET seq = 999 WHERE projection = 'lexical'")),
+    "lexical lost a document": ("lexical_missing", lexical(lambda index: index.remove(1))),
+    "lexical phantom": ("lexical_phantom", lexical(add_phantom)),
+    "lexical content": ("lexical_content", lexical(garble)),
+    "exact row differs": ("exact_rows", exact(lambda index: index.put([1], unit_rows(1, seed=8), []))),
+    "exact row missing": ("exact_rows", exact(lambda index: index.drop([1]))),
+    "exact row too many": ("exact_rows", exact(lambda index: index.put([999], unit_rows(1), []))),
+    "original missing": ("original_missing", original(Path.unlink)),
+    "original damaged": ("original_damaged", original(lambda path: path.write_bytes(b"0riginal bytes"))),
+    "orphan original": ("original_orphan", original(lambda path: path.with_name("0" * 64 + ".bin").write_bytes(b"x"))),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_found_and_mended(sound: Path, tmp_path: Path, name: str) -> None:
+    options = options_at(Path(shutil.copytree(sound, tmp_path / "data")))
+    code, inject = FAULTS[name]
+    inject(options)
+    with IndexStore(options, vector_store="off", heal=False) as store:
+        seen = store.fsck.run()
+        assert code in {fault.code for fault in seen.faults}
+        assert (seen.sound, seen.exit_code) == (False, 1)
+        mended = store.fsck.run(repair=True)
+        assert (mended.sound, mended.exit_code) == (True, 0)
+        assert json.loads(json.dumps(mended.record()))["faults"][0]["repaired"] is True
+    with IndexStore(options, vector_store="off") as store:
+        assert store.fsck.run().faults == ()
+        assert store.lexical.search(PAPERS, "walruses", 5) != []
+        if "misshapen" not in name:
+            assert store.vectors.search(PAPERS, unit_rows(6)[0], 1)[0].chunk_id == 1
+
+
+def test_a_sound_store_has_no_fault(sound: Path, tmp_path: Path) -> None:
+    options = options_at(Path(shutil.copytree(sound, tmp_path / "data")))
+    with IndexStore(options, vector_store="off", heal=False) as store:
+        report = store.fsck.run()
+    assert (report.faults, report.exit_code) == ((), 0)
+    assert report.checked == {"texts": 3, "chunks": 6, "vectors": 6, "originals": 1, "lexical": 6}
+
+
+@pytest.mark.parametrize(
+    ("code", "statement"),
+    [
+        ("catalog_text", "UPDATE revisions SET text = zeroblob(40) WHERE doc = 1"),
+        ("catalog_spans", 'UPDATE chunks SET "end" = 9999 WHERE chunk_id = 1'),
+    ],
+)
+def test_faults_of_the_truth_are_named_with_the_cure(sound: Path, tmp_path: Path, code: str, statement: str) -> None:
+    options = options_at(Path(shutil.copytree(sound, tmp_path / "data")))
+    sql(statement)(options)
+    with IndexStore(options, vector_store="off", heal=False) as store:
+        report = store.fsck.run()
+    assert report.faults[0].code == code
+    assert "restore a backup" in report.faults[0].detail
+    assert report.exit_code == 2
+
+
+def chroma_lost_one(options: IndexOptions) -> None:
+    with IndexStore(options, vector_store="foreground") as store:
+        store.chroma.delete(store.chroma.names()[0], [1])
+
+
+def chroma_phantom(options: IndexOptions) -> None:
+    with IndexStore(options, vector_store="foreground") as store:
+        store.chroma.upsert(store.chroma.names()[0], [999], unit_rows(1, seed=3), [("x", "body")], "m")
+
+
+def chroma_wrong_vector(options: IndexOptions) -> None:
+    with IndexStore(options, vector_store="foreground") as store:
+        store.chroma.upsert(store.chroma.names()[0], [1], unit_rows(1, seed=3), [("x", "body")], "m")
+
+
+@pytest.mark.parametrize("inject", [chroma_lost_one, chroma_phantom, chroma_wrong_vector])
+def test_differences_of_chroma_are_found_and_mended(sound_with_chroma: Path, tmp_path: Path, inject: Inject) -> None:
+    options = options_at(Path(shutil.copytree(sound_with_chroma, tmp_path / "data")))
+    inject(options)
+    with IndexStore(options, vector_store="off", heal=False) as store:
+        assert any(fault.code.startswith("chroma_") for fault in store.fsck.run().faults)
+        assert store.fsck.run(repair=True).sound
+        collection = store.chroma.names()[0]
+        rows = store.vectors.fetch(PAPERS, [1])
+        assert store.chroma.count(collection) == 6
+        assert store.chroma.query(collection, np.asarray(rows[1]), 1)[0].chunk_id == 1
