@@ -18,7 +18,8 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app.api import errors
+from app.api import handlers
+from app.api.contract import publish
 from app.api.deps import Edge
 from app.api.middleware.auth import ApiKey, KeyCheck
 from app.api.middleware.edge import RequestEdge
@@ -104,10 +105,11 @@ def create_app(
         middleware=_middleware(settings, edge),
     )
     app.state.edge = edge
-    errors.install(app)
+    handlers.install(app)
     for module in (health, libraries, ingest, collect, jobs, papers, documents, query, conversations, models):
         app.include_router(module.router)
     if not settings.disable_openapi:
+        publish(app)
         add_docs(app)
     add_page(app)
     return app

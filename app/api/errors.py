@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NotRequired, TypedDict
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import Request
 from fastapi.responses import Response
-from starlette.exceptions import HTTPException
 
 from app.api.schemas.problem import Problem
 from app.core import errors
-
-logger = logging.getLogger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -40,9 +35,6 @@ STATUS: Mapping[type[errors.DocuMindError], int] = {
     errors.Cancelled: 503,  # a shutdown cut the request short; a client that left never sees it
 }
 """Looked up along the class's MRO, so that a new class answers like its parent."""
-
-_BY_HTTP_STATUS = {401: "unauthorized", 403: "host_refused", 404: "not_found", 413: "too_large", 415: "unsupported_type"}
-"""Codes for what the framework refuses by itself; anything else of the 4xx is invalid_input."""
 
 
 class ProblemDict(TypedDict):
@@ -136,46 +128,3 @@ def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
 def request_id_of(request: Request) -> str:
     """Return the id that the outermost middleware gave this request."""
     return str(request.scope.get("request_id", ""))
-
-
-def install(app: FastAPI) -> None:
-    """Answer our errors, validation errors and the framework's own refusals as problems."""
-
-    def ours(request: Request, error: Exception) -> Response:
-        if not isinstance(error, errors.DocuMindError):
-            raise error
-        if status_of(type(error)) >= 500:
-            logger.warning("%s %s: %s: %s", request.method, request.scope["path"], error.code, error.message)
-        return response_of(error, request_id_of(request))
-
-    def invalid(request: Request, error: Exception) -> Response:
-        if not isinstance(error, RequestValidationError):
-            raise error
-        detail = "; ".join(_line(item) for item in error.errors()[:20])
-        return response_of(errors.InvalidInput(detail), request_id_of(request))
-
-    def refused(request: Request, error: Exception) -> Response:
-        if not isinstance(error, HTTPException):
-            raise error
-        if error.status_code == 400:  # the framework's word for a body that cannot be read; ours is 422
-            return response_of(errors.InvalidInput(str(error.detail)), request_id_of(request))
-        code = _BY_HTTP_STATUS.get(error.status_code, "invalid_input" if error.status_code < 500 else "internal")
-        detail = f"{request.method} {request.scope['path']!r}: {error.detail}"
-        body = problem(status=error.status_code, code=code, detail=detail, retryable=False, request_id=request_id_of(request))
-        response = problem_response(body)
-        response.headers.update(error.headers or {})
-        return response
-
-    app.add_exception_handler(errors.DocuMindError, ours)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, refused)
-
-
-def _line(item: Mapping[str, object]) -> str:
-    """Return one validation finding as `field: what is wrong (got value)`."""
-    location = item.get("loc")
-    parts: Iterable[object] = location if isinstance(location, tuple) else ()
-    where = ".".join(str(part) for part in parts if part not in {"body", "query", "path"}) or "request"
-    got = item.get("input")
-    shown = f" (got {got!r:.80})" if isinstance(got, str | int | float | bool) else ""
-    return f"{where}: {item.get('msg')}{shown}"

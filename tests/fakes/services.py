@@ -32,10 +32,14 @@ from app.index.writer import CatalogIndexWriter
 from app.ingest.embedding import VectorBackfill
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
-from app.jobs.kinds import PULL, REPLAY, register_ingest
+from app.ingest.sources.samples import bundled
+from app.jobs.arxiv import ArxivJob
+from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill
 from app.jobs.models import PullJob
 from app.jobs.replay import ReplayJob
-from app.jobs.runner import JobRunner
+from app.jobs.runner import JobRunner, per_library
+from app.jobs.samples import SamplesJob
+from app.providers.arxiv import ArxivClient
 from app.providers.ollama import PullProgress
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
@@ -138,6 +142,28 @@ class LocalServices:
         return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds)
 
 
+def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:
+    """Samples as bundled, and an arXiv that nobody runs."""
+    ingest = settings.ingest()
+
+    def pipeline_of(_: Library) -> IngestPipeline:
+        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
+
+    def backfill_of(_: Library) -> VectorBackfill:
+        return VectorBackfill(store.writer, embedder, ingest)
+
+    def later(library: Library) -> object:
+        return request_backfill(jobs, library)
+
+    samples = SamplesJob(
+        root=bundled(), pipeline_of=pipeline_of, backfill_of=backfill_of, catalog=store.catalog, writer=store.writer, later=later
+    )
+    jobs.register(SAMPLES, samples, exclusive=per_library)
+    client = ArxivClient("http://127.0.0.1:9", interval_s=0.0)
+    arxiv = ArxivJob(client=client, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    jobs.register(ARXIV, arxiv, lane="network")
+
+
 Pull = Callable[[str, CancelToken], Iterable[PullProgress]]
 
 
@@ -165,6 +191,7 @@ def local_services(settings: Settings, models: FixedModels | None = None, pull: 
             jobs=store.jobs,
         )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
+        _register_collecting(jobs, store, embedder, settings)
         local = LocalServices(settings, store, jobs, embedder, models or FixedModels())
         jobs.register(REPLAY, ReplayJob(local.replayer()))
         jobs.start()

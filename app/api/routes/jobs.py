@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
+from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
 from app.api.schemas.jobs import Job, JobList
@@ -35,10 +36,7 @@ def get_job(services: Composition, job_id: JobId) -> Job:
     operation_id="job_events",
     response_class=Response,
     responses={
-        200: {
-            "description": "Server-sent events: `job` with the job after each change, until it ends",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-        },
+        **events("Server-sent events: `job` with the job after each change, until it ends"),
         **declared("not_found"),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query
 
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
@@ -48,6 +48,16 @@ def list_documents(
     """One page of a library's documents."""
     found, following = services.catalog.documents(library, q, cursor or None, limit)
     return DocumentPage(documents=[Document.of(document) for document in found], next_cursor=following)
+
+
+@router.api_route("/papers/{doc_id}/restore", methods=["GET", "PATCH", "DELETE", "PUT"], include_in_schema=False)
+async def restore_is_a_post() -> None:
+    """Names may hold slashes, so these would otherwise be taken for a document called `.../restore`.
+
+    Raises:
+        HTTPException: Always 405.
+    """
+    raise HTTPException(405)
 
 
 @router.get(

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from app.answer.records import notice_record, view_url
 from app.api.answers import reply
+from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
 from app.api.schemas.base import ScopeName
@@ -25,12 +26,7 @@ from app.retrieval.request import Retrieval, SearchRequest
 router = APIRouter(prefix="/api/v1", tags=["questions"])
 
 _PROVIDER = ("model_not_installed", "provider_unreachable", "provider_timeout", "provider_bad_response")
-_EVENT_STREAM: dict[int | str, dict[str, object]] = {
-    200: {
-        "description": "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then final or error",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
-    }
-}
+_EVENT_STREAM = events("The answer; with `stream: true` server-sent events: meta, sources, token (any number), then final or error")
 _WORD = re.compile(r"[^\W_]+")
 
 

@@ -14,6 +14,9 @@ WaitName = Literal["true", "text", "false"]
 DocId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$", examples=["3f2a9c0d41b7e685"])]
 """16 hex digits, or the fixed id of a sample."""
 
+Flag = Annotated[bool, Field(strict=True)]
+"""true or false; 0, 1 and "yes" are mistakes, not flags."""
+
 
 class Request(BaseModel):
     """A body somebody sends: unknown fields are refused."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from app.api.schemas.base import DocId, Reply, Request, ScopeName
+from app.api.schemas.base import DocId, Flag, Reply, Request, ScopeName
 from app.core.text import normalise
 from app.core.types import AnswerStatus, Band, Filters, Fusion, Message, Mode, NoticeCode, Question, Strategy, TraceLevel, Verdict
 
@@ -56,8 +56,8 @@ class QueryOptions(Request):
     library: ScopeName | None = Field(None, description="null: DEFAULT_LIBRARY")
     query_mode: Mode = "general"
     retrieval_strategy: Strategy | None = Field(None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline")
-    use_flare: bool | None = None
-    retrieve_only: bool = Field(False, description="rank passages and stop; nothing is dropped by the cutoff")
+    use_flare: Flag | None = None
+    retrieve_only: Flag = Field(False, description="rank passages and stop; nothing is dropped by the cutoff")
     top_k: Annotated[int, Field(ge=1, le=50)] | None = None
     section_filter: Section | None = Field(None, description="short for filters.section with one value")
     filters: FilterFields = FilterFields()
@@ -67,7 +67,7 @@ class QueryOptions(Request):
         None, description="answer with this model instead"
     )
     trace: TraceLevel = "summary"
-    stream: bool = Field(False, description="answer as server-sent events")
+    stream: Flag = Field(False, description="answer as server-sent events")
 
     def strategy(self, flare_by_default: bool) -> Strategy:
         """Return the strategy to use, by the order of precedence of the contract."""
