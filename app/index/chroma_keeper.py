@@ -39,6 +39,7 @@ class ChromaKeeper:
         self._steps = steps
         self._stop = threading.Event()
         self._wanted = threading.Event()
+        self._busy = threading.RLock()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -75,7 +76,9 @@ class ChromaKeeper:
             if self._stop.is_set():
                 return
             try:
-                self.bring_up()
+                with self._busy:
+                    if not self.ready:  # another thread may have made it whole meanwhile
+                        self.bring_up()
             except StorageError:
                 log.exception("the vector store is not up; lexical search serves, trying again in %.0f s", RETRY_S)
                 if not self._stop.wait(RETRY_S):
@@ -87,11 +90,12 @@ class ChromaKeeper:
         Raises:
             StorageError: It cannot be opened or filled now.
         """
-        rebuild = self._prepare()
-        self._chroma.open()
-        self._remember_version()
-        for dense in self._dense.values():
-            dense.bring_up_chroma(self._stop, rebuild=rebuild)
+        with self._busy:
+            rebuild = self._prepare()
+            self._chroma.open()
+            self._remember_version()
+            for dense in self._dense.values():
+                dense.bring_up_chroma(self._stop, rebuild=rebuild)
 
     def _prepare(self) -> bool:
         """Make the store safe to open; return whether it must be filled anew."""
@@ -114,12 +118,13 @@ class ChromaKeeper:
 
     def remake(self, reason: str) -> None:
         """Move the store aside and make it anew from the catalog, now."""
-        self._chroma.close()
-        if self._chroma.path.exists():
-            self._set_aside(self._chroma.path, reason)
-        for library in Library:
-            self._log.set_mark(library, "chroma", 0)
-        self.bring_up()
+        with self._busy:
+            self._chroma.close()
+            if self._chroma.path.exists():
+                self._set_aside(self._chroma.path, reason)
+            for library in Library:
+                self._log.set_mark(library, "chroma", 0)
+            self.bring_up()
 
     def expected(self) -> list[Expected]:
         """Return what the collections should hold now."""

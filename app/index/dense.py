@@ -177,6 +177,14 @@ class DenseLibrary:
             if build is not None:
                 self._exact.remake(build, self.limit)
 
+    def compact_exact(self) -> None:
+        """Take dead rows off the disk."""
+        with self._lock:
+            index = self._exact.index
+            if index is not None:
+                index.compact()
+                index.save(index.seq)
+
     def expected_in_chroma(self) -> Expected | None:
         """Return what the probe should find."""
         return self._chroma.expected(self.limit)

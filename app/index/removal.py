@@ -106,6 +106,16 @@ class Remover:
                     done += len(docs)
         return done
 
+    def deleted_since_purge(self, library: Library) -> bool:
+        """Whether documents of the library were purged whose bytes the projections' files may still hold."""
+        with self._database.read_raw() as cursor:
+            return cursor.execute("SELECT 1 FROM meta WHERE key = ?", (_deleted_key(library),)).fetchone() is not None
+
+    def forget_deletions(self, library: Library) -> None:
+        """The projections' files were made anew."""
+        with self._database.write("purge") as sql:
+            sql.exec_driver_sql("DELETE FROM meta WHERE key = ?", (_deleted_key(library),))
+
     def discard_original(self, sha256: str) -> int:
         """Remove an original that no revision refers to; return how many files went."""
         with self._projector.writing:
@@ -171,11 +181,16 @@ class Remover:
                 quotes += blank_quotes(sql, library, doc_id)
                 vectors += embedded
                 retire_chunks(sql, doc)
+            sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_deleted_key(library), utc_now()))
             # Chunks and revisions go with their document (ON DELETE CASCADE).
             sql.exec_driver_sql("DELETE FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),))
         for doc in docs:
             self._texts.forget(doc)
         return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in shas))
+
+
+def _deleted_key(library: Library) -> str:
+    return f"deleted_since_purge/{library.value}"
 
 
 def _chunk_ids(sql: Connection, doc: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -11,6 +12,7 @@ from typing import Literal, Self
 from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.index.answer_store import SqliteAnswerStore
+from app.index.backup import BackupReport, backup
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -26,6 +28,7 @@ from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
 from app.index.projector import Projector
+from app.index.purge import Purger
 from app.index.removal import Remover
 from app.index.settling import Settling
 from app.index.steps import Steps
@@ -96,6 +99,17 @@ class IndexStore:
             self.keeper,
             options,
         )
+        self.purger = Purger(
+            self.database,
+            self._loader,
+            self.projector,
+            remover,
+            self._tantivy,
+            self._dense,
+            self.keeper,
+            options,
+            self.steps,
+        )
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
@@ -136,6 +150,10 @@ class IndexStore:
         )
         self._threads.append(thread)
         thread.start()
+
+    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
+        """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""
+        return backup(self.database, self.originals, target, self.steps, progress=progress)
 
     def close(self) -> None:
         """Write the watermarks and let everything go."""
