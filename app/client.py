@@ -151,6 +151,14 @@ class DocuMindClient:
         """Index the bundled documents into both libraries."""
         return self._post("/api/v1/samples", params={"wait": wait})
 
+    def bulk(self, action: str, library: str, **options: object) -> Json:
+        """Start, join or resume a bulk job (`plan`, `index`, `embed`) and return it; options are the fields of BulkRequest."""
+        return self._post("/api/v1/bulk", {"action": action, "library": library, **options})
+
+    def bulk_ledger(self, library: str | None = None, source: str | None = None) -> Json:
+        """Return what became of every article of the bulk sources."""
+        return self._get("/api/v1/bulk/ledger", {"library": library, "source": source})
+
     # --- questions --------------------------------------------------------------------------------------------------------------
 
     def query(self, question: str, **options: object) -> Json:

@@ -25,6 +25,7 @@ from app.core.types import (
     Question,
     ServiceStatus,
 )
+from app.jobs.bulk import BulkDesk
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -114,6 +115,16 @@ class Services(Protocol):
         ...
 
     @property
+    def bulk(self) -> BulkDesk:
+        """Where bulk runs are asked for."""
+        ...
+
+    @property
+    def ledger(self) -> BulkLedger:
+        """What became of every article of the bulk sources."""
+        ...
+
+    @property
     def jobs(self) -> JobRunner:
         """Long work; started."""
         ...
@@ -156,11 +167,6 @@ class Services(Protocol):
     @property
     def suggester(self) -> Suggester:
         """Example questions."""
-        ...
-
-    @property
-    def ledger(self) -> BulkLedger:
-        """What became of every article of every bulk source."""
         ...
 
     def model_report(self) -> ModelReport:

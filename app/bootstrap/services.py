@@ -13,6 +13,7 @@ from app.answer.replay import Replayer
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.models import Models
 from app.core.ports import Embedder, Generator, PageLocator
@@ -30,6 +31,7 @@ from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
+from app.jobs.bulk import BulkDesk
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.models import PullJob
 from app.jobs.replay import ReplayJob
@@ -51,6 +53,7 @@ class Services:
     libraries: Libraries
     pages: PageLocator
     jobs: JobRunner
+    bulk: BulkDesk
     rag: RAGService
     memory: ConversationMemory
     journal: AnswerJournal
@@ -73,6 +76,11 @@ class Services:
         return self.libraries
 
     @property
+    def ledger(self) -> SqliteLedger:
+        """What became of every article of the bulk sources."""
+        return self.store.ledger
+
+    @property
     def answers(self) -> SqliteAnswerStore:
         """Stored answers."""
         return self.store.answers
@@ -91,11 +99,6 @@ class Services:
     def generator(self) -> Generator:
         """Who answers now."""
         return self.models.select().model or self.models.extractive
-
-    @property
-    def ledger(self) -> SqliteLedger:
-        """What became of every article of every bulk source."""
-        return SqliteLedger(self.store.database)
 
     def model_report(self) -> ModelReport:
         """Return installed, loaded and used models; asks the host, runs nothing."""
@@ -178,6 +181,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             top_k=settings.top_k_results,
         )
         jobs.register(REPLAY, ReplayJob(replayer))
+        bulk = compose_bulk(settings, store, libraries, jobs)
         jobs.start()
         stack.callback(jobs.close)
         resume_backfills(jobs, store.catalog)
@@ -187,7 +191,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         suggester = Suggester(
             catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
         )
-        yield Services(settings, store, models, libraries, parser, jobs, rag, memory, journal, prompts, suggester)
+        yield Services(settings, store, models, libraries, parser, jobs, bulk, rag, memory, journal, prompts, suggester)
 
 
 def seed_policy(settings: Settings) -> SeedPolicy:

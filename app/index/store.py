@@ -24,6 +24,7 @@ from app.index.durable import move_aside
 from app.index.fsck import Fsck
 from app.index.fsck_catalog import CatalogCheck
 from app.index.job_store import SqliteJobStore
+from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
@@ -87,6 +88,7 @@ class IndexStore:
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
         self.jobs = SqliteJobStore(self.database)
+        self.ledger = SqliteLedger(self.database)
         self.answers = SqliteAnswerStore(self.database)
         self.conversations = SqliteConversationStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)

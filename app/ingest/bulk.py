@@ -14,10 +14,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from app.core.cancel import CancelToken
-from app.core.errors import NotFound
+from app.core.errors import Conflict, NotFound
 from app.core.ids import document_id
 from app.core.ports import BulkLedger, IndexWriter
 from app.core.types import Article, LedgerEntry, LedgerSummary
@@ -31,9 +31,15 @@ BATCH_CHARACTERS = 4_000_000
 """A write transaction ends at either; the most work that a crash can repeat."""
 _LOOKUP_ARTICLES = 512
 _GONE_PAGE = 10_000
+_GONE_AT_MOST = 0.5
+"""A source that lacks more than this share of the articles known under its name is taken for another one."""
+
+MissingPolicy = Literal["remove", "keep", "force"]
+"""What happens to documents whose article the source no longer has: `remove` does it unless more than half would go (the wrong
+file, a part of a dump), `force` always, `keep` never."""
 
 BulkProgress = Callable[[int, float | None], None]
-"""Told how many articles are accounted for and which share of the source is read, None when the source cannot say."""
+"""Told how many articles have been read and which share of the source that is, None when the source cannot say."""
 
 
 @runtime_checkable
@@ -51,8 +57,8 @@ class BulkOptions:
 
     workers: int = 1
     """Processes that parse and chunk; 1 does it in the calling process."""
-    removes: bool = True
-    """After a whole pass, delete documents of articles that the source no longer has."""
+    missing: MissingPolicy = "remove"
+    """What becomes of articles that the source no longer has, after a whole pass."""
 
 
 class BulkIndexer:
@@ -80,40 +86,49 @@ class BulkIndexer:
             task: Library, source name and how articles become drafts.
             articles: The source, read once.
             options: Processes, and whether vanished articles are removed.
-            progress: Called after each written batch.
+            progress: Called when a batch is handed to the writer, and while known articles are passed over.
             cancel: Checked between batches; what was written stays.
 
         Raises:
             Cancelled: Asked to stop.
+            Conflict: Most of what is known under this name is not in the source; everything in it is indexed, nothing removed.
             Unreadable: The source cannot be read on.
             DiskFull: No space; everything acknowledged before is safe.
         """
         token = cancel or CancelToken()
         seen = SeenKeys()
+
+        def passed() -> None:
+            token.raise_if_cancelled()
+            if progress is not None:
+                progress(len(seen), articles.position() if isinstance(articles, Positioned) else None)
+
         with ExitStack() as stack:
-            batches = self._batches(task, self._changed(task, articles, seen), options, token, stack)
+            batches = self._batches(task, self._changed(task, articles, seen, passed), options, token, stack)
             with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
                 pending: Future[None] | None = None
                 for batch in batches:
                     if pending is not None:
                         pending.result()
-                    token.raise_if_cancelled()
+                    passed()
                     pending = writing.submit(self._write, task, batch)
-                    if progress is not None:
-                        progress(len(seen), articles.position() if isinstance(articles, Positioned) else None)
                 if pending is not None:
                     pending.result()
-        if options.removes:
-            self._remove_gone(task, seen, token)
+        if options.missing != "keep":
+            self._remove_gone(task, seen, token, options.missing)
         if progress is not None:
             progress(len(seen), 1.0)
         return self._ledger.summary(task.library, task.source)
 
-    def _changed(self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys) -> Iterator[Article]:
-        """Yield articles whose revision the ledger does not hold yet."""
+    def _changed(
+        self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys, passed: Callable[[], None]
+    ) -> Iterator[Article]:
+        """Yield articles whose revision the ledger does not hold yet; `passed` is called for each group of known ones."""
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
             known = self._ledger.entries(task.library, task.source, [article.key for article in group])
+            if known:
+                passed()
             for article in group:
                 seen.add(article.key)
                 entry = known.get(article.key)
@@ -181,14 +196,26 @@ class BulkIndexer:
         except NotFound:  # a person deleted it, or a crash came between the deletion and its entry
             return
 
-    def _remove_gone(self, task: BulkTask, seen: SeenKeys, token: CancelToken) -> None:
-        after = ""
-        while page := self._ledger.page(task.library, task.source, after, _GONE_PAGE):
+    def _remove_gone(self, task: BulkTask, seen: SeenKeys, token: CancelToken, policy: MissingPolicy) -> None:
+        if policy != "force":
+            known = self._ledger.summary(task.library, task.source).articles
+            gone = sum(len(page) for page in self._gone(task, seen))
+            if gone > _GONE_AT_MOST * known:
+                raise Conflict(
+                    f"{gone} of {known} articles known as {task.source!r} are not in this source: nothing was removed. If it is"
+                    " another encyclopedia give it another name, if it is a part keep the missing, if all is right force it"
+                )
+        for page in self._gone(task, seen):
             token.raise_if_cancelled()
-            unseen = seen.missing([entry.article for entry in page])
-            gone = [entry for entry in page if entry.article in unseen]
-            for entry in gone:
+            for entry in page:
                 if entry.state == "indexed":
                     self._delete(task, entry.article)
-            self._ledger.forget(task.library, task.source, [entry.article for entry in gone])
+            self._ledger.forget(task.library, task.source, [entry.article for entry in page])
+
+    def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
+        """Yield pages of entries whose article was not seen; a page may be forgotten before the next is asked for."""
+        after = ""
+        while page := self._ledger.page(task.library, task.source, after, _GONE_PAGE):
             after = page[-1].article
+            unseen = seen.missing([entry.article for entry in page])
+            yield [entry for entry in page if entry.article in unseen]

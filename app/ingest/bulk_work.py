@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
+import multiprocessing
+import os
 import signal
-import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from app.core.errors import DocuMindError
 from app.core.ids import document_id
@@ -19,7 +21,14 @@ from app.ingest.parsers.html import parse_html
 from app.ingest.parsers.wikitext import parse_wikitext
 
 ARTICLE_NAMESPACE = 0
-_PR_SET_PDEATHSIG = 1
+
+
+class ParentProcess(Protocol):
+    """What a process knows of the one that started it."""
+
+    def join(self) -> None:
+        """Return when it has ended."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,8 @@ class BulkTask:
     """Name of the source, the same for every dump of one encyclopedia, for example `enwiki`."""
     options: IngestOptions
     inspect: Callable[[str], tuple[str, ...]] | None = None
-    """Finds what a reader should be warned of; a module-level function, so that it can be sent to a worker."""
+    """Finds what a reader should be warned of; a module-level function, so that it can be sent to a worker. The product passes
+    none: ours reads 1.6 MB/s, a tenth of the speed of everything else here, and evidence is inspected when it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,13 @@ def _skipped(article: Article, reason: str) -> Prepared:
 
 
 def start_worker() -> None:
-    """Make a worker process end with its parent, and leave Ctrl-C to the parent."""
+    """Make a worker process end with its parent, however that ends, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="end-with-parent", daemon=True).start()
+
+
+def _end_with(parent: ParentProcess) -> None:
+    parent.join()
+    os._exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from app.core.errors import DiskFull, FingerprintMismatch, NotFound, ProviderError, ProviderUnreachable
 from app.core.ports import Catalog, JobStore
@@ -168,18 +168,20 @@ class BackfillJob:
         """
         library = Library(str(context.payload["library"]))
         order = str(context.payload.get("order", "id"))
+        limit = cast("int | None", context.payload.get("limit"))
         backfill = self._backfill_of(library)
         if backfill is None:
             raise ProviderUnreachable(f"no embedder is available for library {library.value!r}; see documind doctor")
         counts = self._catalog.counts(library)
         before = counts.embedded
+        total = counts.chunks if limit is None else min(counts.chunks, before + limit)
 
         def progress(done: int) -> None:
-            context.progress(before + done, counts.chunks, "chunks")
+            context.progress(before + done, total, "chunks")
             context.checkpoint()
 
-        context.progress(before, counts.chunks, "chunks")
-        report = backfill.run(library, progress=progress, cancel=context.cancel, order=order)
+        context.progress(before, total, "chunks")
+        report = backfill.run(library, progress=progress, cancel=context.cancel, order=order, limit=limit)
         for failure in report.failed[:100]:
             context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
         return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}

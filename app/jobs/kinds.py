@@ -9,6 +9,8 @@ from app.core.types import Job, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.board import is_finished
+from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkDesk, BulkIndexJob, bulk_under_way
+from app.jobs.bulk_plan import BULK_PLAN, BulkPlanJob
 from app.jobs.ingest import BackfillJob, IngestJob, Originals
 from app.jobs.runner import JobRunner, per_library
 
@@ -56,9 +58,36 @@ def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> 
 
 
 def resume_backfills(runner: JobRunner, catalog: Catalog) -> None:
-    """Ask for the missing vectors of every library that lacks some, after `runner.start()`; a request from before counts."""
+    """Ask for the vectors of every library that lacks a few, after `runner.start()`; a request from before counts.
+
+    A library that is being filled asks at the end of its bulk run; one that lacks many waits for `documind bulk embed`.
+    """
     asked = {job.payload.get("library") for job in runner.list(1000) if job.kind == BACKFILL and not is_finished(job)}
     for library in Library:
         counts = catalog.counts(library)
-        if counts.embedded < counts.chunks and library.value not in asked:
+        few = 0 < counts.chunks - counts.embedded <= AUTOMATIC_BACKFILL_CHUNKS
+        if few and library.value not in asked and not bulk_under_way(runner, library):
             request_backfill(runner, library)
+
+
+def request_embedding(runner: JobRunner, library: Library, order: str, limit: int | None) -> Job:
+    """Ask for vectors in an order of the user's choice.
+
+    The same request again joins or resumes the one that is there; another one takes its place, which loses nothing, because what
+    is missing is asked of the catalog.
+    """
+    payload: dict[str, object] = {"library": library.value, "order": order, "limit": limit}
+    for job in runner.list(1000):
+        if job.kind != BACKFILL or is_finished(job) or job.payload["library"] != library.value:
+            continue
+        if job.payload == payload:
+            return runner.resume(job.id) if job.state == "paused" else job
+        runner.cancel(job.id)
+    return runner.submit(BACKFILL, payload, unit="chunks")
+
+
+def register_bulk(runner: JobRunner, *, index: BulkIndexJob, plan: BulkPlanJob) -> BulkDesk:
+    """Register `bulk` and `bulk_plan`, and return where runs are asked for."""
+    runner.register(BULK, index, lane="background", exclusive=per_library)
+    runner.register(BULK_PLAN, plan, lane="background")
+    return BulkDesk(runner)

@@ -13,6 +13,7 @@ from app.answer.search import Shelf
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.bulk import scratch_index
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
@@ -29,12 +30,15 @@ from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
+from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill
+from app.jobs.bulk import BulkDesk, BulkIndexJob
+from app.jobs.bulk_plan import BulkPlanJob
+from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.models import PullJob
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner, per_library
@@ -57,6 +61,7 @@ class LocalServices:
     settings: Settings
     store: IndexStore
     jobs: JobRunner
+    bulk: BulkDesk
     embedder: HashEmbedder
     models: FixedModels
     hosts: list[HostStatus] = field(default_factory=list)
@@ -119,6 +124,10 @@ class LocalServices:
         return self.store.writer
 
     @property
+    def ledger(self) -> SqliteLedger:
+        return self.store.ledger
+
+    @property
     def answers(self) -> SqliteAnswerStore:
         return self.store.answers
 
@@ -129,10 +138,6 @@ class LocalServices:
     @property
     def generator(self) -> Generator:
         return self.models.model or ExtractiveGenerator()
-
-    @property
-    def ledger(self) -> SqliteLedger:
-        return SqliteLedger(self.store.database)
 
     def model_report(self) -> ModelReport:
         return ModelReport((("llama3.2:latest", 2_000_000_000),), ("llama3.2:latest",), {"answers": self.generator.name}, None)
@@ -192,10 +197,32 @@ def local_services(settings: Settings, models: FixedModels | None = None, pull: 
         )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
         _register_collecting(jobs, store, embedder, settings)
-        local = LocalServices(settings, store, jobs, embedder, models or FixedModels())
+        local = LocalServices(
+            settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels()
+        )
         jobs.register(REPLAY, ReplayJob(local.replayer()))
         jobs.start()
         try:
             yield local
         finally:
             jobs.close()
+
+
+def _register_bulk(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> BulkDesk:
+    ingest = settings.ingest()
+    return register_bulk(
+        jobs,
+        index=BulkIndexJob(
+            indexer=BulkIndexer(store.writer, store.ledger),
+            catalog=store.catalog,
+            options=ingest,
+            later=lambda library: request_backfill(jobs, library),
+        ),
+        plan=BulkPlanJob(
+            scratch=lambda: scratch_index(store.options),
+            embedder_of=lambda _: embedder,
+            options=ingest,
+            data_dir=settings.data_dir,
+            dense_cap=store.options.max_dense_vectors,
+        ),
+    )

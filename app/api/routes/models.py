@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 from starlette.responses import JSONResponse, Response
 
 from app.api.deps import Composition
 from app.api.errors import declared
-from app.api.schemas.base import LibraryName
 from app.api.schemas.jobs import Job
-from app.api.schemas.models import BulkLedger, InstalledModel, ModelList, PullRequest
-from app.core.types import Library
+from app.api.schemas.models import InstalledModel, ModelList, PullRequest
 from app.jobs.kinds import PULL, REPLAY
 
 router = APIRouter(prefix="/api/v1", tags=["models"])
@@ -54,16 +52,3 @@ def replay_answer(services: Composition, answer_id: Annotated[str, Path(min_leng
     """Search again for a stored answer's question, as a job whose result says what would change now, and why."""
     services.answers.get(answer_id)  # an unknown answer is a 404, not a failed job
     return JSONResponse(Job.of(services.jobs.submit(REPLAY, {"answer_id": answer_id})).model_dump(), status_code=202)
-
-
-@router.get("/bulk/ledger", operation_id="bulk_ledger", response_model=BulkLedger, responses=declared())
-def bulk_ledger(
-    services: Composition,
-    library: Annotated[LibraryName | None, Query(description="default: both")] = None,
-    source: Annotated[str | None, Query(max_length=1000, description="one bulk source; default: all")] = None,
-) -> BulkLedger:
-    """What became of every article of the bulk sources; the sums are exact."""
-    account = services.ledger.summary(None if library is None else Library(library), source)
-    return BulkLedger(
-        articles=account.articles, indexed=account.indexed, redirects=account.redirects, skipped=dict(account.skipped)
-    )

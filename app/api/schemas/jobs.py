@@ -24,6 +24,7 @@ class Job(Reply):
 
     id: str
     kind: str
+    library: str | None = Field(description="which library it works on, null when several or none")
     state: JobState
     done: int
     total: int | None
@@ -41,6 +42,7 @@ class Job(Reply):
         return cls(
             id=job.id,
             kind=job.kind,
+            library=str(job.payload["library"]) if "library" in job.payload else None,
             state=job.state,
             done=job.done,
             total=job.total,

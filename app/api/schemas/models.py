@@ -29,12 +29,3 @@ class PullRequest(Request):
     """Which model."""
 
     model: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")]
-
-
-class BulkLedger(Reply):
-    """What became of every article of the bulk sources: articles = indexed + redirects + the sum of skipped."""
-
-    articles: int
-    indexed: int
-    redirects: int
-    skipped: dict[str, int] = Field(description="by reason")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from app.core.errors import InvalidInput, NotFound
@@ -13,8 +14,41 @@ from app.ingest.sources.tables import HubDataset, JsonLines, ParquetFiles
 from app.ingest.sources.zim import ZimArchive
 
 KINDS = (
-    "a MediaWiki dump (.xml, .xml.bz2, .xml.gz), .zim, .parquet, .jsonl[.gz], a folder of .txt or .parquet files, or hub:owner/name"
+    "a MediaWiki dump (.xml, .xml.bz2, .xml.gz), .zim, .parquet, .jsonl[.gz], a folder of dump parts, .txt or .parquet files,"
+    " or hub:owner/name"
 )
+_DUMP_SUFFIXES = (".xml", ".xml.bz2", ".xml.gz")
+_PART = re.compile(r"-p\d+p\d+\.")
+"""What a file name holds when the dump of one wiki is published in several files, as in `...articles2.xml-p41243p151573.bz2`."""
+_DATE = re.compile(r"[-_.](?:19|20)\d\d-?\d\d(?:-?\d\d)?(?=[-_.]|\Z)")
+
+
+class DumpParts:
+    """One dump published in several files, read in the order of their names."""
+
+    def __init__(self, paths: Sequence[Path], workers: int = 1) -> None:
+        """Name the files; nothing is opened yet."""
+        self._parts = [XmlDump(path, workers) for path in paths]
+        self._sizes = [path.stat().st_size for path in paths]
+        self._before = 0
+        self._current = 0
+
+    def position(self) -> float:
+        """Return the share of all files' bytes that the current pass has read, [0, 1]."""
+        within = self._parts[self._current].position() * self._sizes[self._current]
+        return min(1.0, (self._before + within) / max(1, sum(self._sizes)))
+
+    def name(self) -> str | None:
+        """Return the database name of the first part."""
+        return self._parts[0].name()
+
+    def __iter__(self) -> Iterator[Article]:
+        """Yield the articles of every part."""
+        self._before = 0
+        for number, part in enumerate(self._parts):
+            self._current = number
+            yield from part
+            self._before += self._sizes[number]
 
 
 class TextFolder:
@@ -23,10 +57,17 @@ class TextFolder:
     def __init__(self, root: Path) -> None:
         """Name the folder; nothing is read yet."""
         self._root = root
+        self._position = 0.0
+
+    def position(self) -> float:
+        """Return the share of the files that the current pass has read, [0, 1]."""
+        return self._position
 
     def __iter__(self) -> Iterator[Article]:
         """Yield articles by path."""
-        for path in sorted(self._root.rglob("*.txt")):
+        paths = sorted(self._root.rglob("*.txt"))
+        for number, path in enumerate(paths):
+            self._position = number / len(paths)
             text = path.read_text(encoding="utf-8", errors="replace")
             title, _, body = text.partition("\n")
             key = path.relative_to(self._root).as_posix()
@@ -51,9 +92,9 @@ def open_articles(source: str, workers: int = 1) -> Iterable[Article]:
     if not path.exists():
         raise NotFound(f"there is no file {source!r}; expected {KINDS}")
     if path.is_dir():
-        return ParquetFiles(path) if next(path.rglob("*.parquet"), None) else TextFolder(path)
+        return _open_folder(path, workers)
     name = path.name.lower()
-    if name.endswith((".xml", ".xml.bz2", ".xml.gz")):
+    if _is_dump(path):
         return XmlDump(path, workers)
     if name.endswith(".zim"):
         return ZimArchive(path)
@@ -62,3 +103,38 @@ def open_articles(source: str, workers: int = 1) -> Iterable[Article]:
     if name.endswith((".jsonl", ".jsonl.gz")):
         return JsonLines(path)
     raise InvalidInput(f"{path.name!r} is no source of articles; expected {KINDS}")
+
+
+def _open_folder(path: Path, workers: int) -> Iterable[Article]:
+    if parts := sorted(file for file in path.iterdir() if _is_dump(file)):
+        return DumpParts(parts, workers)
+    return ParquetFiles(path) if next(path.rglob("*.parquet"), None) else TextFolder(path)
+
+
+def _is_dump(path: Path) -> bool:
+    name = path.name.lower()
+    return path.is_file() and (name.endswith(_DUMP_SUFFIXES) or (".xml-p" in name and name.endswith((".bz2", ".gz"))))
+
+
+def source_name(source: str) -> str:
+    """Return what a source is called in the ledger: the same for every dump of one encyclopedia, whatever its date.
+
+    A dump says its own name (`enwiki`); other files are called like the file without suffix and date.
+
+    Raises:
+        NotFound: There is no such file.
+        InvalidInput: It is of no kind that can be read.
+        Unreadable: It has a dump's name but does not begin like one.
+    """
+    articles = open_articles(source)
+    if isinstance(articles, XmlDump | DumpParts) and (name := articles.name()):
+        return name
+    if source.startswith("hub:"):
+        return source.removeprefix("hub:")
+    path = Path(source).resolve()
+    return _DATE.sub("", path.name.partition(".")[0] if path.is_file() else path.name) or path.name
+
+
+def is_part(source: str) -> bool:
+    """Return whether a source is one of several files of a dump, so that what it lacks may be in another."""
+    return _PART.search(Path(source).name) is not None

@@ -9,8 +9,9 @@ import bz2
 import gzip
 import io
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, cast
@@ -24,6 +25,8 @@ from app.core.types import Article
 
 LICENCE = "CC BY-SA 4.0"
 _BLOCK_BYTES = 1 << 20
+_MALFORMED = (mwxml.errors.MalformedXML, EOFError, OSError, ValueError, SyntaxError, AssertionError)
+"""What reading a damaged or foreign file raises; mwxml asserts the name of the root element."""
 
 
 class XmlDump:
@@ -39,6 +42,24 @@ class XmlDump:
         """Name the file; nothing is opened yet."""
         self._path = path
         self._workers = max(1, workers)
+        self._bytes_read: Callable[[], int] = int
+
+    def position(self) -> float:
+        """Return the share of the file's bytes that the current pass has read, [0, 1]."""
+        return min(1.0, self._bytes_read() / max(1, self._path.stat().st_size))
+
+    def name(self) -> str | None:
+        """Return the database name in the dump's head, for example `enwiki`; None when it has none.
+
+        Raises:
+            Unreadable: The file is no MediaWiki export.
+        """
+        try:
+            with self._open() as file:
+                found = mwxml.Dump.from_file(file).site_info.dbname
+        except _MALFORMED as exc:
+            raise Unreadable(f"{self._path.name!r} does not begin like a MediaWiki dump: {exc}") from exc
+        return str(found) if found else None
 
     def __iter__(self) -> Iterator[Article]:
         """Yield the newest revision of each page.
@@ -70,22 +91,33 @@ class XmlDump:
                         redirect_to=page.redirect,
                         namespace=page.namespace or 0,
                     )
-            except (mwxml.errors.MalformedXML, EOFError, OSError, ValueError, SyntaxError) as exc:
+            except _MALFORMED as exc:
                 name = self._path.name
                 raise Unreadable(
                     f"{name!r} cannot be read as a MediaWiki dump beyond page {last!r}: {exc}; compare the download's checksum"
                 ) from exc
 
-    def _open(self) -> IO[bytes]:
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
         suffix = self._path.suffix.lower()
-        if suffix == ".gz":
-            return cast("IO[bytes]", gzip.open(self._path, "rb"))
-        if suffix != ".bz2":
-            return self._path.open("rb")
-        index = multistream_index(self._path)
-        if index is not None and self._workers > 1:
-            return io.BufferedReader(_ParallelStreams(self._path, stream_offsets(index), self._workers), _BLOCK_BYTES)
-        return bz2.open(self._path, "rb")
+        index = multistream_index(self._path) if suffix == ".bz2" and self._workers > 1 else None
+        if index is not None:
+            streams = _ParallelStreams(self._path, stream_offsets(index), self._workers)
+            self._bytes_read = lambda: streams.bytes_read
+            with io.BufferedReader(streams, _BLOCK_BYTES) as file:
+                yield file
+            return
+        counted = _Counted(self._path)
+        self._bytes_read = lambda: counted.bytes_read
+        with io.BufferedReader(counted, _BLOCK_BYTES) as file:
+            if suffix == ".bz2":
+                with bz2.open(file, "rb") as plain:
+                    yield cast("IO[bytes]", plain)
+            elif suffix == ".gz":
+                with gzip.open(file, "rb") as plain:
+                    yield cast("IO[bytes]", plain)
+            else:
+                yield file
 
 
 def multistream_index(path: Path) -> Path | None:
@@ -105,6 +137,21 @@ def stream_offsets(index: Path) -> list[int]:
         return sorted({int(line.partition(b":")[0]) for line in file if line.strip()})
 
 
+class _Counted(io.FileIO):
+    """A file that knows how far it was read, also after it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        """Open for reading."""
+        super().__init__(path, "rb")
+        self.bytes_read = 0
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill a buffer and count."""
+        count = super().readinto(buffer) or 0
+        self.bytes_read += count
+        return count
+
+
 class _ParallelStreams(io.RawIOBase):
     """The concatenated plain bytes of a multistream file; bz2 releases the interpreter lock, so threads help."""
 
@@ -115,7 +162,9 @@ class _ParallelStreams(io.RawIOBase):
         self._path = path
         self._spans = iter(pairwise(bounds))
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="bunzip2")
-        self._ahead: deque[Future[bytes]] = deque()
+        self._ahead: deque[tuple[int, Future[bytes]]] = deque()
+        self.bytes_read = 0
+        """Of the compressed file, as far as it was handed on."""
         self._window = workers * 4
         self._current = memoryview(b"")
 
@@ -128,10 +177,11 @@ class _ParallelStreams(io.RawIOBase):
         target = memoryview(buffer).cast("B")
         while not self._current:
             while len(self._ahead) < self._window and (span := next(self._spans, None)) is not None:
-                self._ahead.append(self._pool.submit(self._decompress, *span))
+                self._ahead.append((span[1], self._pool.submit(self._decompress, *span)))
             if not self._ahead:
                 return 0
-            self._current = memoryview(self._ahead.popleft().result())
+            self.bytes_read, stream = self._ahead.popleft()
+            self._current = memoryview(stream.result())
         count = min(len(target), len(self._current))
         target[:count] = self._current[:count]
         self._current = self._current[count:]

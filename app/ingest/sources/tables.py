@@ -23,6 +23,13 @@ class JsonLines:
     def __init__(self, path: Path) -> None:
         """Name the file; nothing is opened yet."""
         self._path = path
+        self._raw: IO[bytes] | None = None
+
+    def position(self) -> float:
+        """Return the share of the file's bytes that the current pass has read, [0, 1]."""
+        if self._raw is None:
+            return 0.0
+        return 1.0 if self._raw.closed else self._raw.tell() / max(1, self._path.stat().st_size)
 
     def __iter__(self) -> Iterator[Article]:
         """Yield articles in file order.
@@ -30,7 +37,7 @@ class JsonLines:
         Raises:
             Unreadable: A line is no JSON object with `title` and `text`; the message names the line.
         """
-        with self._open() as file:
+        with self._path.open("rb") as self._raw, self._open(self._raw) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
@@ -41,8 +48,8 @@ class JsonLines:
                         f"line {number} of {self._path.name!r} is no article: {exc!r}; expected an object with title and text"
                     ) from exc
 
-    def _open(self) -> IO[bytes]:
-        return cast("IO[bytes]", gzip.open(self._path, "rb")) if self._path.suffix == ".gz" else self._path.open("rb")
+    def _open(self, raw: IO[bytes]) -> IO[bytes]:
+        return cast("IO[bytes]", gzip.open(raw, "rb")) if self._path.suffix == ".gz" else raw
 
 
 class ParquetFiles:
@@ -51,6 +58,11 @@ class ParquetFiles:
     def __init__(self, path: Path) -> None:
         """Name the file or folder; nothing is opened yet."""
         self._path = path
+        self._read = self._rows = 0
+
+    def position(self) -> float:
+        """Return the share of all rows that the current pass has read, [0, 1]."""
+        return self._read / max(1, self._rows)
 
     def __iter__(self) -> Iterator[Article]:
         """Yield articles, files by name, rows in order.
@@ -64,12 +76,15 @@ class ParquetFiles:
         except ImportError as exc:
             raise InvalidInput("reading Parquet needs the extra 'bulk'; run: pip install pyarrow") from exc
         files = sorted(self._path.glob("**/*.parquet")) if self._path.is_dir() else [self._path]
+        self._read = 0
         for path in files:
             try:
+                self._rows = self._rows or sum(parquet.read_metadata(file).num_rows for file in files)
                 table = parquet.ParquetFile(path)
                 columns = [name for name in _COLUMNS if name in table.schema_arrow.names]
                 for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
                     for row in batch.to_pylist():
+                        self._read += 1
                         yield article_of(row)
             except (ArrowException, OSError, KeyError) as exc:
                 raise Unreadable(

@@ -18,6 +18,11 @@ class ZimArchive:
     def __init__(self, path: Path) -> None:
         """Name the file; nothing is opened yet."""
         self._path = path
+        self._position = 0.0
+
+    def position(self) -> float:
+        """Return the share of the archive's entries that the current pass has read, [0, 1]."""
+        return self._position
 
     def __iter__(self) -> Iterator[Article]:
         """Yield entries in the archive's order.
@@ -33,6 +38,7 @@ class ZimArchive:
         try:
             archive = Archive(self._path)
             for number in range(archive.all_entry_count):
+                self._position = number / archive.all_entry_count
                 entry = archive._get_entry_by_id(number)  # libzim documents no other way to list entries
                 if entry.is_redirect:
                     target = entry.get_redirect_entry()

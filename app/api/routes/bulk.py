@@ -1,0 +1,90 @@
+"""Bulk sources: plan, index, embed, and the ledger of what became of every article."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from app.api.deps import Composition
+from app.api.errors import declared
+from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.jobs import Job
+from app.core.errors import InvalidInput
+from app.core.types import Library
+from app.ingest.bulk import MissingPolicy
+from app.ingest.sources.articles import open_articles
+from app.jobs.bulk_plan import BULK_PLAN
+from app.jobs.kinds import request_embedding
+
+router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"])
+
+NAME = r"^[^\x00-\x1f]+$"
+
+
+class BulkRequest(Request):
+    """What to do with a bulk source. The source is a path on the server's own machine, never on the client's."""
+
+    action: Literal["plan", "index", "embed"]
+    library: LibraryName = "public"
+    source: Annotated[str | None, Field(min_length=1, max_length=4096, pattern=NAME)] = Field(
+        None, description="absolute path on the server, or hub:owner/name; for plan and index"
+    )
+    name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=NAME)] = Field(
+        None, description="what the source is called in the ledger; null asks the source, a dump of English Wikipedia is enwiki"
+    )
+    workers: int = Field(0, ge=0, le=64, description="index: processes that parse; 0 takes one per core")
+    missing: MissingPolicy | None = Field(
+        None,
+        description="index: documents of articles that the source no longer has; remove (refused when most would go), keep, force;"
+        " null keeps them for one file of a split dump and removes them otherwise",
+    )
+    order: Literal["id", "longest"] = Field("id", description="embed: which documents first")
+    limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
+
+
+class BulkLedger(Reply):
+    """The account: `articles` is the sum of the others."""
+
+    articles: int
+    indexed: int
+    redirects: int
+    skipped: dict[str, int] = Field(description="counts by reason")
+
+
+@router.post(
+    "",
+    operation_id="bulk",
+    status_code=202,
+    response_model=Job,
+    responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
+)
+def bulk(asked: BulkRequest, services: Composition) -> Job:
+    """Start a job on a bulk source; asking for the same again joins or resumes it."""
+    library = Library(asked.library)
+    if asked.action == "embed":
+        return Job.of(request_embedding(services.jobs, library, asked.order, asked.limit))
+    if asked.source is None:
+        raise InvalidInput(f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name")
+    if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():
+        raise InvalidInput(f"source {asked.source!r} must be an absolute path on the server, or hub:owner/name")
+    if asked.action == "plan":
+        open_articles(asked.source)
+        payload = {"library": library.value, "source": asked.source, "name": asked.name}
+        return Job.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
+    return Job.of(services.bulk.request(library, asked.source, name=asked.name or "", workers=asked.workers, missing=asked.missing))
+
+
+@router.get("/ledger", operation_id="bulk_ledger", response_model=BulkLedger, responses=declared())
+def bulk_ledger(
+    services: Composition,
+    library: LibraryName | None = None,
+    source: Annotated[str | None, Query(min_length=1, max_length=200, description="name of one source, for example enwiki")] = None,
+) -> BulkLedger:
+    """What became of every article of all bulk sources, of one library or of one source."""
+    summary = services.ledger.summary(Library(library) if library else None, source)
+    return BulkLedger(
+        articles=summary.articles, indexed=summary.indexed, redirects=summary.redirects, skipped=dict(summary.skipped)
+    )

@@ -1,0 +1,217 @@
+"""`documind bulk`: an encyclopedia from a dump, planned, indexed, embedded."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated, NoReturn, cast
+
+import typer
+
+from app.cli.connection import connect
+from app.cli.output import duration, emit, err, job_progress, out, say, size, table
+from app.client import FINISHED, DocuMindClient, Json, error_from
+from app.core.errors import DocuMindError
+from app.settings import Settings
+
+INTERRUPTED = 130
+PAUSE_TIMEOUT_S = 120.0
+"""A batch that is being written ends before a run pauses, seconds."""
+
+LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
+SourceArgument = Annotated[
+    str, typer.Argument(help="a MediaWiki dump, .zim, .parquet, .jsonl, a folder of them or of .txt, or hub:owner/name")
+]
+NameOption = Annotated[str | None, typer.Option(help="what the source is called in the ledger (a dump says its own name)")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print progress and result as JSON, one object a line")]
+KINDS = frozenset({"bulk", "bulk_plan", "backfill"})
+
+app = typer.Typer(help="Encyclopedias from dumps: plan, index, embed.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(app, name="bulk")
+
+
+def absolute(source: str) -> str:
+    """Return a source as the server needs it: it may run in another directory."""
+    return source if source.startswith("hub:") else os.path.abspath(source)  # noqa: PTH100  # resolve() would follow links
+
+
+@app.command()
+def plan(source: SourceArgument, library: LibraryOption = "public", name: NameOption = None, as_json: JsonOption = False) -> None:
+    """Say what a source will take in time, disk and memory, from a timed sample. Nothing is indexed.
+
+    Example: documind bulk plan enwiki-latest-pages-articles-multistream.xml.bz2
+    """
+    with connect(Settings()) as client:
+        job = client.bulk("plan", library, source=absolute(source), name=name)
+        found = cast("Json", run_job(client, job, "reading a sample", as_json=as_json)["result"])
+    if not as_json:
+        show_plan(found)
+
+
+def show_plan(found: Json) -> None:
+    """Print a plan for people."""
+    share = found["sampled_share"]
+    vectors_s = cast("float | None", found["vectors_s"])
+    say(
+        f"{found['name']}: from {found['sampled_articles']} articles, "
+        + (f"{share:.2%} of the source" if share else "share unknown")
+    )
+    rows = [
+        ("articles", f"{found['articles']:,}"),
+        ("documents", f"{found['documents']:,}"),
+        ("chunks", f"{found['chunks']:,}"),
+        ("text searchable after", f"{duration(cast('float', found['text_s']))} with {found['workers']} processes"),
+        ("all vectors after", duration(vectors_s) if vectors_s is not None else "no embedder is available"),
+        ("disk for text", size(cast("float", found["text_disk_bytes"]))),
+        ("disk for vectors", size(cast("float", found["vectors_disk_bytes"]))),
+        ("free disk", size(cast("float", found["free_disk_bytes"]))),
+        ("memory for all vectors", size(cast("float", found["memory_bytes"]))),
+        ("vectors in dense search", f"at most {found['dense_cap']:,} (MAX_DENSE_VECTORS)"),
+    ]
+    table(("", ""), rows)
+    if not found["fits"]:
+        err.print("[yellow]text and vectors do not fit on this disk with a tenth to spare[/]")
+
+
+@app.command()
+def index(
+    source: SourceArgument,
+    library: LibraryOption = "public",
+    name: NameOption = None,
+    workers: Annotated[int, typer.Option(min=0, max=64, help="processes that parse; 0 takes one per core")] = 0,
+    missing: Annotated[
+        str | None, typer.Option(help="documents of articles the source no longer has: remove, keep or force")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Index a source: its text is searchable when this ends. Ctrl-C pauses; the same command goes on where it stopped.
+
+    Example: documind bulk index enwiki-latest-pages-articles-multistream.xml.bz2 --library public
+    """
+    with connect(Settings()) as client:
+        job = client.bulk("index", library, source=absolute(source), name=name, workers=workers, missing=missing)
+        again = f"documind bulk index {source} --library {library}"
+        done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
+    if not as_json:
+        show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))
+
+
+def show_ledger(ledger: Json) -> None:
+    """Print an account for people."""
+    skipped = cast("dict[str, int]", ledger["skipped"])
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
+    say(f"{ledger['articles']:,} articles: {ledger['indexed']:,} indexed, {ledger['redirects']:,} redirects, skipped: {reasons}")
+
+
+@app.command()
+def embed(
+    library: LibraryOption = "public",
+    order: Annotated[str, typer.Option(help="which documents first: id or longest")] = "id",
+    limit: Annotated[int | None, typer.Option(min=1, help="at most this many chunks")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give chunks without a vector theirs. Ctrl-C pauses; the same command goes on.
+
+    Example: documind bulk embed --library public --order longest
+    """
+    with connect(Settings()) as client:
+        job = client.bulk("embed", library, order=order, limit=limit)
+        done = run_job(client, job, f"embedding {library}", f"documind bulk embed --library {library}", as_json=as_json)
+    if not as_json:
+        result = cast("Json", done["result"])
+        say(f"{result['embedded']} chunks embedded, {result['failed']} failed")
+
+
+@app.command()
+def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply as JSON")] = False) -> None:
+    """Show the ledger, how many chunks have vectors, and bulk jobs that have not ended.
+
+    Example: documind bulk status
+    """
+    with connect(Settings()) as client:
+        ledgers = {name: client.bulk_ledger(name) for name in ("public", "papers")}
+        libraries = cast("Sequence[Json]", client.libraries()["libraries"])
+        jobs = [job for job in cast("Sequence[Json]", client.jobs(100)["jobs"]) if job["kind"] in KINDS]
+    if as_json:
+        emit({"ledger": ledgers, "libraries": libraries, "jobs": jobs})
+        return
+    for row in libraries:
+        say(f"{row['library']}: {row['documents']:,} documents, {row['embedded']:,} of {row['chunks']:,} chunks with a vector")
+        show_ledger(ledgers[str(row["library"])])
+    open_jobs = [job for job in jobs if job["state"] not in FINISHED]
+    if open_jobs:
+        out.print()
+        columns = ("id", "kind", "state", "done", "total", "unit")
+        table(columns, [tuple(job[column] for column in columns) for job in open_jobs], right=(3, 4))
+
+
+@app.command()
+def cancel(library: LibraryOption = "public") -> None:
+    """End bulk jobs for good; what they have done stays, and indexing the same source later goes on from there.
+
+    Example: documind bulk cancel --library public
+    """
+    with connect(Settings()) as client:
+        ended = [
+            client.cancel(str(job["id"]))
+            for job in cast("Sequence[Json]", client.jobs(1000)["jobs"])
+            if job["kind"] in KINDS and job["library"] == library and job["state"] not in FINISHED
+        ]
+    say(f"{len(ended)} jobs ended")
+
+
+def run_job(client: DocuMindClient, job: Json, title: str, again: str = "", *, as_json: bool = False) -> Json:
+    """Follow a job to its end and return it; Ctrl-C pauses it and ends the command.
+
+    Raises:
+        DocuMindError: The job failed, or somebody else paused or cancelled it.
+    """
+    job_id = str(job["id"])
+    try:
+        with job_progress(title, quiet=as_json) as changed:
+
+            def tell(now: Json) -> None:
+                if as_json:
+                    print_line(now)
+                else:
+                    changed(now)
+                if now["state"] == "paused":
+                    raise DocuMindError(f"job {job_id} was paused; go on with: {again}")
+
+            done = client.follow(job_id, tell)
+    except KeyboardInterrupt:
+        stop(client, job_id, again)
+    if done["state"] == "done":
+        return done
+    problem = cast("Json | None", done["result"]) or {}
+    if "error" in problem:
+        raise error_from(cast("Json", problem["error"]))
+    raise DocuMindError(f"job {job_id} was {done['state']}; what it has done stays. Go on with: {again}")
+
+
+def stop(client: DocuMindClient, job_id: str, again: str) -> NoReturn:
+    """Pause a job, wait until it stands still, and end the command."""
+    job = client.pause(job_id) if again else client.cancel(job_id)
+    deadline = time.monotonic() + PAUSE_TIMEOUT_S
+    while job["state"] not in {"paused", *FINISHED} and time.monotonic() < deadline:
+        time.sleep(0.1)
+        job = client.job(job_id)
+    if job["state"] == "paused":
+        err.print(f"paused at {job['done']} {job['unit']}; what is indexed can be searched. Go on with: {again}", markup=False)
+    sys.exit(INTERRUPTED)
+
+
+def print_line(job: Json) -> None:
+    """Print what a program wants to know of a job, on one line."""
+    shown = {name: job[name] for name in ("id", "kind", "state", "done", "total", "unit", "eta_s")}
+    if job["state"] in FINISHED:
+        shown["result"] = job["result"]
+    sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,166 @@
+"""The bulk job: a dump into a library, and how a request for one meets those under way."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import cast
+
+from app.core.errors import Conflict
+from app.core.ports import Catalog
+from app.core.types import Job, LedgerSummary, Library
+from app.ingest.bulk import BulkIndexer, BulkOptions, MissingPolicy
+from app.ingest.bulk_work import BulkTask
+from app.ingest.options import IngestOptions
+from app.ingest.sources.articles import is_part, open_articles, source_name
+from app.jobs.board import is_finished
+from app.jobs.context import JobContext
+from app.jobs.runner import JobRunner
+
+BULK = "bulk"
+AUTOMATIC_BACKFILL_CHUNKS = 20_000
+"""A library that lacks at most this many vectors gets them without being asked: a few minutes on two cores. Beyond, they are a
+decision, `documind bulk embed`: all of English Wikipedia would keep a laptop busy for weeks."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPayload:
+    """One run over a source."""
+
+    library: Library
+    source: str
+    """Absolute path on this machine, or `hub:owner/name`."""
+    name: str
+    """What the source is called in the ledger."""
+    workers: int = 0
+    """Processes that parse; 0 takes one per core."""
+    missing: MissingPolicy = "remove"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the payload as JSON values."""
+        return {**asdict(self), "library": self.library.value}
+
+    @classmethod
+    def from_json(cls, payload: Mapping[str, object]) -> BulkPayload:
+        """Return the payload of a job."""
+        return cls(
+            Library(str(payload["library"])),
+            str(payload["source"]),
+            str(payload["name"]),
+            cast("int", payload["workers"]),
+            cast("MissingPolicy", payload["missing"]),
+        )
+
+
+def account(summary: LedgerSummary) -> dict[str, object]:
+    """Return a ledger's account as JSON values; `articles` is the sum of the rest."""
+    return {
+        "articles": summary.articles,
+        "indexed": summary.indexed,
+        "redirects": summary.redirects,
+        "skipped": dict(summary.skipped),
+    }
+
+
+class BulkIndexJob:
+    """Handler of `bulk`. It resumes by reading its source again: what the ledger holds in the same revision is passed over."""
+
+    def __init__(
+        self,
+        *,
+        indexer: BulkIndexer,
+        catalog: Catalog,
+        options: IngestOptions,
+        later: Callable[[Library], object],
+    ) -> None:
+        """Wire the job.
+
+        Args:
+            indexer: Takes articles into the index.
+            catalog: Says how many vectors are missing afterwards.
+            options: How articles are chunked.
+            later: Asks for the vectors of a small library.
+        """
+        self._indexer = indexer
+        self._catalog = catalog
+        self._options = options
+        self._later = later
+
+    def __call__(self, context: JobContext) -> Mapping[str, object]:
+        """Index, then report the source's account; on return everything is durable and found by words.
+
+        Raises:
+            NotFound: The source is gone.
+            Unreadable: The source cannot be read on.
+            Conflict: The source lacks most of what is known under its name; nothing was removed.
+            Cancelled: Paused, cancelled or shutting down; what was written stays.
+        """
+        payload = BulkPayload.from_json(context.payload)
+        workers = payload.workers or os.cpu_count() or 1
+
+        def progress(read: int, position: float | None) -> None:
+            # The total is what the source would hold if the rest were like the part read so far, by bytes.
+            context.progress(read, max(read, round(read / position)) if position else None, "articles")
+            context.checkpoint()
+
+        summary = self._indexer.run(
+            BulkTask(payload.library, payload.name, self._options),
+            open_articles(payload.source, workers),
+            BulkOptions(workers, payload.missing),
+            progress=progress,
+            cancel=context.cancel,
+        )
+        counts = self._catalog.counts(payload.library)
+        if 0 < counts.chunks - counts.embedded <= AUTOMATIC_BACKFILL_CHUNKS:
+            self._later(payload.library)
+        return {"library": payload.library.value, "name": payload.name, "ledger": account(summary)}
+
+
+class BulkDesk:
+    """Takes requests for bulk runs: the same one again joins what is under way, a different one is refused. Thread-safe."""
+
+    def __init__(self, runner: JobRunner) -> None:
+        """Keep the runner."""
+        self._runner = runner
+        self._lock = threading.Lock()
+
+    def request(
+        self, library: Library, source: str, *, name: str = "", workers: int = 0, missing: MissingPolicy | None = None
+    ) -> Job:
+        """Start a run, or join or resume the one that is there already for the same library, name and source.
+
+        Args:
+            library: Where articles go.
+            source: Absolute path on this machine, or `hub:owner/name`.
+            name: What the source is called in the ledger; empty asks the source.
+            workers: Processes that parse; 0 takes one per core.
+            missing: What becomes of articles that the source lacks; None keeps them for one file of a split dump, else removes.
+
+        Raises:
+            NotFound: There is no such source.
+            InvalidInput: It is of no kind that can be read.
+            Unreadable: It does not begin like a dump.
+            Conflict: Another run fills this library.
+        """
+        payload = BulkPayload(
+            library, source, name or source_name(source), workers, missing or ("keep" if is_part(source) else "remove")
+        )
+        with self._lock:
+            for job in self._runner.list(1000):
+                if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:
+                    continue
+                there = BulkPayload.from_json(job.payload)
+                if replace(there, workers=workers) != payload:
+                    raise Conflict(
+                        f"job {job.id} indexes {there.source!r} as {there.name!r} into {library.value!r} ({job.state}):"
+                        f" wait for it, or end it with: documind bulk cancel --library {library.value}"
+                    )
+                return self._runner.resume(job.id) if job.state == "paused" else job
+            return self._runner.submit(BULK, payload.to_json(), unit="articles")
+
+
+def bulk_under_way(runner: JobRunner, library: Library) -> bool:
+    """Return whether a run that fills this library has not ended."""
+    return any(job.kind == BULK and job.payload["library"] == library.value and not is_finished(job) for job in runner.list(1000))

@@ -1,0 +1,115 @@
+"""A dump over HTTP: plan, index, account, embed; two requests meet."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from app.core.types import Job
+from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from app.jobs.board import is_finished
+from app.jobs.context import JobContext
+from tests.api.conftest import Site
+
+SHAPE = SyntheticOptions(articles=120, vocabulary=300, mean_words=60)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    text = io.StringIO()
+    write_xml(SyntheticEncyclopedia(SHAPE), text)
+    path = tmp_path / "synthetic-20260101-pages-articles.xml"
+    path.write_text(text.getvalue(), encoding="utf-8")
+    return path
+
+
+def ask(shop: Site, **body: object) -> tuple[int, dict[str, object]]:
+    reply = shop.client.post("/api/v1/bulk", json=body)
+    return reply.status_code, reply.json()
+
+
+def ended(shop: Site, job_id: object) -> Job:
+    job = shop.services.jobs.wait(str(job_id), 60)
+    assert is_finished(job)
+    return job
+
+
+def until_stopped(context: JobContext) -> None:
+    context.cancel.wait(60)
+    context.checkpoint()
+
+
+def test_an_indexed_dump_is_accounted_for_searchable_and_gets_its_vectors(shop: Site, dump: Path) -> None:
+    status, job = ask(shop, action="index", source=str(dump), library="public", workers=1)
+    assert (status, job["kind"], job["library"]) == (202, "bulk", "public")
+    assert ended(shop, job["id"]).state == "done"
+    ledger = shop.client.get("/api/v1/bulk/ledger").json()
+    assert set(ledger) == {"articles", "indexed", "redirects", "skipped"}
+    assert ledger["articles"] == SHAPE.articles == ledger["indexed"] + ledger["redirects"] + sum(ledger["skipped"].values())
+    assert ledger == shop.client.get("/api/v1/bulk/ledger?library=public&source=synthetic").json()
+    assert shop.client.get("/api/v1/bulk/ledger?library=papers").json()["articles"] == 0
+    stats = shop.client.get("/api/v1/collection/stats?library=public").json()
+    assert stats["documents"] == ledger["indexed"]
+    title = shop.client.get("/api/v1/papers?library=public&limit=1").json()["documents"][0]["title"]
+    found = shop.client.get("/api/v1/search", params={"q": f"What is {title}?", "library": "public", "limit": 3}).json()
+    assert title in [hit["title"] for hit in found["hits"]]
+    backfill = next(job for job in shop.services.jobs.list() if job.kind == "backfill")
+    assert ended(shop, backfill.id).state == "done"
+    stats = shop.client.get("/api/v1/collection/stats?library=public").json()
+    assert stats["embedded"] == stats["chunks"] > 0
+
+
+def test_the_same_request_joins_and_another_is_refused(shop: Site, dump: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"title": "A", "text": "B."}\n', encoding="utf-8")
+    shop.services.jobs.register("bulk", until_stopped, lane="background")
+    _, first = ask(shop, action="index", source=str(dump))
+    status, again = ask(shop, action="index", source=str(dump), workers=2)
+    assert (status, again["id"]) == (202, first["id"])
+    status, problem = ask(shop, action="index", source=str(other))
+    assert (status, problem["code"]) == (409, "conflict")
+    assert "synthetic" in str(problem["detail"])
+    shop.client.post(f"/api/v1/jobs/{first['id']}/pause")
+    assert shop.services.jobs.wait(str(first["id"]), 10, lambda job: job.state == "paused").state == "paused"
+    status, resumed = ask(shop, action="index", source=str(dump))
+    assert (status, resumed["id"], resumed["state"]) == (202, first["id"], "queued")
+
+
+def test_what_cannot_be_read_is_refused_at_once(shop: Site, tmp_path: Path) -> None:
+    wrong = tmp_path / "dump.xml"
+    wrong.write_text("<html></html>", encoding="utf-8")
+    for source, status, code in (
+        (str(tmp_path / "none.xml"), 404, "not_found"),
+        ("relative.xml", 422, "invalid_input"),
+        (str(wrong), 422, "unreadable"),
+        (__file__, 422, "invalid_input"),
+    ):
+        got, problem = ask(shop, action="index", source=source)
+        assert (got, problem["code"]) == (status, code), source
+    assert ask(shop, action="index")[0] == 422
+
+
+def test_a_plan_indexes_nothing(shop: Site, dump: Path) -> None:
+    _, job = ask(shop, action="plan", source=str(dump))
+    done = ended(shop, job["id"])
+    assert done.result is not None
+    plan = done.result
+    assert (plan["name"], plan["articles"], plan["sampled_share"]) == ("synthetic", SHAPE.articles, 1.0)
+    assert int(str(plan["text_disk_bytes"])) > 10_000
+    assert plan["fits"] is True
+    stats = shop.client.get("/api/v1/collection/stats?library=public").json()
+    assert stats["documents"] == 0
+    ended(shop, ask(shop, action="index", source=str(dump), workers=1)[1]["id"])
+    stats = shop.client.get("/api/v1/collection/stats?library=public").json()
+    assert (stats["documents"], stats["chunks"]) == (plan["documents"], plan["chunks"])
+
+
+def test_embedding_takes_an_order_and_a_limit(shop: Site, dump: Path) -> None:
+    shop.services.jobs.register("backfill", until_stopped, lane="background")
+    _, first = ask(shop, action="embed", order="longest", limit=7)
+    assert ask(shop, action="embed", order="longest", limit=7)[1]["id"] == first["id"]
+    _, second = ask(shop, action="embed", order="id")
+    assert second["id"] != first["id"]
+    assert shop.services.jobs.wait(str(first["id"]), 10).state == "cancelled"
