@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -34,17 +34,17 @@ def reply(rag: Answering, question: Question, slots: StreamSlots, request_id: st
     pump = Pump(produce, slots)
     if stream:
         return EventStream(pump, lambda item: render(item, request_id), request_id)
-    return AnswerReply(pump, request_id)
+    return AnswerReply(pump, lambda answer: body(answer, request_id))
 
 
 class AnswerReply(Response):
     """A JSON answer that is given up when the client leaves before it is ready."""
 
-    def __init__(self, pump: Pump[AnswerEvent], request_id: str) -> None:
-        """Bind a pump that has not started."""
+    def __init__(self, pump: Pump[AnswerEvent], render: Callable[[Answer], bytes]) -> None:
+        """Bind a pump that has not started, and how its answer is put into JSON."""
         super().__init__()
         self._pump = pump
-        self._request_id = request_id
+        self._render = render
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for the final event and send it."""
@@ -61,7 +61,7 @@ class AnswerReply(Response):
         if pump.error is not None:
             raise pump.error
         if answer is not None:
-            await Response(body(answer, self._request_id), media_type="application/json")(scope, receive, send)
+            await Response(self._render(answer), media_type="application/json")(scope, receive, send)
 
 
 def body(answer: Answer, request_id: str) -> bytes:

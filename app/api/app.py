@@ -18,10 +18,11 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app.api import handlers
+from app.api import handlers, openai
 from app.api.contract import publish
 from app.api.deps import Edge
 from app.api.middleware.auth import ApiKey, KeyCheck
+from app.api.middleware.dialect import Dialect
 from app.api.middleware.edge import RequestEdge
 from app.api.middleware.headers import SecurityHeaders
 from app.api.middleware.hosts import HostAndOrigin
@@ -108,6 +109,7 @@ def create_app(
     handlers.install(app)
     for module in (health, libraries, ingest, collect, bulk, jobs, papers, documents, query, conversations, models):
         app.include_router(module.router)
+    app.include_router(openai.router)
     if not settings.disable_openapi:
         publish(app)
         add_docs(app)
@@ -126,6 +128,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
         Middleware(ProxyPrefix, prefix=settings.root_path),
         Middleware(RequestId),
         Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
+        Middleware(Dialect),
         Middleware(
             HostAndOrigin,
             trusted=_served_names(settings),

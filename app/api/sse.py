@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.api.errors import internal_problem, problem_of
+from app.api.errors import ProblemDict, internal_problem, problem_of
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError
 
@@ -168,7 +168,14 @@ async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
 class EventStream(Response, Generic[T]):
     """A reply of server-sent events fed by a pump."""
 
-    def __init__(self, pump: Pump[T], render: Callable[[T], bytes], request_id: str, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(
+        self,
+        pump: Pump[T],
+        render: Callable[[T], bytes],
+        request_id: str,
+        heartbeat_s: float = HEARTBEAT_S,
+        end: Callable[[BaseException | None], bytes] | None = None,
+    ) -> None:
         """Bind a pump.
 
         Args:
@@ -176,6 +183,7 @@ class EventStream(Response, Generic[T]):
             render: Returns the bytes of one event.
             request_id: For the `error` event.
             heartbeat_s: Seconds of silence after which a comment is sent.
+            end: Returns the last bytes, given what ended the iterator; None sends an `error` event, or nothing.
         """
         super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
@@ -183,6 +191,7 @@ class EventStream(Response, Generic[T]):
         self._render = render
         self._request_id = request_id
         self._heartbeat_s = heartbeat_s
+        self._end = end or self._problem
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI's signature
         """Send events until the iterator or the reader ends."""
@@ -195,11 +204,13 @@ class EventStream(Response, Generic[T]):
             while (batch := await pump.next_batch(self._heartbeat_s)) is not None:
                 body = b"".join(map(self._render, batch)) if batch else b": heartbeat\n\n"
                 await send({"type": "http.response.body", "body": body, "more_body": True})
-            end = b"" if pump.error is None else error_event(pump.error, self._request_id)
-            await send({"type": "http.response.body", "body": end, "more_body": False})
+            await send({"type": "http.response.body", "body": self._end(pump.error), "more_body": False})
         finally:
             pump.cancel.cancel()
             watcher.cancel()
+
+    def _problem(self, error: BaseException | None) -> bytes:
+        return b"" if error is None else error_event(error, self._request_id)
 
 
 def event(name: str, data: object) -> bytes:
@@ -210,7 +221,12 @@ def event(name: str, data: object) -> bytes:
 
 def error_event(error: BaseException, request_id: str) -> bytes:
     """Return the closing event of a stream that failed: a problem body, the same as a reply would have."""
+    return event("error", stream_problem(error, request_id))
+
+
+def stream_problem(error: BaseException, request_id: str) -> ProblemDict:
+    """Return the problem of a stream that failed; what is not ours goes to the log."""
     if isinstance(error, DocuMindError):
-        return event("error", problem_of(error, request_id))
+        return problem_of(error, request_id)
     logger.error("a stream failed unexpectedly", exc_info=error, extra={"request_id": request_id})
-    return event("error", internal_problem(request_id))
+    return internal_problem(request_id)

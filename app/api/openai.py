@@ -1,0 +1,252 @@
+"""OpenAI's chat API over our libraries: `documind-public`, `documind-papers`, `documind-all` are its models.
+
+An answer is the same as of /api/v1/query: `RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
+`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so its last chunk carries the
+annotations of what was shown and, under `documind`, the guarded answer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.answer.records import to_record, view_url
+from app.api.answers import AnswerReply
+from app.api.contract import events
+from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.errors import status_of_code
+from app.api.middleware.dialect import openai_error
+from app.api.schemas.openai import (
+    Annotation,
+    AssistantMessage,
+    ChatCompletion,
+    ChatCompletionRequest,
+    Choice,
+    CompletionUsage,
+    Model,
+    ModelPage,
+    OpenAIErrorReply,
+    UrlCitation,
+)
+from app.api.schemas.query import QueryResponse
+from app.api.sse import EventStream, Pump, stream_problem
+from app.core.cancel import CancelToken
+from app.core.errors import NotFound
+from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent
+from app.generation.citations import MARK
+
+router = APIRouter(prefix="/v1", tags=["openai"])
+
+MODELS: Mapping[str, Scope] = {"documind-public": "public", "documind-papers": "papers", "documind-all": "all"}
+
+
+def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
+    """Return OpenAPI `responses` for errors in OpenAI's shape: any refusal, and what may fail behind it."""
+    failures = {status_of_code(code) for code in (*codes, "busy")}
+    refused: dict[int | str, dict[str, object]] = {"4XX": {"model": OpenAIErrorReply, "description": "Refused"}}
+    return {**refused, **{status: {"model": OpenAIErrorReply} for status in sorted(failures) if status >= 500}}
+
+
+_PROVIDER = ("model_not_installed", "provider_unreachable", "provider_timeout", "provider_bad_response")
+
+
+@router.get("/models", operation_id="openai_models", response_model=ModelPage, responses=_errors())
+def models(edge: AtEdge) -> ModelPage:
+    """The libraries, as models."""
+    return ModelPage(data=[_model(name, edge.uptime_s()) for name in MODELS])
+
+
+@router.get("/models/{model}", operation_id="openai_model", response_model=Model, responses=_errors("not_found"))
+def model(edge: AtEdge, model: str) -> Model:
+    """One library, as a model."""
+    _scope_of(model)
+    return _model(model, edge.uptime_s())
+
+
+@router.post(
+    "/chat/completions",
+    operation_id="openai_chat_completion",
+    response_model=ChatCompletion,
+    responses={
+        **events("The answer; with `stream: true` server-sent events of chat.completion.chunk, then [DONE]"),
+        **_errors(*_PROVIDER, "not_found", "index_damaged", "disk_full"),
+    },
+)
+def chat_completion(
+    asked: ChatCompletionRequest, request: Request, services: Composition, edge: AtEdge, request_id: RequestIdentity
+) -> Response:
+    """Answer the last message of the user from the documents."""
+    scope = _scope_of(asked.model)
+    text, history = asked.question()
+    strategy: Strategy = "flare" if edge.settings.flare_active_retrieval else "baseline"
+    question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none")
+    shown = Completion(asked.model, str(request.base_url).rstrip("/"), request_id)
+
+    def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
+        return services.rag.stream(question, cancel)
+
+    pump = Pump(produce, edge.streams)
+    if not asked.stream:
+        return AnswerReply(pump, shown.whole)
+    chunks = Chunks(shown, usage=asked.stream_options is not None and asked.stream_options.include_usage)
+    return EventStream(pump, chunks.render, request_id, end=chunks.end)
+
+
+def _scope_of(model: str) -> Scope:
+    """Return what a model's name stands for.
+
+    Raises:
+        NotFound: It is none of ours.
+    """
+    if model not in MODELS:
+        raise NotFound(f"there is no model {model!r}; the models here are {', '.join(MODELS)}")
+    return MODELS[model]
+
+
+def _model(name: str, uptime_s: float) -> Model:
+    return Model(id=name, created=int(time.time() - uptime_s))
+
+
+class Completion:
+    """What whole answers and streams have in common."""
+
+    def __init__(self, model: str, base_url: str, request_id: str) -> None:
+        """Keep the model's name, where our page is, and the request's id."""
+        self.model = model
+        self.request_id = request_id
+        self.created = int(time.time())
+        self._base_url = base_url
+
+    def whole(self, answer: Answer) -> bytes:
+        """Return a whole answer."""
+        message = AssistantMessage(content=answer.text, annotations=self.annotations(answer, answer.text))
+        reply = ChatCompletion(
+            id=completion_id(answer.answer_id),
+            created=self.created,
+            model=self.model,
+            choices=[Choice(message=message)],
+            usage=usage_of(answer),
+            documind=QueryResponse.model_validate(self.record(answer)),
+        )
+        return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
+
+    def record(self, answer: Answer) -> dict[str, object]:
+        """Return the answer as /api/v1/query gives it."""
+        return {**to_record(answer), "request_id": self.request_id}
+
+    def annotations(self, answer: Answer, shown: str) -> list[Annotation]:
+        """Return the verified citations of an answer, placed on the marks of the text that was shown."""
+        places = marks_of(shown)
+        evidence = {item.n: item for item in answer.evidence}
+        found: list[Annotation] = []
+        for (before, n), (start, end) in marks_of(answer.text).items():
+            sentence = next((one for one in answer.sentences if one.answer_start <= start and end <= one.answer_end), None)
+            for citation in sentence.citations if sentence else ():
+                if citation.n != n or (before, n) not in places:
+                    continue
+                document = evidence[n].hit.passage.document
+                start_index, end_index = places[before, n]
+                cited = UrlCitation(
+                    start_index=start_index,
+                    end_index=end_index,
+                    url=self._base_url + view_url(evidence[n]),
+                    title=document.title,
+                    quote=citation.quote,
+                    doc_id=document.doc_id,
+                    start=citation.start,
+                    end=citation.end,
+                    support=round(citation.support, 4),
+                )
+                found.append(Annotation(url_citation=cited))
+        return found
+
+
+class Chunks:
+    """The chunks of one stream; knows what has been shown."""
+
+    def __init__(self, completion: Completion, *, usage: bool) -> None:
+        """Keep what all chunks share.
+
+        Args:
+            completion: The request.
+            usage: Whether the client wants a chunk with token counts before the end.
+        """
+        self._completion = completion
+        self._usage = usage
+        self._id = ""
+        self._shown = ""
+
+    def render(self, item: AnswerEvent) -> bytes:
+        """Return the chunks of one step of an answer."""
+        match item:
+            case MetaEvent():
+                self._id = completion_id(item.answer_id)
+                return self._chunk({"role": "assistant", "content": ""})
+            case SourcesEvent():
+                return b""
+            case TokenEvent():
+                self._shown += item.text
+                return self._chunk({"content": item.text})
+            case FinalEvent():
+                return self._last(item.answer)
+
+    def end(self, error: BaseException | None) -> bytes:
+        """Return what closes the stream."""
+        if error is None:
+            return b"data: [DONE]\n\n"
+        return _event(openai_error(stream_problem(error, self._completion.request_id)))
+
+    def _last(self, answer: Answer) -> bytes:
+        """Return what was not shown yet, then the citations, then (when wanted) the counts."""
+        rest = b""
+        if answer.text.startswith(self._shown) and answer.text != self._shown:
+            missing = answer.text[len(self._shown) :]
+            self._shown = answer.text
+            rest = self._chunk({"content": missing})
+        annotations = [one.model_dump() for one in self._completion.annotations(answer, self._shown)]
+        closing = self._chunk(
+            {"annotations": annotations} if annotations else {}, finish="stop", documind=self._completion.record(answer)
+        )
+        counts = _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()}) if self._usage else b""
+        return rest + closing + counts
+
+    def _chunk(self, delta: Mapping[str, object], finish: str | None = None, **ours: object) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _event({**self._frame(), "choices": [choice], **ours})
+
+    def _frame(self) -> dict[str, object]:
+        shared = self._completion
+        return {"id": self._id, "object": "chat.completion.chunk", "created": shared.created, "model": shared.model}
+
+
+def completion_id(answer_id: str) -> str:
+    """Return the id of a completion; what follows the first hyphen is the stored answer's."""
+    return f"chatcmpl-{answer_id}"
+
+
+def usage_of(answer: Answer) -> CompletionUsage:
+    """Return the token counts, 0 where nothing was counted: OpenAI's clients expect numbers."""
+    read, written = answer.usage.prompt_tokens or 0, answer.usage.completion_tokens or 0
+    return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
+
+
+def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the span of each `[n]`, by how many other characters (blanks not counted) come before it, and n.
+
+    The guard only ever takes marks and blanks out of a text, so the same mark has the same key before and after it.
+    """
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    before, at = 0, 0
+    for match in MARK.finditer(text):
+        before += len("".join(text[at : match.start()].split()))
+        at = match.end()
+        found.setdefault((before, int(match.group(1))), match.span())
+    return found
+
+
+def _event(data: Mapping[str, object]) -> bytes:
+    return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"

@@ -1,0 +1,173 @@
+"""OpenAI's chat API, the part that is spoken here; unknown fields are read over, as its clients send many."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.schemas.query import HISTORY_USED, QueryResponse, readable
+from app.core.errors import InvalidInput
+from app.core.text import normalise
+from app.core.types import Message
+
+_MAX_QUESTION_CHARACTERS = 4000
+"""The same as of /api/v1/query."""
+
+
+class Tolerant(BaseModel):
+    """A body of a client that was not written for us."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ContentPart(Tolerant):
+    """A piece of a message; only text is read."""
+
+    type: str
+    text: str | None = None
+
+
+class ChatMessage(Tolerant):
+    """One message of the conversation so far."""
+
+    role: Annotated[str, Field(min_length=1, max_length=40)]
+    content: str | list[ContentPart] | None = None
+
+    def plain(self) -> str:
+        """Return the text of the message in normal form."""
+        parts = self.content if isinstance(self.content, list) else []
+        text = self.content if isinstance(self.content, str) else "\n".join(part.text or "" for part in parts)
+        return normalise(text)[0].strip()
+
+
+class StreamOptions(Tolerant):
+    """What a stream carries besides the text."""
+
+    include_usage: bool = False
+
+
+class ChatCompletionRequest(Tolerant):
+    """A question: the last message of the user; what the user and the assistant said before it is history."""
+
+    model: Annotated[str, Field(min_length=1, max_length=200, examples=["documind-public"])]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+
+    def question(self) -> tuple[str, tuple[Message, ...]]:
+        """Return the question and the turns before it.
+
+        System messages are left out: what an answer must keep to is the server's, not the client's.
+
+        Raises:
+            InvalidInput: There is no question, or it is too long.
+        """
+        asked = max((at for at, message in enumerate(self.messages) if message.role == "user"), default=None)
+        if asked is None:
+            raise InvalidInput("messages: none has the role 'user'; the last one that has it is the question")
+        text = self.messages[asked].plain()
+        if len(text) > _MAX_QUESTION_CHARACTERS:
+            raise InvalidInput(
+                f"messages: the question has {len(text):,} characters; at most {_MAX_QUESTION_CHARACTERS:,} are read"
+            )
+        try:
+            text = readable(text)
+        except ValueError as exc:
+            raise InvalidInput(f"messages: {exc}") from exc
+        history = tuple(
+            Message("user" if message.role == "user" else "assistant", message.plain())
+            for message in self.messages[:asked]
+            if message.role in {"user", "assistant"} and message.plain()
+        )
+        return text, history[-HISTORY_USED:]
+
+
+class Model(BaseModel):
+    """A library, as a model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = Field(description="Unix time of the server's start")
+    owned_by: Literal["documind"] = "documind"
+
+
+class ModelPage(BaseModel):
+    """What can be asked."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+class UrlCitation(BaseModel):
+    """Where the mark at `content[start_index:end_index]` leads: exactly the quoted characters in the page."""
+
+    start_index: int
+    end_index: int
+    url: str
+    title: str
+    quote: str = Field(description="ours: what stands there")
+    doc_id: str = Field(description="ours")
+    start: int = Field(description="ours: first character in the document")
+    end: int = Field(description="ours: one past the last")
+    support: float = Field(description="ours: 0 to 1")
+
+
+class Annotation(BaseModel):
+    """One checked citation."""
+
+    type: Literal["url_citation"] = "url_citation"
+    url_citation: UrlCitation
+
+
+class AssistantMessage(BaseModel):
+    """The answer."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+    refusal: None = None
+    annotations: list[Annotation]
+
+
+class Choice(BaseModel):
+    """The one answer there is."""
+
+    index: int = 0
+    message: AssistantMessage
+    logprobs: None = None
+    finish_reason: Literal["stop"] = "stop"
+
+
+class CompletionUsage(BaseModel):
+    """Tokens as the model host counts them; 0 where no model wrote or its host does not count."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ChatCompletion(BaseModel):
+    """A whole answer."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: CompletionUsage
+    documind: QueryResponse = Field(description="ours: the answer as /api/v1/query gives it")
+
+
+class OpenAIError(BaseModel):
+    """What went wrong, in OpenAI's words."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIErrorReply(BaseModel):
+    """The body of every error under /v1."""
+
+    error: OpenAIError

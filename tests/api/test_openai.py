@@ -1,0 +1,217 @@
+"""The OpenAI door, with OpenAI's own client against a real socket."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+from openai import OpenAI
+from openai.types.chat import ChatCompletionChunk
+
+from app.core.errors import ProviderTimeout
+from app.core.types import Token
+from tests.api.conftest import LIBRARY, Site, listening, site
+from tests.api.test_streaming import SlowModel
+from tests.fakes.generators import FixedModels, ScriptedGenerator, tokens_of
+
+WAIT_S = 10.0
+KEY = "k3y"
+ASKED = "What is the melting point of copper?"
+
+
+class Door:
+    """A server with papers behind a socket, and who answers there."""
+
+    def __init__(self, opened: Site, url: str, models: FixedModels) -> None:
+        self.site, self.url, self.models = opened, url, models
+
+    def client(self, key: str = KEY) -> OpenAI:
+        return OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=WAIT_S)
+
+    def says(self, *script: str | Exception | list[Token | Exception]) -> ScriptedGenerator:
+        generator = ScriptedGenerator(*script)
+        self.models.model = generator
+        return generator
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    models = FixedModels()
+    with site(tmp_path_factory.mktemp("openai"), models, api_key=KEY) as opened:
+        opened.client.headers["X-API-Key"] = KEY
+        status, _ = opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
+        assert status == 201
+        with listening(opened.app, lifespan="off") as url:
+            yield Door(opened, url, models)
+
+
+@pytest.fixture(autouse=True)
+def nobody_answers(door: Door) -> None:
+    door.models.model = door.models.helper = None
+
+
+def content(chunks: list[ChatCompletionChunk]) -> str:
+    return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+
+
+def test_the_libraries_are_the_models(door: Door) -> None:
+    with door.client() as client:
+        listed = client.models.list().data
+        assert [model.id for model in listed] == ["documind-public", "documind-papers", "documind-all"]
+        assert all(abs(model.created - time.time()) < 600 for model in listed)
+        assert client.models.retrieve("documind-papers").owned_by == "documind"
+
+
+def test_an_answer_with_citations_as_annotations(door: Door) -> None:
+    door.says("Copper melts at 1085 degrees Celsius [1]. It is very expensive [1].")
+    with door.client() as client:
+        reply = client.chat.completions.create(
+            model="documind-papers", messages=[{"role": "user", "content": ASKED}], temperature=0.7, seed=3, user="somebody"
+        )
+    message = reply.choices[0].message
+    assert message.content == "Copper melts at 1085 degrees Celsius [1]. It is very expensive."
+    assert message.annotations is not None
+    (annotation,) = message.annotations
+    cited = annotation.url_citation
+    assert message.content[cited.start_index : cited.end_index] == "[1]"
+    assert cited.title == "Copper"
+    assert cited.url.startswith(f"{door.url}/?library=papers&doc=")
+    ours = cited.model_dump()
+    whole = f"/api/v1/documents/{ours['doc_id']}/text?library=papers&start={ours['start']}&end={ours['end']}"
+    assert door.site.client.get(whole).json()["text"] == ours["quote"]
+    assert "1085" in ours["quote"]
+    assert reply.usage is not None
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens > 0
+    assert reply.choices[0].finish_reason == "stop"
+    stored = door.site.client.get(f"/api/v1/answers/{reply.id.removeprefix('chatcmpl-')}").json()
+    assert stored["answer"] == message.content
+
+
+def test_a_stream_shows_words_as_they_come_and_ends_with_what_was_verified(door: Door) -> None:
+    door.says("Copper melts at 1085 degrees Celsius [1]. It is very expensive [1].")
+    with door.client() as client:
+        chunks = list(
+            client.chat.completions.create(
+                model="documind-papers",
+                messages=[{"role": "user", "content": ASKED}],
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+        )
+    shown = content(chunks)
+    assert shown == "Copper melts at 1085 degrees Celsius [1]. It is very expensive [1]."
+    assert len(chunks) > 8
+    assert len({chunk.id for chunk in chunks}) == 1
+    assert chunks[0].choices[0].delta.role == "assistant"
+    closing, counts = chunks[-2], chunks[-1]
+    assert closing.choices[0].finish_reason == "stop"
+    (annotation,) = closing.choices[0].delta.model_dump()["annotations"]
+    cited = annotation["url_citation"]
+    assert (cited["start_index"], cited["end_index"]) == (shown.index("[1]"), shown.index("[1]") + 3)
+    assert closing.model_dump()["documind"]["answer"] == "Copper melts at 1085 degrees Celsius [1]. It is very expensive."
+    assert counts.choices == []
+    assert counts.usage is not None
+    assert counts.usage.prompt_tokens > 0
+
+
+def test_without_a_model_it_quotes_and_counts_nothing(door: Door) -> None:
+    with door.client() as client:
+        reply = client.chat.completions.create(model="documind-all", messages=[{"role": "user", "content": ASKED}])
+        chunks = list(
+            client.chat.completions.create(model="documind-all", messages=[{"role": "user", "content": ASKED}], stream=True)
+        )
+    assert "1085" in (reply.choices[0].message.content or "")
+    assert reply.usage is not None
+    assert reply.usage.total_tokens == 0
+    assert content(chunks) == reply.choices[0].message.content
+
+
+def test_earlier_turns_are_history_and_system_words_are_not_the_servers(door: Door) -> None:
+    generator = door.says("It melts at 1085 degrees Celsius [1].")
+    door.models.helper = ScriptedGenerator("melting point of copper")
+    with door.client() as client:
+        reply = client.chat.completions.create(
+            model="documind-papers",
+            messages=[
+                {"role": "system", "content": "You are a pirate."},
+                {"role": "user", "content": "Tell me about copper."},
+                {"role": "assistant", "content": "Copper is a soft red metal [1]."},
+                {"role": "user", "content": [{"type": "text", "text": "At what temperature does it melt?"}]},
+            ],
+        )
+    assert reply.choices[0].message.content == "It melts at 1085 degrees Celsius [1]."
+    sent = [message.content for prompt in generator.prompts for message in prompt.messages]
+    assert any("Tell me about copper." in text for text in sent)
+    assert not any("pirate" in text for text in sent)
+    assert reply.model_dump()["documind"]["rewritten_query"] == "melting point of copper"
+
+
+def test_errors_have_openais_shape(door: Door) -> None:
+    with door.client() as client:
+        with pytest.raises(openai.NotFoundError, match="documind-public, documind-papers") as unknown:
+            client.chat.completions.create(model="gpt-4", messages=[{"role": "user", "content": "x"}])
+        with pytest.raises(openai.BadRequestError, match="role 'user'") as nobody:
+            client.chat.completions.create(model="documind-all", messages=[{"role": "system", "content": "x"}])
+        with pytest.raises(openai.BadRequestError, match="messages") as empty:
+            client.chat.completions.create(model="documind-all", messages=[])
+        with pytest.raises(openai.BadRequestError, match="at most 4,000"):
+            client.chat.completions.create(model="documind-all", messages=[{"role": "user", "content": "x " * 2001}])
+    assert (unknown.value.code, unknown.value.type) == ("not_found", "invalid_request_error")
+    assert (nobody.value.code, empty.value.code) == ("invalid_input", "invalid_input")
+    with door.client("wrong") as stranger, pytest.raises(openai.AuthenticationError) as refused:
+        stranger.models.list()
+    assert refused.value.code == "invalid_api_key"
+    with door.client() as client, pytest.raises(openai.PermissionDeniedError) as foreign:
+        client.with_options(default_headers={"Host": "evil.example"}).models.list()
+    assert foreign.value.code == "host_refused"
+
+
+def test_a_long_list_of_findings_is_translated_though_it_was_compressed(door: Door) -> None:
+    body = {"model": "documind-all", "messages": [{"role": 1, "content": 2}] * 30}
+    reply = door.site.client.post("/v1/chat/completions", json=body, headers={"Accept-Encoding": "gzip"})
+    assert reply.status_code == 400
+    assert len(reply.content) > 1024
+    assert reply.json()["error"]["code"] == "invalid_input"
+
+
+def test_a_host_that_fails_midway_ends_the_stream_with_an_error(door: Door) -> None:
+    door.says([*tokens_of("Copper melts at")[:-1], ProviderTimeout("the model went silent")])
+    seen: list[ChatCompletionChunk] = []
+    with door.client() as client, pytest.raises(openai.APIError, match="went silent") as failed:
+        seen.extend(
+            client.chat.completions.create(model="documind-papers", messages=[{"role": "user", "content": ASKED}], stream=True)
+        )
+    assert failed.value.code == "provider_timeout"
+    door.says([*tokens_of("Copper melts at")[:-1], ProviderTimeout("the model went silent")])
+    with door.client() as client, pytest.raises(openai.InternalServerError) as whole:
+        client.chat.completions.create(model="documind-papers", messages=[{"role": "user", "content": ASKED}])
+    assert whole.value.status_code == 504
+
+
+def test_leaving_a_stream_stops_the_model(tmp_path: Path) -> None:
+    model = SlowModel()
+    with site(tmp_path, FixedModels(model=model)) as opened:
+        status, _ = opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
+        assert status == 201
+        with (
+            listening(opened.app, lifespan="off") as url,
+            OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=WAIT_S) as client,
+        ):
+            for round_ in range(1, 6):
+                stream = client.chat.completions.create(
+                    model="documind-papers", messages=[{"role": "user", "content": ASKED}], stream=True
+                )
+                words = ""
+                while "Copper" not in words:
+                    words += next(stream).choices[0].delta.content or ""
+                assert model.started.acquire(timeout=WAIT_S)
+                left = time.monotonic()
+                stream.close()
+                while model.active or opened.app.state.edge.streams.taken:
+                    assert time.monotonic() - left < 2.0
+                    threading.Event().wait(0.002)
+                assert model.stopped == round_
