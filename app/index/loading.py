@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.types import Filters, FloatArray, Library
+from app.core.types import Document, Filters, FloatArray, Library
 from app.index.columns import DocumentFacts, RowFacts
 from app.index.database import Database
-from app.index.rows import author_key, id_list, pack_strings, strings_from, unpack_vectors
+from app.index.rows import DOCUMENT_COLUMNS, author_key, document_from, id_list, pack_strings, strings_from, unpack_vectors
 from app.index.schema import BUILD_SHIFT
 from app.index.tantivy import LexicalDocument
 from app.index.texts import TextCodec
@@ -140,6 +140,16 @@ class CatalogLoader:
         with self._database.read_raw() as cursor:
             row = cursor.execute("SELECT documents FROM libraries WHERE library = ?", (library.value,)).fetchone()
         return int(row[0]) if row else 0
+
+    def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
+        """Return the live ones of these documents in order, each with its source's revision id."""
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                f"SELECT d.source_revision, {DOCUMENT_COLUMNS} FROM documents d WHERE d.state = 'live'"  # noqa: S608
+                " AND d.doc IN (SELECT value FROM json_each(?)) ORDER BY d.doc",
+                (id_list(docs),),
+            ).fetchall()
+        return [(document_from(row[1:]), row[0]) for row in rows]
 
     def live_chunk_ids(self, library: Library) -> set[int]:
         """Return the ids of all live chunks."""

@@ -13,6 +13,7 @@ from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
+from app.index.bundle import Bundler
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -112,6 +113,7 @@ class IndexStore:
             options,
             self.steps,
         )
+        self.bundler = Bundler(self.database, self.catalog, self._loader, self.writer, self.originals, self.steps)
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()

@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
-from app.core.types import Fingerprint, FloatArray, Library
+from app.core.types import Fingerprint, Library
 from app.index.bookkeeping import add_change, add_counts
 from app.index.durable import utc_now
-from app.index.rows import id_list, pack_vector, vector_key
+from app.index.rows import id_list, vector_key
 from app.index.schema import BUILD_SHIFT
 
 
@@ -44,8 +44,8 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
     sql.exec_driver_sql("UPDATE libraries SET live_build = ? WHERE library = ?", (build, library.value))
 
 
-def store_vectors(sql: Connection, library: Library, by_id: dict[int, FloatArray]) -> list[int]:
-    """Insert vectors of live chunks into the live build, with counters and change; return the chunks that were live.
+def store_vectors(sql: Connection, library: Library, by_id: dict[int, bytes]) -> list[int]:
+    """Insert packed vectors (float16) of live chunks into the live build, with counters and change; return the live chunks.
 
     Raises:
         FingerprintMismatch: No fingerprint yet, or another dimension.
@@ -57,7 +57,7 @@ def store_vectors(sql: Connection, library: Library, by_id: dict[int, FloatArray
     ).first()
     if build is None:
         raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")
-    dimension = len(next(iter(by_id.values())))
+    dimension = len(next(iter(by_id.values()))) // 2
     if dimension != build[1]:
         raise FingerprintMismatch(
             f"library {library.value!r} holds vectors of {build[2]!r} with {build[1]} dimensions, not {dimension}:"
@@ -74,7 +74,7 @@ def store_vectors(sql: Connection, library: Library, by_id: dict[int, FloatArray
         return []
     sql.exec_driver_sql(
         "INSERT INTO vectors (key, vector) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET vector = excluded.vector",
-        [(vector_key(number, chunk_id), pack_vector(by_id[chunk_id])) for chunk_id, _, _ in live],
+        [(vector_key(number, chunk_id), by_id[chunk_id]) for chunk_id, _, _ in live],
     )
     new: dict[int, int] = {}
     for _, doc, is_new in live:

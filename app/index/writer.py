@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ from app.index.originals import Originals
 from app.index.projector import Projector
 from app.index.removal import Remover
 from app.index.revisions import RevisionBatch, Stored
-from app.index.rows import author_keys, pack_strings
+from app.index.rows import author_keys, pack_strings, pack_vector
 from app.index.schema import BUILD_SHIFT
 from app.index.settling import Settling
 from app.index.tantivy import LexicalDocument
@@ -191,10 +191,18 @@ class CatalogIndexWriter:
             return
         if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
             raise InvalidInput("vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise")
-        by_id = dict(zip(chunk_ids, rows, strict=True))
-        with self._projector.writing, self._database.write("vectors") as sql:
-            self._projector.log.save_into(sql)
-            store_vectors(sql, library, by_id)
+        self.write_packed_vectors(library, {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)})
+
+    def write_packed_vectors(self, library: Library, packed: Mapping[int, bytes]) -> None:
+        """Store float16 rows as the catalog holds them, by chunk id, for imports that must not round twice.
+
+        Raises:
+            FingerprintMismatch: The rows do not fit the library's fingerprint.
+        """
+        if packed:
+            with self._projector.writing, self._database.write("vectors") as sql:
+                self._projector.log.save_into(sql)
+                store_vectors(sql, library, dict(packed))
 
     def apply(self, library: Library) -> None:
         """Bring every projection of the library up to the last change."""
