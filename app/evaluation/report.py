@@ -143,6 +143,7 @@ def to_markdown(report: Report) -> str:
     lines.append(
         f"Made from git {made.git_sha[:12]}, settings {made.settings_hash}, index {made.fingerprint},"
         f" models {models}, seed {made.seed}."
+        " Overlap is the mean Jaccard similarity with the baseline's passages."
         " Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's correction."
     )
     return "\n".join(lines) + "\n"
@@ -176,6 +177,7 @@ def _row(result: ArmResult, measures: Sequence[str], comparison: Comparison | No
     cells = [result.arm.name, *(f"{result.intervals[measure].mean:.4f}" for measure in measures)]
     if has_answers:
         cells.append(f"{result.grounded_rate or 0.0:.3f}")
+    cells.append(f"{result.overlap:.2f}")
     if comparison:
         difference = comparison.difference
         cells += [f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]", f"{comparison.p_holm:.4f}"]

@@ -1,0 +1,191 @@
+"""Probes: questions whose passages must hold a given string, asked of a running server or of a service in this process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from app.client import DocuMindClient
+from app.core.errors import InvalidInput
+from app.core.types import Answer, Mode, Question, Scope
+from app.evaluation.arms import Arm
+from app.evaluation.metrics import grounded, overlap_with
+from app.evaluation.runner import ArmResult, Experiment, Found
+from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
+from app.retrieval.options import RetrievalOptions
+
+GROUNDED = "grounded"
+DOCUMENTS = "unique documents"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question with the strings any of which its passages should hold."""
+
+    id: str
+    question: str
+    library: Scope
+    expected_substrings: tuple[str, ...]
+    mode: Mode = "general"
+
+
+Ask = Callable[[Arm, Probe, int], Found]
+"""Returns what an arm finds for a probe: document ids and passage texts, best first."""
+
+
+def load_probes(path: Path) -> tuple[Probe, ...]:
+    """Read probes: a JSON object with `probes`, each with id, question, library, expected_substrings and perhaps mode.
+
+    Raises:
+        InvalidInput: The file is missing or a probe is not of that form.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["probes"]
+        probes = tuple(
+            Probe(
+                str(r["id"]), str(r["question"]), r["library"], tuple(map(str, r["expected_substrings"])), r.get("mode", "general")
+            )
+            for r in rows
+        )
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise InvalidInput(f"{path.name!r} is not a file of probes ({exc!r}); see evaluation/retrieval_ablation.json") from exc
+    for probe in probes:
+        if probe.library not in get_args(Scope) or probe.mode not in get_args(Mode) or not probe.expected_substrings:
+            raise InvalidInput(f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects nothing")
+    return probes
+
+
+def strategy_arms() -> tuple[Arm, ...]:
+    """Return what a request can choose: the strategies, and baseline with each fusion."""
+    default = RetrievalOptions()
+    return (
+        Arm("baseline", default),
+        Arm("multi_query", default, strategy="multi_query"),
+        Arm("hyde", default, strategy="hyde"),
+        Arm("flare", default, strategy="flare"),
+        *(Arm(f"fusion {fusion}", RetrievalOptions(fusion=fusion)) for fusion in ("rrf", "dense", "lexical")),
+    )
+
+
+def run_probes(
+    name: str,
+    probes: Sequence[Probe],
+    arms: Sequence[Arm],
+    ask: Ask,
+    *,
+    seed: int,
+    top_k: int = 5,
+    documents: int = 0,
+    resamples: int = RESAMPLES,
+) -> Experiment:
+    """Ask every probe under every arm and compare the arms with the first one.
+
+    Args:
+        name: Of the set.
+        probes: At least one.
+        arms: The first is the baseline.
+        ask: Who answers.
+        seed: Of all resampling.
+        top_k: Passages asked for.
+        documents: In the libraries, for the report.
+        resamples: Of intervals and tests.
+
+    Raises:
+        InvalidInput: There is no probe.
+    """
+    if not probes:
+        raise InvalidInput("there is no probe to ask")
+    found = {arm.name: {probe.id: ask(arm, probe, top_k) for probe in probes} for arm in arms}
+    baseline = arms[0].name
+    results = []
+    for arm in arms:
+        own = found[arm.name]
+        values = {
+            GROUNDED: {probe.id: float(grounded(own[probe.id].texts, probe.expected_substrings)) for probe in probes},
+            DOCUMENTS: {probe.id: float(len(set(own[probe.id].passages))) for probe in probes},
+        }
+        intervals = {
+            measure: bootstrap_interval(np.array(list(column.values())), seed=seed, resamples=resamples)
+            for measure, column in values.items()
+        }
+        overlaps = [overlap_with(own[probe.id].passages, found[baseline][probe.id].passages) for probe in probes]
+        results.append(ArmResult(arm, own, values, intervals, None, sum(overlaps) / len(overlaps)))
+    comparisons = compare(baseline, {r.arm.name: r.values[GROUNDED] for r in results}, seed=seed, resamples=resamples)
+    texts = {probe.id: probe.question for probe in probes}
+    return Experiment(name, texts, documents, baseline, GROUNDED, tuple(results), comparisons)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAsk:
+    """Asks a running server by its HTTP contract; passage texts are read back afterwards and not timed."""
+
+    client: DocuMindClient
+    degraded: set[str] = field(default_factory=set)
+    """Names of arms whose strategy the server degraded for want of a model."""
+
+    def __call__(self, arm: Arm, probe: Probe, top_k: int) -> Found:
+        """Ask for passages only."""
+        start = time.perf_counter()
+        reply = self.client.query(
+            probe.question,
+            library=probe.library,
+            query_mode=probe.mode,
+            retrieval_strategy=arm.strategy,
+            fusion=arm.fusion,
+            retrieve_only=True,
+            top_k=top_k,
+            trace="summary",
+        )
+        ms = (time.perf_counter() - start) * 1000
+        notices = {str(notice["code"]) for notice in _rows(reply.get("notices"))}
+        if "strategy_degraded" in notices:
+            self.degraded.add(arm.name)
+        sources = _rows(reply.get("sources"))
+        texts = tuple(self._text(source) for source in sources)
+        trace: Any = reply.get("trace") or {}
+        stages = {str(stage["name"]): float(stage["ms"]) for stage in _rows(trace.get("stages"))}
+        return Found(tuple(str(source["doc_id"]) for source in sources), texts, ms, stages)
+
+    def _text(self, source: dict[str, Any]) -> str:
+        span = self.client.text(source["library"], source["doc_id"], source["start"], source["end"], source["revision"])
+        return str(span["text"])
+
+
+def _rows(value: object) -> list[dict[str, Any]]:
+    """A list of objects out of a JSON body."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAsk:
+    """Asks a service in this process."""
+
+    answer: Callable[[Question], Answer]
+    degraded: set[str] = field(default_factory=set)
+    """Names of arms whose strategy was degraded for want of a model."""
+
+    def __call__(self, arm: Arm, probe: Probe, top_k: int) -> Found:
+        """Ask for passages only."""
+        question = Question(
+            probe.question,
+            probe.library,
+            mode=probe.mode,
+            strategy=arm.strategy,
+            fusion=arm.fusion,
+            retrieve_only=True,
+            top_k=top_k,
+        )
+        start = time.perf_counter()
+        answer = self.answer(question)
+        ms = (time.perf_counter() - start) * 1000
+        if any(notice.code == "strategy_degraded" for notice in answer.notices):
+            self.degraded.add(arm.name)
+        hits = [evidence.hit.passage for evidence in answer.evidence]
+        stages = {stage.name: stage.ms for stage in answer.trace.stages}
+        return Found(tuple(p.document.doc_id for p in hits), tuple(p.chunk.text for p in hits), ms, stages)

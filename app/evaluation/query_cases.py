@@ -1,0 +1,80 @@
+"""Query cases: what must hold of the reply to a question, whoever answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from app.core.errors import InvalidInput
+from app.core.types import AnswerStatus, Mode, Scope, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCase:
+    """One question and what its reply must be."""
+
+    id: str
+    question: str
+    library: Scope
+    statuses: tuple[AnswerStatus, ...]
+    """The reply has one of them."""
+    mode: Mode = "general"
+    strategy: Strategy = "baseline"
+    retrieve_only: bool = False
+    expected_docs: tuple[str, ...] = ()
+    """One of these file names is among the sources' documents."""
+    expected_substrings: tuple[str, ...] = ()
+    """One of them stands in the answer."""
+    needs_corpus: bool = True
+    """False for cases that hold over an empty library too (greetings)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What of a reply the cases look at."""
+
+    status: str
+    answer: str
+    titles: frozenset[str]
+    """Of the sources, in lower case."""
+
+
+def load_cases(path: Path) -> tuple[QueryCase, ...]:
+    """Read a file of cases: a JSON object with `cases`.
+
+    Raises:
+        InvalidInput: The file is missing, or a case has an unknown field or value.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["cases"]
+        cases = tuple(_case(row) for row in rows)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise InvalidInput(f"{path.name!r} is not a file of query cases ({exc!r})") from exc
+    closed: Mapping[str, tuple[str, ...]] = {
+        "library": get_args(Scope), "mode": get_args(Mode), "strategy": get_args(Strategy)
+    }  # fmt: skip
+    for case in cases:
+        wrong = [name for name, values in closed.items() if getattr(case, name) not in values]
+        if wrong or not set(case.statuses) <= set(get_args(AnswerStatus)) or not case.statuses:
+            raise InvalidInput(f"case {case.id!r} of {path.name!r} has an unknown value in {', '.join(wrong) or 'statuses'}")
+    return cases
+
+
+def _case(row: Mapping[str, object]) -> QueryCase:
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return QueryCase(**values)  # type: ignore[arg-type]  # closed sets are checked by the caller
+
+
+def failures(case: QueryCase, reply: Reply) -> list[str]:
+    """Return what does not hold, in words; empty when the case passes."""
+    found = []
+    if reply.status not in case.statuses:
+        found.append(f"status {reply.status!r}, expected one of {', '.join(case.statuses)}")
+    if case.expected_docs and not any(name.lower() in reply.titles for name in case.expected_docs):
+        found.append(f"none of {', '.join(case.expected_docs)} among the sources {sorted(reply.titles)}")
+    if case.expected_substrings and not any(part.casefold() in reply.answer.casefold() for part in case.expected_substrings):
+        found.append(f"none of {', '.join(case.expected_substrings)} in the answer {reply.answer[:120]!r}")
+    return found

@@ -1,0 +1,61 @@
+"""Run the query cases against a running server: `python -m scripts.run_query_eval [--base-url URL] [--csv F]`.
+
+Exit code 1 when a case fails. With --skip-empty-corpus-cases those that need documents are left out when there are none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+
+from app.client import DocuMindClient
+from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
+
+CASES = Path(__file__).resolve().parents[1] / "evaluation" / "query_cases.json"
+
+
+def main() -> int:
+    """Ask every case, print what failed, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base-url", default="http://127.0.0.1:8001")
+    parser.add_argument("--api-key", default="")
+    parser.add_argument("--cases", type=Path, default=CASES)
+    parser.add_argument("--csv", type=Path, help="write one row per case")
+    parser.add_argument("--skip-empty-corpus-cases", action="store_true")
+    given = parser.parse_args()
+    rows = []
+    with DocuMindClient(given.base_url, given.api_key) as client:
+        empty = given.skip_empty_corpus_cases and not any(
+            int(str(client.stats(name)["documents"])) for name in ("public", "papers")
+        )
+        for case in load_cases(given.cases):
+            if empty and case.needs_corpus:
+                rows.append((case.id, "skipped", "the libraries are empty"))
+                continue
+            wrong = failures(case, ask(client, case))
+            rows.append((case.id, "failed" if wrong else "passed", "; ".join(wrong)))
+    for row in rows:
+        print("\t".join(row))
+    if given.csv:
+        with given.csv.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("case", "outcome", "why"), *rows])
+    return int(any(outcome == "failed" for _, outcome, _ in rows))
+
+
+def ask(client: DocuMindClient, case: QueryCase) -> Reply:
+    """Send a case as a request."""
+    body = client.query(
+        case.question,
+        library=case.library,
+        query_mode=case.mode,
+        retrieval_strategy=case.strategy,
+        retrieve_only=case.retrieve_only,
+    )
+    sources = body["sources"] if isinstance(body["sources"], list) else []
+    return Reply(str(body["status"]), str(body["answer"]), frozenset(str(source["title"]).lower() for source in sources))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

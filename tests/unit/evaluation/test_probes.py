@@ -1,0 +1,145 @@
+"""Probes and query cases: the files, the measures, and the cases over a ranking fake and quotes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import InvalidInput
+from app.core.text import sentence_spans
+from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
+from app.evaluation.arms import Arm
+from app.evaluation.probes import DOCUMENTS, GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms
+from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
+from app.evaluation.report import Provenance, Report, to_json, to_markdown
+from app.evaluation.runner import Found
+from tests.fakes.retrievers import passage
+from tests.unit.answer.bench import Bench
+
+ROOT = Path(__file__).parents[3]
+EVALUATION = ROOT / "evaluation"
+
+
+@pytest.mark.parametrize(("name", "count"), [("retrieval_ablation.json", 8), ("wiki_public_bench.json", 20)])
+def test_the_bundled_probes_can_be_answered_from_the_samples(name: str, count: int) -> None:
+    probes = load_probes(EVALUATION / name)
+    assert len(probes) == count
+    assert len({probe.id for probe in probes}) == count
+    public = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "data" / "sample_docs" / "public").glob("*.txt"))
+    for probe in probes:
+        if probe.library == "public":
+            assert any(part.lower() in public.lower() for part in probe.expected_substrings), probe.question
+
+
+def test_what_is_wrong_with_probes_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "probes.json"
+    path.write_text('{"probes": [{"id": "a"}]}')
+    with pytest.raises(InvalidInput, match="not a file of probes"):
+        load_probes(path)
+    path.write_text(json.dumps({"probes": [{"id": "a", "question": "?", "library": "x", "expected_substrings": ["y"]}]}))
+    with pytest.raises(InvalidInput, match="probe 'a'"):
+        load_probes(path)
+
+
+def _found(*texts: str) -> Found:
+    return Found(tuple(f"d{text}" for text in texts), texts, 2.0, {"search": 1.0})
+
+
+def test_probes_are_scored_by_the_strings_they_expect() -> None:
+    probes = [Probe("p1", "Who?", "public", ("Rollo",)), Probe("p2", "Where?", "public", ("Rouen",))]
+    arms = strategy_arms()[:2]
+    replies = {
+        ("baseline", "p1"): _found("Rollo was there", "other"),
+        ("baseline", "p2"): _found("nothing"),
+        ("multi_query", "p1"): _found("rollo", "other"),
+        ("multi_query", "p2"): _found("in Rouen"),
+    }
+    experiment = run_probes("toy", probes, arms, lambda arm, probe, _: replies[arm.name, probe.id], seed=1, resamples=100)
+    baseline, multi = experiment.results
+    assert baseline.intervals[GROUNDED].mean == 0.5
+    assert multi.intervals[GROUNDED].mean == 1.0
+    assert baseline.intervals[DOCUMENTS].mean == 1.5
+    assert multi.overlap == pytest.approx((1 / 3 + 0) / 2)
+    assert experiment.comparisons[0].verdict == "cannot tell it from baseline at n = 2"
+    report = Report("Toy", Provenance("s", "h", "f", {}, 1), (experiment,))
+    assert "| multi_query | 1.0000 |" in to_markdown(report)
+    assert json.loads(to_json(report))["experiments"][0]["measure"] == GROUNDED
+    with pytest.raises(InvalidInput, match="no probe"):
+        run_probes("toy", [], arms, lambda *_: _found(), seed=1)
+
+
+def test_a_service_is_asked_for_passages_under_the_arm() -> None:
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Answer:
+        asked.append(question)
+        evidence = (Evidence(1, Hit(passage("Rollo", key="rollo"), 1.0)),)
+        notices = (Notice("strategy_degraded", "no model"),)
+        return Answer("a", "", "retrieved", question, "g", "e", evidence=evidence, notices=notices)
+
+    ask = ServiceAsk(answer)
+    arm = next(arm for arm in strategy_arms() if arm.name == "hyde")
+    found = ask(arm, Probe("p", "Who?", "papers", ("Rollo",), "compare"), 3)
+    assert found.texts == ("Rollo",)
+    assert ask.degraded == {"hyde"}
+    (question,) = asked
+    assert (question.strategy, question.mode, question.top_k, question.retrieve_only) == ("hyde", "compare", 3, True)
+
+
+def test_strategies_and_fusions_are_arms() -> None:
+    arms: tuple[Arm, ...] = strategy_arms()
+    assert {arm.strategy for arm in arms} == {"baseline", "multi_query", "hyde", "flare"}
+    assert {arm.fusion for arm in arms} == {"relative_score", "rrf", "dense", "lexical"}
+
+
+# --- query cases
+
+
+def _samples() -> Iterator[Passage]:
+    for library, pattern in ((Library.PUBLIC, "public/*.txt"), (Library.PAPERS, "papers/*.md")):
+        for path in sorted((ROOT / "data" / "sample_docs").glob(pattern)):
+            text = path.read_text(encoding="utf-8")
+            title = text.splitlines()[0].lstrip("# ")
+            spans = sentence_spans(text)
+            for number in range(0, len(spans), 4):
+                part = spans[number : number + 4]
+                start, end = part[0][0], part[-1][1]
+                yield passage(text[start:end], key=path.stem, library=library, ordinal=number, title=title, start=start)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(passages=list(_samples()))
+
+
+@pytest.mark.parametrize("case", load_cases(EVALUATION / "query_cases.json"), ids=lambda case: str(case.id))
+def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> None:
+    question = Question(
+        case.question, case.library, mode=case.mode, strategy=case.strategy, retrieve_only=case.retrieve_only, top_k=5
+    )
+    answer = bench.ask(question)
+    titles = frozenset(e.hit.passage.document.title.lower() for e in answer.evidence)
+    assert failures(case, Reply(answer.status, answer.text, titles)) == []
+
+
+def test_there_are_twenty_cases() -> None:
+    cases = load_cases(EVALUATION / "query_cases.json")
+    assert len({case.id for case in cases}) == 20
+    statuses: set[AnswerStatus] = {status for case in cases for status in case.statuses}
+    assert statuses == {"answered", "retrieved", "abstained", "chitchat"}
+
+
+def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
+    case = QueryCase("c", "?", "public", ("answered",), expected_docs=("Chess",), expected_substrings=("Deep Blue",))
+    assert failures(case, Reply("answered", "It was deep blue.", frozenset({"chess"}))) == []
+    assert len(failures(case, Reply("abstained", "", frozenset()))) == 3
+    path = tmp_path / "cases.json"
+    path.write_text('{"cases": [{"id": "a"}]}')
+    with pytest.raises(InvalidInput, match="not a file of query cases"):
+        load_cases(path)
+    path.write_text(json.dumps({"cases": [{"id": "a", "question": "?", "library": "x", "statuses": ["answered"]}]}))
+    with pytest.raises(InvalidInput, match="case 'a'"):
+        load_cases(path)
