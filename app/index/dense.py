@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from app.core.errors import IndexDamaged
 from app.core.types import Filters, FloatArray, Library, Scored
@@ -51,8 +51,13 @@ class DenseLibrary:
         self._lock = threading.RLock()
         self._build: Build | None = None
         self._hidden: frozenset[int] = frozenset()
-        self.limit = options.max_dense_vectors
-        """Most vectors to hold in memory; the composition lowers it by what the other library holds."""
+        self.held_elsewhere: Callable[[], int] = lambda: 0
+        """How many vectors the other library holds; both share MAX_DENSE_VECTORS."""
+
+    @property
+    def limit(self) -> int:
+        """Most vectors to hold in memory now."""
+        return max(0, self._options.max_dense_vectors - self.held_elsewhere())
 
     # --- read
 

@@ -81,6 +81,8 @@ class IndexStore:
         self._dense = {
             library: DenseLibrary(library, options, self._log, self._loader, self.chroma, self.steps) for library in Library
         }
+        papers, public = self._dense[Library.PAPERS], self._dense[Library.PUBLIC]
+        papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
         remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
@@ -154,6 +156,17 @@ class IndexStore:
         )
         self._threads.append(thread)
         thread.start()
+
+    def rebuild(self) -> None:
+        """Make every projection anew from the catalog; nobody else uses the store meanwhile.
+
+        Raises:
+            DiskFull: No space; run it again.
+        """
+        for library in Library:
+            self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
+            self._dense[library].remake_exact()
+        self.keeper.remake("asked to rebuild")
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""

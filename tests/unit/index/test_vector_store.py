@@ -128,6 +128,27 @@ def test_rows_past_the_saved_header_are_overwritten(tmp_path: Path) -> None:
     assert ExactIndex(tmp_path, DIMENSION, Steps()).ids() == [1, 2, 4]
 
 
+def test_rebuild_makes_every_projection_anew(options: IndexOptions) -> None:
+    with IndexStore(options, vector_store="foreground") as store:
+        fill(store)
+        before = store.vectors.search(PAPERS, unit_rows(N)[3], 20), store.lexical.search(PAPERS, "number 7", 20)
+        store.rebuild()
+        assert (store.vectors.search(PAPERS, unit_rows(N)[3], 20), store.lexical.search(PAPERS, "number 7", 20)) == before
+        assert store.chroma.count(COLLECTION) == N
+        assert store.fsck.run().exit_code == 0
+
+
+def test_the_cap_is_shared_by_both_libraries(options: IndexOptions) -> None:
+    with IndexStore(replace(options, max_dense_vectors=10), vector_store="off") as store:
+        for library, wanted in ((PAPERS, 8), (Library.PUBLIC, 2)):
+            store.writer.write([make_draft("a", "eight words in a text of some length", library=library, chunks=8)])
+            store.writer.claim(library, FINGERPRINT)
+            ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(library, 8)]
+            store.writer.write_vectors(library, ids, unit_rows(8))
+            store.writer.apply(library)
+            assert store.vectors.count(library) == wanted
+
+
 def test_the_cap_holds_the_rest_back_from_dense_search(options: IndexOptions) -> None:
     with IndexStore(replace(options, max_dense_vectors=500), vector_store="off") as store:
         at = fill(store)
