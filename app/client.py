@@ -62,6 +62,11 @@ class DocuMindClient:
         if api_key:
             self._session.headers["X-API-Key"] = api_key
 
+    @property
+    def base_url(self) -> str:
+        """Where the server is, without a slash at the end."""
+        return self._base
+
     def close(self) -> None:
         """Close the connections."""
         self._session.close()

@@ -17,10 +17,12 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Route
 
 from app.api import handlers, openai
 from app.api.contract import publish
 from app.api.deps import Edge
+from app.api.mcp import McpDoor
 from app.api.middleware.auth import ApiKey, KeyCheck
 from app.api.middleware.dialect import Dialect
 from app.api.middleware.edge import RequestEdge
@@ -84,6 +86,7 @@ def create_app(
     settings = settings or Settings()
     startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
     edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
+    tools = McpDoor(edge, health.package_version())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -91,7 +94,8 @@ def create_app(
         await to_thread.run_sync(_remove_orphans, settings)
         startup.begin()
         try:
-            yield
+            async with tools.open():
+                yield
         finally:
             await to_thread.run_sync(startup.close)
 
@@ -110,6 +114,7 @@ def create_app(
     for module in (health, libraries, ingest, collect, bulk, jobs, papers, documents, query, conversations, models):
         app.include_router(module.router)
     app.include_router(openai.router)
+    app.router.routes.append(Route("/mcp", tools, methods=["POST"], include_in_schema=False))
     if not settings.disable_openapi:
         publish(app)
         add_docs(app)

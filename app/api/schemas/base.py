@@ -24,6 +24,12 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Tolerant(BaseModel):
+    """A body of a client that was not written for us: unknown fields are read over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
 class Reply(BaseModel):
     """A body we send."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from app.api.schemas.base import Tolerant
 from app.api.schemas.query import HISTORY_USED, QueryResponse, readable
 from app.core.errors import InvalidInput
 from app.core.text import normalise
@@ -13,12 +14,6 @@ from app.core.types import Message
 
 _MAX_QUESTION_CHARACTERS = 4000
 """The same as of /api/v1/query."""
-
-
-class Tolerant(BaseModel):
-    """A body of a client that was not written for us."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class ContentPart(Tolerant):

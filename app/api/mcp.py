@@ -1,0 +1,72 @@
+"""The MCP door: the tools over streamable HTTP at /mcp; `documind mcp` carries them to stdio.
+
+Stateless: no session outlives a request, so nothing is lost at a restart and nothing piles up. Host, origin, key and limits are
+the middleware's, as on every other path.
+
+References:
+    https://modelcontextprotocol.io/specification (streamable HTTP)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import to_thread
+from starlette.types import Receive, Scope, Send
+
+from app.api.deps import Edge
+from app.core.errors import Busy
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+
+class McpDoor:
+    """The ASGI app at /mcp; serves while `open` is entered."""
+
+    def __init__(self, edge: Edge, version: str) -> None:
+        """Keep what the tools work on, and the version to report."""
+        self._edge = edge
+        self._version = version
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Serve until left; returns at once, the SDK is loaded meanwhile."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request.
+
+        Raises:
+            Busy: The SDK is still being loaded, or the server is stopping.
+        """
+        if self._manager is None:
+            raise Busy("the MCP door is not open yet; try again in a moment", retry_after_s=1)
+        await self._manager.handle_request(scope, receive, send)
+
+    async def _serve(self) -> None:
+        """Keep a manager running until cancelled; one works once, so each opening makes a new one."""
+        manager = await to_thread.run_sync(self._make)
+        async with manager.run():
+            self._manager = manager
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._manager = None
+
+    def _make(self) -> StreamableHTTPSessionManager:
+        # The SDK takes half a second to import: in a thread, after the server has begun to answer probes.
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+
+        from app.api.tools import make_server  # noqa: PLC0415
+
+        return StreamableHTTPSessionManager(make_server(self._edge, self._version), stateless=True)

@@ -1,0 +1,232 @@
+"""The tools of the MCP door: search, ask, get_document. They only read.
+
+References:
+    https://modelcontextprotocol.io/specification (tools)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+from anyio import to_thread
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, Field, ValidationError
+
+from app.answer.records import to_record
+from app.api.deps import Edge
+from app.api.routes import documents, papers, query
+from app.api.schemas.base import LibraryName, ScopeName, Tolerant
+from app.api.schemas.documents import Document
+from app.api.schemas.query import QueryRequest, SearchQuery
+from app.api.sse import Pump
+from app.core.cancel import CancelToken
+from app.core.errors import Busy, DocuMindError
+from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Mode
+
+_MAX_TEXT_CHARACTERS = 20_000
+"""Of one call; a model that wants more asks for the next part."""
+_INSTRUCTIONS = (
+    "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use `ask` for a question that wants"
+    " an answer with checked citations, `search` for passages to read yourself, `get_document` for a document's text."
+)
+_A = TypeVar("_A", bound=BaseModel)
+
+
+class SearchArguments(Tolerant):
+    """What to look for."""
+
+    query: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
+    library: ScopeName = Field("all", description="where to look")
+    limit: Annotated[int, Field(ge=1, le=20, description="passages to return")] = 5
+
+
+class AskArguments(Tolerant):
+    """What to answer."""
+
+    question: Annotated[str, Field(min_length=1, max_length=4000, description="a question in full words")]
+    library: ScopeName = Field("all", description="where to look")
+    mode: Mode = Field("general", description="how to read the passages")
+
+
+class GetDocumentArguments(Tolerant):
+    """Which characters of which document."""
+
+    library: LibraryName
+    document: Annotated[str, Field(min_length=1, max_length=1024, description="doc_id, file name or title")]
+    start: Annotated[int, Field(ge=0, le=2**31, description="first character, in Unicode code points")] = 0
+    length: Annotated[int, Field(ge=1, le=_MAX_TEXT_CHARACTERS, description="characters to return")] = _MAX_TEXT_CHARACTERS
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a model reads, and the same for programs."""
+
+    text: str
+    data: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool(Generic[_A]):
+    """One tool: its name, what it says of itself, its arguments, and what it does."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[_A]
+    run: Callable[[Edge, _A], Awaitable[ToolResult]]
+
+    def listing(self) -> Tool:
+        """Return the tool as clients list it."""
+        return Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.arguments.model_json_schema(),
+            annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+        )
+
+    async def call(self, edge: Edge, given: Mapping[str, object]) -> ToolResult:
+        """Check the arguments and run."""
+        return await self.run(edge, self.arguments.model_validate(given))
+
+
+async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
+    wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit)
+    found = await to_thread.run_sync(query.search, edge.startup.services(), edge, wanted)
+    passages = [
+        f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document {hit.doc_id}, characters"
+        f" {hit.start} to {hit.end})\n{hit.text}"
+        for n, hit in enumerate(found.hits, 1)
+    ]
+    return ToolResult("\n\n".join(passages) or "Nothing was found.", found.model_dump(mode="json", by_alias=True))
+
+
+async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
+    wanted = QueryRequest(question=asked.question, library=asked.library, query_mode=asked.mode, trace="none")
+    question = wanted.to_question(asked.library, edge.settings.flare_active_retrieval)
+    rag = edge.startup.services().rag
+
+    def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
+        return rag.stream(question, cancel)
+
+    answer = await _last(Pump(produce, edge.streams))
+    sources = [
+        f"[{item.n}] {item.hit.passage.document.title} (library {item.hit.passage.chunk.library.value}, document"
+        f" {item.hit.passage.chunk.doc_id})"
+        for item in answer.evidence
+        if any(citation.n == item.n for sentence in answer.sentences for citation in sentence.citations)
+    ]
+    notices = [f"Note: {notice.message}" for notice in answer.notices]
+    return ToolResult("\n".join([answer.text, "", *sources, *notices]).strip(), {**to_record(answer)})
+
+
+async def _last(pump: Pump[AnswerEvent]) -> Answer:
+    """Return the answer at the end of a stream; stops the model when the caller is gone.
+
+    Raises:
+        DocuMindError: The stream failed.
+    """
+    pump.start()
+    answer: Answer | None = None
+    try:
+        while (batch := await pump.next_batch(3600.0)) is not None:
+            answer = next((item.answer for item in batch if isinstance(item, FinalEvent)), answer)
+    finally:
+        pump.cancel.cancel()
+    if pump.error is not None:
+        raise pump.error
+    if answer is None:
+        raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
+    return answer
+
+
+async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
+    services, library = edge.startup.services(), Library(asked.library)
+
+    def read() -> ToolResult:
+        doc_id = papers.resolve(services, library, asked.document)
+        document = Document.of(services.catalog.document(library, doc_id))
+        end = max(asked.start, min(asked.start + asked.length, document.characters))
+        span = documents.document_text(services, library, doc_id, asked.start, end)
+        more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
+        return ToolResult(
+            f"# {document.title}\n\n{span.text}{more}",
+            {"document": document.model_dump(mode="json"), **span.model_dump(mode="json")},
+        )
+
+    return await to_thread.run_sync(read)
+
+
+_TOOLS: Mapping[str, _Tool[Any]] = {
+    tool.name: tool
+    for tool in (
+        _Tool("search", "Search", "Find passages in the libraries, best first, each with its place.", SearchArguments, _search),
+        _Tool(
+            "ask",
+            "Ask",
+            "Answer a question from the libraries. Every [n] was checked against the passage it names; without enough evidence the"
+            " answer says so.",
+            AskArguments,
+            _ask,
+        ),
+        _Tool("get_document", "Read a document", "Return a document's text, or a part of it.", GetDocumentArguments, _get_document),
+    )
+}
+
+
+def make_server(edge: Edge, version: str) -> Server[Any]:
+    """Return an MCP server with the tools, for any transport.
+
+    Args:
+        edge: What the tools work on.
+        version: To report.
+    """
+
+    async def list_tools(_: ServerRequestContext[Any], page: PaginatedRequestParams | None) -> ListToolsResult:
+        del page  # they fit on one
+        return ListToolsResult(tools=[tool.listing() for tool in _TOOLS.values()])
+
+    async def call_tool(_: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
+        return await _call(edge, asked)
+
+    return Server(
+        "documind",
+        version=version,
+        title="DocuMind",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
+    """Run a tool. What a model can mend or must know comes back as the tool's error, in words."""
+    tool = _TOOLS.get(asked.name)
+    if tool is None:
+        raise MCPError(INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(_TOOLS)}")
+    try:
+        result = await tool.call(edge, asked.arguments or {})
+    except DocuMindError as error:
+        return _failed(f"{error.code}: {error.message}")
+    except ValidationError as error:
+        found = (f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()[:20])
+        return _failed(f"invalid_input: {'; '.join(found)}")
+    return CallToolResult(content=[TextContent(text=result.text)], structured_content=dict(result.data))
+
+
+def _failed(message: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)

@@ -1,0 +1,232 @@
+"""The MCP door, with the official client: over HTTP in both eras of the protocol, and over stdio to a real process."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
+from starlette.testclient import TestClient
+
+from app.api.app import create_app
+from app.client import DocuMindClient, FileToSend
+from app.index.lock import DirectoryLock
+from app.settings import Settings
+from tests.api.conftest import BASE, LIBRARY, listening, settings_for
+from tests.api.test_streaming import SlowModel
+from tests.fakes.generators import FixedModels
+from tests.fakes.services import LocalServices, local_services
+
+KEY = "k3y"
+WAIT_S = 20.0
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+@dataclass
+class Served:
+    """A server with papers, and who answers there."""
+
+    url: str
+    models: FixedModels
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    directory = tmp_path_factory.mktemp("mcp")
+    models = FixedModels()
+
+    @contextmanager
+    def build(given: Settings) -> Iterator[LocalServices]:
+        with local_services(given, models) as services:
+            yield services
+
+    app = create_app(settings_for(directory, api_key=KEY), build=build, on_failure=lambda _: None)
+    with listening(app) as url, DocuMindClient(url, KEY, timeout_s=WAIT_S) as client:
+        assert app.state.edge.startup.wait(WAIT_S)
+        wait_for_door(url)
+        files = [directory / name for name in LIBRARY]
+        for file in files:
+            file.write_text(LIBRARY[file.name], "utf-8")
+        client.ingest([FileToSend(file) for file in files], "papers")
+        yield Served(url, models)
+
+
+def wait_for_door(url: str) -> None:
+    """The SDK is imported after the server has started."""
+    deadline = time.monotonic() + WAIT_S
+    headers = {"X-API-Key": KEY, "Accept": "application/json, text/event-stream"}
+    while httpx2.post(f"{url}/mcp", json=PING, headers=headers, trust_env=False).status_code == 503:
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Unwrap the group that a task group puts around the one exception of its body."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found: BaseException = group
+        while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
+            found = found.exceptions[0]
+        raise found from None
+
+
+def text_of(result: CallToolResult) -> str:
+    assert all(isinstance(part, TextContent) for part in result.content)
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
+    async def visit() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"}, timeout=WAIT_S, trust_env=False) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            tools = (await client.list_tools()).tools
+            assert [tool.name for tool in tools] == ["search", "ask", "get_document"]
+            assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+            assert all(tool.input_schema["properties"] for tool in tools)
+
+            found = await client.call_tool("search", {"query": "why do tides rise", "limit": 2, "verbosity": "high"})
+            assert not found.is_error
+            assert found.structured_content["hits"][0]["title"] == "Tides"
+            assert "Moon" in text_of(found)
+
+            answered = await client.call_tool("ask", {"question": "What is the melting point of copper?", "library": "papers"})
+            assert "1085" in text_of(answered)
+            assert "Copper (library papers, document " in text_of(answered)
+            assert answered.structured_content["status"] == "answered"
+
+            read = await client.call_tool("get_document", {"library": "papers", "document": "lions.html", "start": 6, "length": 5})
+            assert not read.is_error, text_of(read)
+            hit = read.structured_content
+            whole = await client.call_tool("get_document", {"library": "papers", "document": hit["document"]["doc_id"]})
+            assert whole.structured_content["text"][6:11] == hit["text"]
+
+    with unwrapped():
+        anyio.run(visit)
+
+
+def test_what_a_model_can_mend_is_told_in_words(served: Served) -> None:
+    async def visit() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"X-API-Key": KEY}, timeout=WAIT_S, trust_env=False) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
+        ):
+            for tool, arguments, said in (
+                ("search", {}, "query"),
+                ("search", {"query": "x", "limit": 1000}, "limit"),
+                ("ask", {"question": " \u200b "}, "nothing to read"),
+                ("get_document", {"library": "papers", "document": "nope"}, "not_found: "),
+                ("get_document", {"library": "elsewhere", "document": "nope"}, "library"),
+            ):
+                result = await client.call_tool(tool, arguments)
+                assert result.is_error, (tool, arguments)
+                assert said in text_of(result)
+            with pytest.raises(MCPError, match="search, ask, get_document"):
+                await client.call_tool("delete_everything", {"library": "papers"})
+
+    with unwrapped():
+        anyio.run(visit)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({}, 401, "unauthorized"),
+        ({"X-API-Key": "wrong"}, 401, "unauthorized"),
+        ({"X-API-Key": KEY, "Host": "evil.example"}, 403, "host_refused"),
+        ({"X-API-Key": KEY, "Origin": "http://evil.example"}, 403, "origin_refused"),
+    ],
+)
+def test_the_closed_doors_are_closed_here_too(served: Served, headers: dict[str, str], status: int, code: str) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    reply = httpx2.post(f"{served.url}/mcp", json=request, headers=headers, trust_env=False)
+    assert reply.status_code == status
+    assert (reply.json()["jsonrpc"], reply.json()["error"]["data"]["code"]) == ("2.0", code)
+
+
+def test_there_is_no_stream_to_hold_open_without_a_question(served: Served) -> None:
+    reply = httpx2.get(f"{served.url}/mcp", headers={"X-API-Key": KEY, "Accept": "text/event-stream"}, trust_env=False)
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+    assert reply.json()["error"]["data"]["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_that_leaves_stops_the_model(served: Served, mode: str) -> None:
+    model = SlowModel()
+    served.models.model = model
+
+    async def visit() -> float:
+        async with (
+            httpx2.AsyncClient(headers={"X-API-Key": KEY}, timeout=WAIT_S, trust_env=False) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            await client.list_tools()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "ask", {"question": "What is the melting point of copper?"})
+                assert await anyio.to_thread.run_sync(lambda: model.started.acquire(timeout=WAIT_S))
+                tasks.cancel_scope.cancel()
+        return time.monotonic()
+
+    try:
+        left = anyio.run(visit)
+        while model.active:
+            assert time.monotonic() - left < 5.0
+            threading.Event().wait(0.005)
+        assert model.stopped == 1
+    finally:
+        served.models.model = None
+
+
+def test_a_server_that_still_starts_says_so(tmp_path: Path) -> None:
+    go = threading.Event()
+
+    @contextmanager
+    def slow(given: Settings) -> Iterator[LocalServices]:
+        assert go.wait(WAIT_S)
+        with local_services(given) as services:
+            yield services
+
+    app = create_app(settings_for(tmp_path), build=slow, on_failure=lambda _: None)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": {"question": "copper?"}}}
+    with TestClient(app, base_url=BASE) as client:
+        headers = {"Accept": "application/json, text/event-stream"}
+        deadline = time.monotonic() + WAIT_S
+        while (reply := client.post("/mcp", json=body, headers=headers)).status_code == 503:
+            assert time.monotonic() < deadline
+        go.set()
+        assert app.state.edge.startup.wait(WAIT_S)
+    assert reply.status_code == 200
+    assert "busy: the server is starting" in reply.text
+
+
+def test_the_same_tools_over_stdio(served: Served, tmp_path: Path) -> None:
+    """A real `documind mcp`, which finds the running server by the data directory's lock file."""
+    root = Path(__file__).parents[2]
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "app", "mcp"], env={"DATA_DIR": str(tmp_path), "API_KEY": KEY}, cwd=root
+    )
+
+    async def visit() -> None:
+        async with Client(server) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "ask", "get_document"]
+            answered = await client.call_tool("ask", {"question": "What is the melting point of copper?", "library": "papers"})
+            assert "1085" in text_of(answered)
+            refused = await client.call_tool("get_document", {"library": "papers", "document": "nope"})
+            assert refused.is_error
+
+    with DirectoryLock([tmp_path], served.url), unwrapped():
+        anyio.run(visit)
