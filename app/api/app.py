@@ -32,7 +32,20 @@ from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
 from app.api.middleware.prefix import ProxyPrefix
 from app.api.middleware.request_id import RequestId
 from app.api.page import add_docs, add_page
-from app.api.routes import bulk, collect, conversations, documents, health, ingest, jobs, libraries, models, papers, query
+from app.api.routes import (
+    bulk,
+    collect,
+    conversations,
+    documents,
+    health,
+    ingest,
+    jobs,
+    libraries,
+    maintenance,
+    models,
+    papers,
+    query,
+)
 from app.api.services import Services
 from app.api.sse import StreamSlots
 from app.api.startup import Startup
@@ -111,7 +124,7 @@ def create_app(
     )
     app.state.edge = edge
     handlers.install(app)
-    for module in (health, libraries, ingest, collect, bulk, jobs, papers, documents, query, conversations, models):
+    for module in (health, libraries, ingest, collect, bulk, jobs, papers, documents, query, conversations, models, maintenance):
         app.include_router(module.router)
     app.include_router(openai.router)
     app.router.routes.append(Route("/mcp", tools, methods=["POST"], include_in_schema=False))

@@ -15,6 +15,7 @@ from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.libraries import Libraries
+from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.models import Models
 from app.core.ports import Embedder, Generator, PageLocator
 from app.core.types import Library, ModelReport, ServiceStatus
@@ -33,6 +34,7 @@ from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner, per_library
@@ -182,6 +184,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         jobs.register(REPLAY, ReplayJob(replayer))
         bulk = compose_bulk(settings, store, libraries, jobs)
+        register_maintenance(jobs, StoreMaintenance(store))
         jobs.start()
         stack.callback(jobs.close)
         resume_backfills(jobs, store.catalog)

@@ -20,6 +20,10 @@ SAMPLES = "samples"
 ARXIV = "arxiv"
 PULL = "pull"
 REPLAY = "replay"
+FSCK = "fsck"
+EXPORT = "export"
+IMPORT = "import"
+BACKUP = "backup"
 
 
 def register_ingest(

@@ -14,6 +14,7 @@ from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import scratch_index
+from app.bootstrap.maintenance import StoreMaintenance
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
@@ -39,6 +40,7 @@ from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk, BulkIndexJob
 from app.jobs.bulk_plan import BulkPlanJob
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
+from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner, per_library
@@ -197,6 +199,7 @@ def local_services(settings: Settings, models: FixedModels | None = None, pull: 
         )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
         _register_collecting(jobs, store, embedder, settings)
+        register_maintenance(jobs, StoreMaintenance(store))
         local = LocalServices(
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels()
         )

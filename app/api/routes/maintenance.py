@@ -1,0 +1,132 @@
+"""Work on whole stores: check, export, import, back up. All are jobs; paths are on the server's machine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+
+from app.api.deps import Composition
+from app.api.errors import declared
+from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.jobs import Job
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT
+
+router = APIRouter(prefix="/api/v1", tags=["maintenance"])
+
+ServerPath = Annotated[
+    str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$", description="absolute, on the server")
+]
+
+
+class ExportRequest(Request):
+    """Which library goes where."""
+
+    library: LibraryName
+    path: ServerPath | None = Field(None, description="a new file; null: a name with the time under DATA_DIR/exports")
+
+
+class ImportRequest(Request):
+    """Which file goes into which library."""
+
+    path: ServerPath
+    library: LibraryName | None = Field(None, description="null: the library it was exported from")
+
+
+class BackupRequest(Request):
+    """Where the backup goes."""
+
+    path: ServerPath | None = Field(None, description="a new directory; null: a name with the time under DATA_DIR/backups")
+
+
+class Fault(Reply):
+    """One kind of fault; `library` is empty when it concerns all."""
+
+    code: str
+    library: str
+    count: int
+    detail: str
+    repaired: bool
+
+
+class FsckReport(Reply):
+    """What a check found; `documind fsck --repair` mends it, with the server stopped."""
+
+    started_at: str
+    seconds: float
+    repair: bool
+    sound: bool
+    faults: list[Fault]
+    checked: dict[str, int]
+
+
+@router.get("/fsck", operation_id="last_fsck", response_model=FsckReport, responses=declared("not_found"))
+def last_fsck(services: Composition) -> FsckReport:
+    """The last finished check."""
+    for job in services.jobs.list(1000):
+        if job.kind == FSCK and job.state == "done" and job.result is not None:
+            return FsckReport.model_validate(job.result)
+    raise NotFound("no check has been run yet; start one with POST /api/v1/fsck or: documind fsck")
+
+
+@router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=Job, responses=declared("disk_full"))
+def run_fsck(services: Composition) -> Response:
+    """Check the whole store as a job; nothing is changed, and writes wait meanwhile."""
+    return _accepted(services, FSCK, {}, coalesce=True)
+
+
+@router.post(
+    "/export", operation_id="export_library", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
+)
+def export_library(services: Composition, asked: ExportRequest) -> Response:
+    """Write a library with text, vectors and originals into one checksummed file, as a job."""
+    path = Path(asked.path) if asked.path else _fresh(services, "exports", f"{asked.library}-", ".documind")
+    _must_be_new(path)
+    return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
+
+
+@router.post("/import", operation_id="import_library", status_code=202, response_model=Job, responses=declared("disk_full"))
+def import_library(services: Composition, asked: ImportRequest) -> Response:
+    """Add an exported file to a library, without embedding anything again, as a job."""
+    if not Path(asked.path).is_file():
+        raise InvalidInput(f"path {asked.path!r} is no file on the server")
+    return _accepted(services, IMPORT, {"path": asked.path, "library": asked.library})
+
+
+@router.post("/backup", operation_id="backup", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
+def backup(services: Composition, asked: BackupRequest) -> Response:
+    """Back up the catalog and the originals while everything works, as a job; `documind restore` brings it back."""
+    path = Path(asked.path) if asked.path else _fresh(services, "backups", "", "")
+    _must_be_new(path)
+    return _accepted(services, BACKUP, {"path": str(path)})
+
+
+def _accepted(services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False) -> Response:
+    job = services.jobs.submit(kind, payload, coalesce=coalesce)
+    return JSONResponse(Job.of(job).model_dump(), status_code=202)
+
+
+def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> Path:
+    """Return a name with the present time in a folder of the data directory."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    directory = services.settings.data_dir.resolve() / folder
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory / f"{prefix}{stamp}{suffix}"
+
+
+def _must_be_new(path: Path) -> None:
+    """Refuse to write over anything, or into a folder that is not there.
+
+    Raises:
+        Conflict: Something is at the path.
+        InvalidInput: Its folder does not exist.
+    """
+    if path.exists():
+        raise Conflict(f"path {str(path)!r} exists already; name a new one")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"path {str(path)!r}: there is no folder {str(path.parent)!r} on the server")

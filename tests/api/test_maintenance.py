@@ -1,0 +1,66 @@
+"""Checks, exports, imports and backups while the server owns the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.core.types import Job
+from tests.api.conftest import LIBRARY, Site, site
+
+
+def done(opened: Site, path: str, body: dict[str, object] | None = None) -> Job:
+    accepted = opened.client.post(path, json=body or {})
+    assert accepted.status_code == 202, accepted.text
+    return opened.services.jobs.wait(accepted.json()["id"], 30)
+
+
+def filled_with(shop: Site) -> Site:
+    assert shop.upload(*((name, text.encode()) for name, text in LIBRARY.items()))[0] == 201
+    return shop
+
+
+def test_a_check_reports_and_the_last_one_is_kept(shop: Site) -> None:
+    assert shop.client.get("/api/v1/fsck").status_code == 404
+    filled_with(shop)
+    job = done(shop, "/api/v1/fsck")
+    assert job.state == "done", job
+    report = shop.client.get("/api/v1/fsck").json()
+    assert (report["sound"], report["faults"], report["repair"]) == (True, [], False)
+    [original] = list((shop.settings.data_dir / "originals").glob("*.bin"))[:1]
+    original.unlink()
+    assert done(shop, "/api/v1/fsck").state == "done"
+    assert shop.client.get("/api/v1/fsck").json()["sound"] is False
+
+
+def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
+    filled_with(shop)
+    target = tmp_path / "papers.documind"
+    out = done(shop, "/api/v1/export", {"library": "papers", "path": str(target)})
+    assert out.state == "done", out
+    assert out.result is not None
+    assert (out.result["documents"], out.result["path"]) == (3, str(target))
+    assert shop.client.post("/api/v1/export", json={"library": "papers", "path": str(target)}).status_code == 409
+    assert shop.client.post("/api/v1/export", json={"library": "papers", "path": "relative"}).status_code == 422
+    assert shop.client.post("/api/v1/export", json={"library": "papers", "path": "/no/such/folder/x"}).status_code == 422
+    with site(tmp_path / "other") as other:
+        back = done(other, "/api/v1/import", {"path": str(target), "library": "public"})
+        assert back.state == "done", back
+        stats = other.client.get("/api/v1/collection/stats", params={"library": "public"}).json()
+        assert (stats["documents"], stats["embedded"]) == (3, stats["chunks"])
+        assert other.client.post("/api/v1/import", json={"path": "/no/such/file"}).status_code == 422
+        torn = tmp_path / "torn.documind"
+        torn.write_bytes(target.read_bytes()[:-20])
+        failed = done(other, "/api/v1/import", {"path": str(torn)})
+        assert failed.state == "failed"
+        assert failed.errors[0].startswith("index_damaged")
+    assert done(shop, "/api/v1/export", {"library": "public"}).state == "done"
+
+
+def test_a_backup_is_written_while_serving(shop: Site, tmp_path: Path) -> None:
+    filled_with(shop)
+    job = done(shop, "/api/v1/backup", {"path": str(tmp_path / "backup")})
+    assert job.state == "done", job
+    assert job.result is not None
+    assert job.result["originals"] == 3
+    assert shop.client.post("/api/v1/backup", json={"path": str(tmp_path / "backup")}).status_code == 409
+    assert done(shop, "/api/v1/backup").state == "done"
