@@ -66,6 +66,11 @@ def show_answer(answer: Json) -> None:
     out.print(Markdown(str(answer["answer"])))
     for notice in cast("Sequence[Mapping[str, str]]", answer["notices"]):
         err.print(f"[yellow]{notice['code']}:[/] {notice['message']}")
+    show_sources(answer)
+
+
+def show_sources(answer: Json) -> None:
+    """Print a table of the sources of an answer; nothing when it has none."""
     sources = cast("Sequence[Json]", answer["sources"])
     if sources:
         out.print()

@@ -1,0 +1,207 @@
+"""`documind chat`: a conversation in the terminal, remembered by the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, cast, get_args
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from app.cli.ask import LibraryOption, show_answer, show_sources
+from app.cli.connection import connect
+from app.cli.output import complain, err, out, say
+from app.client import DocuMindClient, Json, ServerEvent
+from app.core.errors import DocuMindError
+from app.core.types import Mode, Scope, Strategy
+from app.settings import Settings
+
+HELP = """\
+/library [public|papers|all]                                where answers come from
+/mode [general|compare|methodology|datasets|reproduce]      how passages are read
+/strategy [baseline|hyde|multi_query|flare]                 how passages are found
+/sources                                                    what the last answer cites, word for word
+/topics                                                     questions the library can answer
+/history                                                    what was said so far
+/reset                                                      begin a new conversation
+/quit                                                       leave (or Ctrl-D)
+Ctrl-C stops the answer that is being written, never the chat."""
+_TOPICS = 5
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "library": get_args(Scope),
+    "mode": get_args(Mode),
+    "strategy": get_args(Strategy),
+}
+_FIELDS: Mapping[str, str] = {"library": "library", "mode": "query_mode", "strategy": "retrieval_strategy"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(chat)
+
+
+def chat(
+    library: LibraryOption = None,
+    model: Annotated[str | None, typer.Option(help="another model for this chat")] = None,
+    conversation: Annotated[str | None, typer.Option(help="id of a conversation to go on with")] = None,
+) -> None:
+    """Talk with the libraries; earlier turns are remembered, also after a restart. /help lists what else there is.
+
+    Example: documind chat --library papers
+    """
+    settings = Settings()
+    with connect(settings) as client:
+        options = {"library": library or settings.default_library, **({"model": model} if model else {})}
+        Chat(client, options, conversation).run()
+
+
+class Chat:
+    """One sitting: reads lines until the end, answers each."""
+
+    def __init__(self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None) -> None:
+        """Begin.
+
+        Args:
+            client: The server.
+            options: Fields of QueryRequest to start with.
+            conversation_id: What to go on with; None begins anew.
+        """
+        self._client = client
+        self._options = dict(options)
+        self._conversation_id = conversation_id
+        self._last: Json | None = None
+        self._commands: Mapping[str, Callable[[str], None]] = {
+            "/help": lambda _: say(HELP),
+            "/library": lambda value: self._choose("library", value),
+            "/mode": lambda value: self._choose("mode", value),
+            "/strategy": lambda value: self._choose("strategy", value),
+            "/sources": lambda _: self._sources(),
+            "/topics": lambda _: self._topics(),
+            "/history": lambda _: self._history(),
+            "/reset": lambda _: self._reset(),
+        }
+
+    def run(self) -> None:
+        """Read and answer until /quit or the end of input."""
+        # Line editing and the arrow keys; importing it is all that `input` needs. Not every Python has it.
+        with suppress(ImportError):
+            import readline  # noqa: F401, PLC0415
+        say(f"Library: {self._options['library']}. Ask something; /help lists the commands.")
+        while True:
+            try:
+                text = out.input("[bold]>[/] ").strip()
+                if text in {"/quit", "/exit"}:
+                    return
+                if text:
+                    self._take(text)
+            except EOFError:
+                out.print()
+                return
+            except KeyboardInterrupt:  # at the prompt it drops the line that was begun
+                out.print("\n[dim]/quit leaves[/]")
+
+    def _take(self, text: str) -> None:
+        """Answer or obey one line; what goes wrong ends the turn, never the chat."""
+        name, _, value = text.partition(" ")
+        try:
+            if not text.startswith("/"):
+                self._answer(text)
+            elif name in self._commands:
+                self._commands[name](value.strip())
+            else:
+                complain(f"there is no command {name!r}; /help lists them")
+        except DocuMindError as error:
+            complain(error.message)
+
+    def _answer(self, message: str) -> None:
+        shown = _Provisional()
+        final: Json | None = None
+        try:
+            with (
+                Live(shown, console=out, transient=True, refresh_per_second=12),
+                self._client.chat_stream(message, self._conversation_id, **self._options) as events,
+            ):
+                final = self._follow(events, shown)
+        except DocuMindError:
+            shown.keep()
+            raise
+        except KeyboardInterrupt:
+            shown.keep()
+            err.print("[dim]stopped[/]")
+            return
+        if final is None:
+            raise DocuMindError("the answer's stream ended early; ask again")
+        self._last = final
+        show_answer(final)
+
+    def _follow(self, events: Iterator[ServerEvent], shown: _Provisional) -> Json | None:
+        final: Json | None = None
+        for event in events:
+            if event.name == "meta":
+                self._conversation_id = str(event.data["conversation_id"])
+            elif event.name == "token":
+                shown.text += str(event.data["text"])
+            elif event.name == "final":
+                final = event.data
+        return final
+
+    def _choose(self, what: str, value: str) -> None:
+        field, choices = _FIELDS[what], _CHOICES[what]
+        if value in choices:
+            self._options[field] = value
+        elif value:
+            complain(f"{what} {value!r} is none of {', '.join(choices)}")
+            return
+        say(f"{what}: {self._options.get(field, 'as the server is set')}    ({', '.join(choices)})")
+
+    def _sources(self) -> None:
+        if self._last is None or not self._last["sources"]:
+            say("there is no answer with sources yet")
+            return
+        for sentence in cast("Sequence[Json]", self._last["sentences"]):
+            for citation in cast("Sequence[Json]", sentence["citations"]):
+                say(f"[{citation['n']}] \u201c{citation['quote']}\u201d")
+        show_sources(self._last)
+
+    def _topics(self) -> None:
+        found = self._client.get("/api/v1/suggestions", {"library": self._options["library"], "n": _TOPICS})
+        suggestions = cast("Sequence[Json]", found["suggestions"])
+        for one in suggestions:
+            say(f"{one['question']}    ({one['title']})")
+        if not suggestions:
+            say("nothing to suggest yet; index some documents first: documind ingest PATH")
+
+    def _history(self) -> None:
+        if self._conversation_id is None:
+            say("nothing has been said yet")
+            return
+        conversation = self._client.get(f"/api/v1/conversations/{self._conversation_id}")
+        for turn in cast("Sequence[Json]", conversation["turns"]):
+            say(f"{'you' if turn['role'] == 'user' else 'it'}: {turn['content']}")
+
+    def _reset(self) -> None:
+        self._conversation_id = self._last = None
+        say("a new conversation begins with the next question")
+
+
+class _Provisional:
+    """What is known of an answer so far: a spinner, then the newest lines that fit on the screen."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._spinner = Spinner("dots", "reading")
+
+    def keep(self) -> None:
+        """Print what was shown of an answer that has no end."""
+        if self.text.strip():
+            say(self.text.strip())
+
+    def __rich__(self) -> RenderableType:
+        if not self.text:
+            return self._spinner
+        lines = Text(self.text.strip()).wrap(out, out.width)
+        return Group(*lines[-max(1, out.height - 2) :])
