@@ -98,3 +98,12 @@ bench-embed: dev ## embedded model against float32 and Chroma's own class, into 
 
 bench-pdf: dev ## PDF path against bare pypdfium2, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.bench_pdf
+
+bench-query: dev ## search over HTTP against its floor at 50,000 chunks, into evaluation/reports/query.md
+	$(BIN)/python -m evaluation.bench_query
+
+bench-ingest: dev ## files to vectors against the embedder alone, into evaluation/reports/ingest.md
+	$(BIN)/python -m evaluation.bench_ingest
+
+bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
+	$(BIN)/python -m evaluation.bench_start
