@@ -47,7 +47,7 @@ def ingest(
     if not files:
         raise InvalidInput(f"there are no files in {', '.join(map(str, paths))!r}")
     with connect(Settings()) as client:
-        rows = _send(client, files, library)
+        rows = send_files(client, files, library)
     _report(rows, as_json=as_json)
 
 
@@ -62,8 +62,8 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
 
 
-def _send(client: DocuMindClient, files: Sequence[FileToSend], library: str) -> list[Json]:
-    """Send files in batches; one that is refused alone does not stop the others."""
+def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str) -> list[Json]:
+    """Send files in batches and return their outcomes in order; one that is refused alone does not stop the others."""
     rows: list[Json] = []
     with job_progress(f"indexing into {library}") as changed:
         for start in range(0, len(files), BATCH_FILES):

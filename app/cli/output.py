@@ -24,6 +24,12 @@ def emit(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
+def emit_line(value: object) -> None:
+    """Print one JSON value on a line of its own, at once, for programs that read as it goes."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
 def say(text: str) -> None:
     """Print a line for people; text from documents is never read as markup."""
     out.print(escape(text))

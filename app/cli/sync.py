@@ -1,0 +1,164 @@
+"""`documind sync`: make a library follow a folder, once or for as long as it is watched."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from watchfiles import Change, watch
+
+from app.cli.connection import connect
+from app.cli.library import SOME_FAILED, send_files
+from app.cli.output import complain, emit, emit_line, err, say, table
+from app.client import DocuMindClient, FileToSend
+from app.core.errors import DocuMindError, InvalidInput, NotFound
+from app.core.types import Library
+from app.ingest.sources.sync import FolderFile, Manifest, SyncPlan, plan_sync
+from app.settings import Settings
+
+DEBOUNCE_MS = 2000
+"""Changes that follow each other within this many milliseconds are one: editors save in several steps, copies come in rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one sync did, by source key."""
+
+    library: str
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    failed: tuple[tuple[str, str], ...]
+    """Source key or path, and the reason."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 when nothing failed, 3 when some did, 1 when nothing else happened."""
+        if not self.failed:
+            return 0
+        return SOME_FAILED if self.added or self.replaced or self.removed or self.unchanged else 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(sync)
+
+
+def sync(
+    folder: Annotated[Path, typer.Argument(help="the folder; .documindignore in it names what to leave out")],
+    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")] = "papers",
+    watching: Annotated[bool, typer.Option("--watch", help="go on, following every change, until Ctrl-C")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print what was done as JSON, one object a line with --watch")] = False,
+) -> None:
+    """Add, replace and remove documents until a library has what a folder has; only documents that came from it are removed.
+
+    Example: documind sync ~/papers --library papers --watch
+    """
+    settings, target = Settings(), library_named(library)
+
+    def once() -> Outcome:
+        with connect(settings) as client:
+            return mirror(client, folder, target)
+
+    outcome = once()
+    if not watching:
+        emit(asdict(outcome)) if as_json else show(outcome)
+        sys.exit(outcome.exit_code)
+    tell = (lambda done: emit_line(asdict(done))) if as_json else show
+    tell(outcome)
+    err.print(f"watching {folder}; Ctrl-C ends it", markup=False)
+    follow(folder, once, tell, threading.Event())
+
+
+def library_named(name: str) -> Library:
+    """Return a library by name.
+
+    Raises:
+        InvalidInput: There is no such library.
+    """
+    try:
+        return Library(name)
+    except ValueError as exc:
+        raise InvalidInput(f"library {name!r} is neither 'public' nor 'papers'") from exc
+
+
+def mirror(client: DocuMindClient, folder: Path, library: Library) -> Outcome:
+    """Make a library have what a folder has, and remember in the folder what came from it.
+
+    Raises:
+        InvalidInput: `folder` is no folder, or cannot be written.
+        ProviderError: The server went away; the next sync goes on from there.
+    """
+    manifest = Manifest(folder, library)
+    live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
+    plan = plan_sync(folder, library, manifest, live)
+    changed = (*plan.add, *plan.replace)
+    rows = send_files(client, [FileToSend(file.path, file.source_key) for file in changed], library.value)
+    refused = {file.source_key: str(row["reason"]) for file, row in zip(changed, rows, strict=True) if row["status"] == "failed"}
+    for key in plan.remove:
+        _delete(client, plan, key)
+    manifest.record((file for file in (*changed, *plan.unchanged) if file.source_key not in refused), plan.remove)
+    manifest.save()
+
+    def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
+        return tuple(file.source_key for file in files if file.source_key not in refused)
+
+    return Outcome(
+        library.value,
+        sent(plan.add),
+        sent(plan.replace),
+        plan.remove,
+        len(plan.unchanged),
+        (*plan.failed, *refused.items()),
+    )
+
+
+def _delete(client: DocuMindClient, plan: SyncPlan, key: str) -> None:
+    try:
+        client.delete(plan.library.value, plan.doc_id(key))
+    except NotFound:
+        return  # somebody removed it between our look and now, which is what we want
+
+
+def show(outcome: Outcome) -> None:
+    """Print what was done, for people."""
+    rows = [(key, "added", "") for key in outcome.added]
+    rows += [(key, "replaced", "") for key in outcome.replaced]
+    rows += [(key, "removed", "") for key in outcome.removed]
+    rows += [(key, "failed", reason) for key, reason in outcome.failed]
+    if rows:
+        table(("file", "what", "remark"), rows)
+    say(
+        f"{outcome.library}: {len(outcome.added)} added, {len(outcome.replaced)} replaced, {len(outcome.removed)} removed, "
+        f"{outcome.unchanged} unchanged, {len(outcome.failed)} failed"
+    )
+    if outcome.failed:
+        err.print("files that failed are tried again next time; name them in .documindignore to leave them out", markup=False)
+
+
+def follow(folder: Path, once: Callable[[], Outcome], tell: Callable[[Outcome], None], stop: threading.Event) -> None:
+    """Sync after every change of visible files until `stop` is set; a sync that fails is told and tried at the next change."""
+    for _ in changes(folder, stop):
+        try:
+            outcome = once()
+        except DocuMindError as error:
+            complain(error.message)
+            continue
+        if outcome.added or outcome.replaced or outcome.removed or outcome.failed:
+            tell(outcome)
+
+
+def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
+    """Yield changes below a folder in groups; not of hidden files, where our own manifest is."""
+    root = folder.resolve()
+
+    def visible(_: Change, path: str) -> bool:
+        return not any(part.startswith(".") for part in Path(path).relative_to(root).parts)
+
+    yield from watch(root, watch_filter=visible, debounce=DEBOUNCE_MS, stop_event=stop, raise_interrupt=True)

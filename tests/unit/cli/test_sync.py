@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.cli.sync import Outcome, changes, follow, library_named
+from app.core.errors import InvalidInput, ProviderUnreachable
+from app.ingest.sources.sync import MANIFEST_FILE
+
+
+def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> Outcome:
+    return Outcome("papers", added, (), (), unchanged, tuple((key, "unreadable") for key in failed))
+
+
+@pytest.mark.parametrize(
+    ("done", "code"),
+    [(outcome(), 0), (outcome("a", unchanged=1), 3), (outcome("a", added=("b",)), 3), (outcome("a"), 1)],
+)
+def test_exit_codes(done: Outcome, code: int) -> None:
+    assert done.exit_code == code
+
+
+def test_an_unknown_library_is_named() -> None:
+    with pytest.raises(InvalidInput, match="'private' is neither"):
+        library_named("private")
+
+
+def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
+    stop, answers = threading.Event(), [ProviderUnreachable("away"), outcome(added=("b.txt",)), outcome()]
+    told: list[Outcome] = []
+
+    def once() -> Outcome:
+        answer = answers.pop(0)
+        (tmp_path / f"file{len(answers)}.txt").write_text("the next change")
+        if not answers:
+            stop.set()
+        if isinstance(answer, ProviderUnreachable):
+            raise answer
+        return answer
+
+    starter = threading.Timer(0.3, lambda: (tmp_path / "a.txt").write_text("text"))
+    starter.start()
+    follow(tmp_path, once, told.append, stop)
+    starter.join()
+    assert told == [outcome(added=("b.txt",))]
+
+
+def test_hidden_files_wake_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
+    stop = threading.Event()
+
+    def work() -> None:
+        (tmp_path / MANIFEST_FILE).write_text("{}")
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".git" / "index").write_text("x")
+        (tmp_path / "seen.txt").write_text("x")
+
+    starter = threading.Timer(0.3, work)
+    starter.start()
+    seen: set[str] = set()
+    for group in changes(tmp_path, stop):
+        seen |= {Path(path).name for _, path in group}
+        if "seen.txt" in seen:
+            stop.set()
+    starter.join()
+    assert seen == {"seen.txt"}
