@@ -118,7 +118,7 @@ def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:
 class Specifics:
     """What must not differ between a claim and its source: figures, names and whether it is denied."""
 
-    numbers: frozenset[str]
+    figures: frozenset[str]
     names: frozenset[str]
     negations: int
 
@@ -130,7 +130,6 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
         " nineteen twenty".split()
     )
-    if value > 1  # "one" is a pronoun more often than a figure
 }
 _NEGATION = re.compile(r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE)
 
@@ -138,18 +137,23 @@ _NEGATION = re.compile(r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n[
 def specifics(text: str) -> Specifics:
     """Return the figures, names and negations of a text.
 
-    Figures come without thousands separators, words up to twenty as digits. Names are stemmed words that are capitalised not only
+    Figures are written in digits and come without thousands separators. Names are stemmed words that are capitalised not only
     because a sentence starts with them.
     """
-    numbers = {_plain_number(match) for match in _NUMBER.findall(text)}
-    numbers.update(_NUMBER_WORDS[word] for word in map(str.lower, _WORD.findall(text)) if word in _NUMBER_WORDS)
     names: set[str] = set()
     for start, end in sentence_spans(text):
         for position, match in enumerate(_WORD.finditer(text, start, end)):
             word = match.group()
             if word[0].isupper() and (position > 0 or any(char.isupper() for char in word[1:])):
                 names.update(tokenise(word))
-    return Specifics(frozenset(numbers), frozenset(names - FUNCTION_WORDS), len(_NEGATION.findall(text)))
+    figures = frozenset(_plain_number(match) for match in _NUMBER.findall(text))
+    return Specifics(figures, frozenset(names - FUNCTION_WORDS), len(_NEGATION.findall(text)))
+
+
+def spelt_figures(text: str) -> frozenset[str]:
+    """Return the figures of a text and those it spells out, up to twenty."""
+    spelt = {_NUMBER_WORDS[word] for word in map(str.lower, _WORD.findall(text)) if word in _NUMBER_WORDS}
+    return specifics(text).figures | spelt
 
 
 def _plain_number(text: str) -> str:

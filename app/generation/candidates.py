@@ -1,49 +1,32 @@
-"""Sentences of the evidence as candidates for a quoted answer, and what speaks for each."""
+"""Sentences of the evidence as candidates for a quoted answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
-from app.core.ports import Embedder
 from app.core.text import sentence_spans, tokenise
-from app.core.types import Evidence, FloatArray
-from app.generation.alignment import FUNCTION_WORDS, content_tokens, coverage, specifics
+from app.core.types import Evidence
 from app.generation.injection import findings_at
 
-Floats = npt.NDArray[np.float64]
-
-MAX_EMBEDDED = 24
-"""Sentences that are embedded per question; with MiniLM int8 on two cores about 50 ms."""
-_MIN_WORDS, _MAX_WORDS = 4, 90
+MIN_WORDS, MAX_WORDS = 4, 90
+"""Shorter is a heading or a stray line; longer takes the answer's whole room."""
 _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]")
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n[ \t]*(?=[a-z])")
-
-FEATURES = (
-    "coverage",
-    "coverage_around",
-    "coverage_passage",
-    "pairs",
-    "similarity",
-    "passage_score",
-    "passage_first",
-    "answer_type",
-    "new_words",
-    "length",
-    "whole",
-    "dangling",
+_POINTS_BACK = re.compile(
+    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
+    r"|in contrast),?\s+)?"
+    r"(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here|there(?! (?:is|are|was|were)))\b",
+    re.IGNORECASE,
 )
-"""Names of the columns of `feature_rows`, in order."""
+_PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
+_CLOSERS = "\"'\u201d\u2019)]"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One sentence of a passage: where it lies in the chunk, how it reads, and what was found in it."""
+    """One sentence of a passage: where it lies in the chunk and how it reads."""
 
     item: Evidence
     ordinal: int
@@ -51,14 +34,20 @@ class Candidate:
     start: int
     end: int
     text: str
-    """The stored characters on one line, native reference marks gone."""
+    """The stored characters on one line, the source's own reference marks gone."""
     tokens: frozenset[str]
-    around: frozenset[str]
-    """Stemmed tokens of the sentence and its two neighbours."""
+    """Stemmed tokens."""
     whole: bool
-    """Begins like a sentence and ends with a full stop."""
+    """Begins and ends like a sentence, not in the middle of one."""
+    points_back: bool
+    """Opens with a word that refers to a sentence before it."""
     suspicious: bool
     """Reads like an instruction to a model."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Evidence number and ordinal."""
+        return self.item.n, self.ordinal
 
 
 def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
@@ -66,18 +55,36 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     found: list[Candidate] = []
     for item in evidence:
         text = item.hit.passage.chunk.text
-        spans = sentence_spans(text)
+        spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
-        tokens = [frozenset(tokenise(sentence)) for sentence in sentences]
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
-            if not _MIN_WORDS <= len(line.split()) <= _MAX_WORDS or line.endswith("?"):
+            if not MIN_WORDS <= len(line.split()) <= MAX_WORDS or line.endswith("?"):
                 continue
-            around = frozenset().union(*tokens[max(0, index - 1) : index + 2])
-            whole = (line[0].isupper() or not line[0].isalpha()) and line[-1] in ".!\"'\u201d)\u3002"
-            suspicious = bool(findings_at(sentences, index))
-            found.append(Candidate(item, index, start, end, line, tokens[index], around, whole, suspicious))
+            found.append(
+                Candidate(
+                    item,
+                    index,
+                    start,
+                    end,
+                    line,
+                    frozenset(tokenise(line)),
+                    _is_whole(line),
+                    bool(_POINTS_BACK.match(line)),
+                    bool(findings_at(sentences, index)),
+                )
+            )
     return found
+
+
+def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return a span, cut at every stop when it is too long to quote: text without capitals shows no sentences otherwise."""
+    if len(text[start:end].split()) <= MAX_WORDS:
+        return [(start, end)]
+    pieces = []
+    for match in _PIECE.finditer(text, start, end):
+        pieces.append(match.span())
+    return pieces
 
 
 def one_line(text: str) -> str:
@@ -85,119 +92,6 @@ def one_line(text: str) -> str:
     return " ".join(_NATIVE_MARK.sub("", _HYPHENATED.sub("", text)).split())
 
 
-def feature_rows(question: str, found: Sequence[Candidate], weights: Mapping[str, float], similarity: Floats) -> Floats:
-    """Return one row of FEATURES per candidate, float64 `[n, len(FEATURES)]`, each about in [0, 1].
-
-    Args:
-        question: What was asked.
-        found: Candidates of one question.
-        weights: Weight per stemmed token of the question.
-        similarity: Sentence-question similarity scaled within the question, float64 `[n]`; 0 where unknown.
-    """
-    asked = content_tokens(question)
-    pairs = set(pairwise(asked))
-    kind = question_kind(question)
-    best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
-    passages: dict[int, frozenset[str]] = {}
-    rows = []
-    for candidate, closeness in zip(found, similarity, strict=True):
-        passage = candidate.item.hit.passage
-        if candidate.item.n not in passages:
-            passages[candidate.item.n] = frozenset(tokenise(f"{passage.document.title}\n{passage.chunk.text}"))
-        ordered = content_tokens(candidate.text)
-        own_pairs = set(pairwise(ordered))
-        new = [token for token in ordered if token not in asked]
-        rows.append(
-            [
-                coverage(asked, candidate.tokens, weights),
-                coverage(asked, candidate.around, weights),
-                coverage(asked, passages[candidate.item.n], weights),
-                len(pairs & own_pairs) / len(pairs) if pairs else 0.0,
-                closeness,
-                candidate.item.hit.score / best_score,
-                1.0 / candidate.item.n,
-                answers_kind(kind, candidate.text, question),
-                min(1.0, len(new) / 10),
-                min(1.0, len(ordered) / 40),
-                float(candidate.whole),
-                float(dangles(candidate.text)),
-            ]
-        )
-    return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))
-
-
-def question_kind(question: str) -> str:
-    """Return what kind of answer is asked for: person, time, number, place or other."""
-    lowered = question.lower()
-    for kind, pattern in _KINDS.items():
-        if pattern.search(lowered):
-            return kind
-    return "other"
-
-
-_KINDS = {
-    "time": re.compile(
-        r"\bwhen\b|\b(?:what|which|in what|in which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow long\b"
-    ),
-    "number": re.compile(
-        r"\bhow (?:many|much|often|old|far|large|big|tall|high|deep|fast)\b"
-        r"|\b(?:what|which) (?:percentage|percent|number|amount|fraction|proportion|share)\b"
-        r"|\bby how much\b"
-    ),
-    "person": re.compile(
-        r"\bwho(?:m|se)?\b|\bwhat (?:was|is) the name of\b|\b(?:what|which) (?:person|king|president|author|leader|scientist)\b"
-    ),
-    "place": re.compile(r"\bwhere\b|\b(?:what|which) (?:country|city|state|place|region|location|continent|county|town)\b"),
-}
-_TIME = re.compile(
-    r"\b(?:1\d{3}|20\d{2}|\d{1,2}(?:st|nd|rd|th)|century|centuries|decade|january|february|march|april|june|july|august|september|october"
-    r"|november|december|years?|months?|days?|weeks?|hours?|\d+ ?(?:bc|ad|bce|ce|ma))\b",
-    re.IGNORECASE,
-)
-_FIGURE = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|million|billion|half|percent|per cent)\b", re.I
-)
-
-
-def answers_kind(kind: str, sentence: str, question: str) -> float:
-    """Return 1.0 when the sentence holds something of the asked kind that the question does not name itself, else 0.0."""
-    if kind == "time":
-        return float(any(match.lower() not in question.lower() for match in _TIME.findall(sentence)))
-    if kind == "number":
-        return float(any(match.lower() not in question.lower() for match in _FIGURE.findall(sentence)))
-    if kind in {"person", "place"}:
-        return float(bool(specifics(sentence).names - set(tokenise(question))))
-    return 0.5
-
-
-_PRONOUN_START = re.compile(
-    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
-    r"|in contrast),?\s+)?"
-    r"(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here|there(?! (?:is|are|was|were)))\b",
-    re.IGNORECASE,
-)
-
-
-def dangles(sentence: str) -> bool:
-    """Whether the sentence opens with a word that points back to one before it."""
-    return bool(_PRONOUN_START.match(sentence))
-
-
-def similarities(question: str, found: Sequence[Candidate], weights: Mapping[str, float], embedder: Embedder | None) -> Floats:
-    """Return sentence-question cosines, float64 `[n]` in [-1, 1], NaN where not computed.
-
-    Only the lexically best MAX_EMBEDDED candidates are embedded, and none that the embedder would have to cut.
-    """
-    values = np.full(len(found), np.nan)
-    if embedder is None or not found:
-        return values
-    asked = [token for token in tokenise(question) if token not in FUNCTION_WORDS]
-    promise = [coverage(asked, c.tokens, weights) + 0.5 * coverage(asked, c.around, weights) + 0.5 / c.item.n for c in found]
-    chosen = np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]
-    limit = embedder.identity.max_tokens
-    counts = embedder.count_tokens([found[row].text for row in chosen])
-    rows = [int(row) for row, count in zip(chosen, counts, strict=True) if count <= limit]
-    if rows:
-        vectors: FloatArray = embedder.embed_passages([found[row].text for row in rows])
-        values[rows] = vectors @ embedder.embed_query(question)
-    return values
+def _is_whole(line: str) -> bool:
+    ending = line.rstrip(_CLOSERS)[-1:]
+    return not line[0].islower() and ending in {".", "!", "\u3002", "\uff01"}

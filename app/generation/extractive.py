@@ -1,13 +1,16 @@
 """The answerer without a model: the sentences of the evidence that answer best, quoted and cited.
 
-Candidates are ranked by a linear model over a few features; its weights lie in `extractive.json` beside the command that made them.
-At most three sentences and 120 words, in reading order, and the refusal where the evidence does not bear on the question.
+A linear model over `features.FEATURES` ranks the sentences, a logistic one over `features.SUFFICIENCY` says whether the evidence
+bears on the question at all. Their weights lie in `extractive.json` beside the command that made them. An answer leads with the
+best sentence; up to two more follow in reading order, 120 words in all.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,24 +18,42 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
-from app.core.text import sentence_spans, tokenise
+from app.core.text import sentence_spans
 from app.core.types import Evidence, Prompt, Token
-from app.generation.alignment import FUNCTION_WORDS, content_tokens, coverage, term_weights
-from app.generation.candidates import FEATURES, Candidate, Floats, candidates, feature_rows, similarities
+from app.generation.candidates import Candidate, candidates
+from app.generation.features import (
+    FEATURES,
+    SUFFICIENCY,
+    Floats,
+    candidate_weights,
+    feature_rows,
+    sentence_vectors,
+    sufficiency_row,
+)
 from app.generation.prompts import REFUSAL
 
 MAX_SENTENCES = 3
 MAX_WORDS = 120
 _NEAR_DUPLICATE = 0.7
-"""Jaccard similarity of content words from which two sentences say the same."""
+"""Jaccard similarity of words from which two sentences say the same."""
+_CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
+_PREFERENCE = 0.4
+"""Score (log-odds) that a whole sentence which does not point back may be worse and still open the answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ExtractiveModel:
-    """Linear weights over `candidates.FEATURES`, and the support under which nothing is quoted."""
+    """Weights for sentences with vectors and for words alone, and when the evidence suffices."""
 
-    weights: Floats
-    abstain_below: float
+    ranking: Floats
+    ranking_words_only: Floats
+    sufficiency: Floats
+    """The last entry is the bias."""
+    sufficiency_words_only: Floats
+    embedding_model: str
+    """The sufficiency weights with vectors are for this model's cosines; others are judged by words alone."""
+    answer_from: float
+    """Least probability that the evidence bears on the question for anything to be quoted."""
 
     @staticmethod
     def load(path: Path | None = None) -> ExtractiveModel:
@@ -43,24 +64,31 @@ class ExtractiveModel:
         """
         source = path or Path(__file__).with_name("extractive.json")
         data = json.loads(source.read_text(encoding="utf-8"))
-        if tuple(data["features"]) != FEATURES:
-            raise ValueError(f"{source.name} has features {data['features']!r}; expected {FEATURES!r}: run the study again")
-        return ExtractiveModel(np.asarray(data["weights"], dtype=np.float64), float(data["abstain_below"]))
+        if tuple(data["features"]) != FEATURES or tuple(data["sufficiency_features"]) != SUFFICIENCY:
+            raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
+        return ExtractiveModel(
+            np.asarray(data["ranking"], dtype=np.float64),
+            np.asarray(data["ranking_words_only"], dtype=np.float64),
+            np.asarray(data["sufficiency"], dtype=np.float64),
+            np.asarray(data["sufficiency_words_only"], dtype=np.float64),
+            str(data["embedding_model"]),
+            float(data["answer_from"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Chosen sentences in reading order, best first index, and how well the evidence bears on the question in [0, 1]."""
+    """The sentences to quote, in the order of the answer, and the probability that the evidence bears on the question."""
 
     chosen: tuple[Candidate, ...]
-    support: float
+    sufficiency: float
 
 
 class ExtractiveGenerator:
     """Answers with quoted sentences. Needs no model; a sentence embedder makes it better."""
 
     def __init__(self, embedder: Embedder | None = None, model: ExtractiveModel | None = None) -> None:
-        """Keep the embedder of the library, or None to go by words alone."""
+        """Keep the embedder, or None to go by words alone."""
         self._embedder = embedder
         self._model = model or ExtractiveModel.load()
 
@@ -90,72 +118,70 @@ class ExtractiveGenerator:
         yield Token("", finish="stop")
 
     def select(self, question: str, evidence: Sequence[Evidence]) -> Selection:
-        """Return the sentences to quote, none when the evidence does not support an answer."""
-        usable = [item for item in evidence if not item.hit.fallback]
-        found = candidates(usable)
+        """Return the sentences to quote, none when the evidence does not bear on the question.
+
+        Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
+        """
+        found = candidates([item for item in evidence if not item.hit.fallback])
         if not found:
             return Selection((), 0.0)
-        weights = question_weights(found)
-        cosines = similarities(question, found, weights, self._embedder)
-        scores = feature_rows(question, found, weights, scaled(cosines)) @ self._model.weights
-        support = support_of(question, found, weights, cosines)
-        if support < self._model.abstain_below:
-            return Selection((), support)
-        return Selection(choose(found, scores), support)
+        model = self._model
+        weights = candidate_weights(found)
+        vectors = sentence_vectors(question, found, weights, self._embedder)
+        rows = feature_rows(question, found, weights, vectors)
+        calibrated = self._embedder is not None and self._embedder.identity.model == model.embedding_model
+        judged = sufficiency_row(question, found, rows, vectors if calibrated else None)
+        sufficiency = probability(judged, model.sufficiency if vectors and calibrated else model.sufficiency_words_only)
+        if sufficiency < model.answer_from:
+            return Selection((), sufficiency)
+        return Selection(choose(found, rows @ (model.ranking if vectors else model.ranking_words_only)), sufficiency)
 
 
-def question_weights(found: Sequence[Candidate]) -> Mapping[str, float]:
-    """Return a weight per stemmed token, rarer among the candidates is heavier."""
-    weights = term_weights(candidate.text for candidate in found)
-    return {token: weight for token, weight in weights.items() if token not in FUNCTION_WORDS}
-
-
-def scaled(cosines: Floats) -> Floats:
-    """Return cosines stretched to [0, 1] within the question; unknown ones are 0."""
-    known = cosines[~np.isnan(cosines)]
-    if not len(known) or known.max() - known.min() < 1e-9:
-        return np.zeros(len(cosines))
-    stretched: Floats = np.nan_to_num((cosines - known.min()) / (known.max() - known.min()), nan=0.0)
-    return stretched
-
-
-def support_of(question: str, found: Sequence[Candidate], weights: Mapping[str, float], cosines: Floats) -> float:
-    """Return how well the best passage bears on the question, in [0, 1]."""
-    asked = content_tokens(question)
-    best = 0.0
-    for item in {candidate.item.n: candidate.item for candidate in found}.values():
-        passage = item.hit.passage
-        share = coverage(asked, set(tokenise(f"{passage.document.title}\n{passage.chunk.text}")), weights)
-        best = max(best, share if item.hit.signals.overlap is None else item.hit.signals.overlap)
-    close = float(np.nanmax(cosines)) if not np.isnan(cosines).all() else best
-    return 0.5 * best + 0.5 * max(0.0, close)
+def probability(row: Floats, weights: Floats) -> float:
+    """Return the logistic function of `row @ weights[:-1] + weights[-1]`."""
+    return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1])))
 
 
 def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
-    """Return at most three candidates, no two saying the same: the best first, then the others, neighbours in reading order."""
-    chosen: list[Candidate] = []
-    words = 0
-    for row in np.argsort(-scores, kind="stable"):
-        candidate = found[int(row)]
+    """Return at most three candidates, no two saying the same: the best, then the others in reading order.
+
+    Sentences that read like instructions are never chosen. One that is cut off or points back to a sentence before it opens the
+    answer only when nothing comes near it.
+    """
+    order = [int(row) for row in np.argsort(-scores, kind="stable") if quotable(found[int(row)])]
+    if not order:
+        return ()
+    lead = next((row for row in order if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE), order[0])
+    chosen = [found[lead]]
+    left = MAX_WORDS - len(found[lead].text.split())
+    for row in order:
+        candidate = found[row]
         length = len(candidate.text.split())
-        if candidate.suspicious or (chosen and words + length > MAX_WORDS) or any(_alike(candidate, other) for other in chosen):
-            continue
-        if len(sentence_spans(rendered(candidate))) != 1:
+        if length > left or any(_alike(candidate, other) for other in chosen):
             continue
         chosen.append(candidate)
-        words += length
+        left -= length
         if len(chosen) == MAX_SENTENCES:
             break
-    return tuple(chosen)
+    return (chosen[0], *sorted(chosen[1:], key=lambda candidate: candidate.key))
+
+
+def quotable(candidate: Candidate) -> bool:
+    """Whether a candidate can stand in an answer: no instruction to a model, and one sentence also when read again."""
+    return not candidate.suspicious and len(sentence_spans(rendered(candidate))) == 1
 
 
 def rendered(candidate: Candidate) -> str:
-    """Return a candidate as it stands in an answer: its words, its mark before the full stop."""
-    text = candidate.text
-    mark = f"[{candidate.item.n}]"
-    return f"{text[:-1].rstrip()} {mark}." if text.endswith(".") and not text.endswith("..") else f"{text} {mark}."
+    """Return a candidate as it stands in an answer: its words, its mark before the full stop or behind a closing quotation mark."""
+    text, mark = candidate.text, f"[{candidate.item.n}]"
+    if text.endswith(".") and not text.endswith(".."):
+        return f"{text[:-1].rstrip()} {mark}."
+    return f"{text}{mark}" if _CLOSED.search(text) else f"{text} {mark}."
+
+
+def _stands_alone(candidate: Candidate) -> bool:
+    return candidate.whole and not candidate.points_back
 
 
 def _alike(one: Candidate, other: Candidate) -> bool:
-    first, second = set(content_tokens(one.text)), set(content_tokens(other.text))
-    return len(first & second) >= _NEAR_DUPLICATE * max(1, len(first | second))
+    return len(one.tokens & other.tokens) >= _NEAR_DUPLICATE * max(1, len(one.tokens | other.tokens))

@@ -1,8 +1,7 @@
 """Support and verdict: every sentence of an answer held against the passages it cites.
 
-Deterministic alignment comes first: how much of the sentence stands in one place of the passage. Figures, names and negations must
-agree, because a sentence with one of them changed still shares nearly all its words. A citation that fails is dropped and its
-sentence kept and marked.
+A citation whose support is under the threshold is dropped; its sentence is kept and marked. Sentences without a citation gain none:
+a mark that nobody wrote would be an invention too.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.ports import Embedder
-from app.core.text import sentence_spans, tokenise
+from app.core.text import sentence_spans
 from app.core.types import Citation, Evidence, Sentence, Verdict
-from app.generation.alignment import Alignment, align, content_tokens, coverage, specifics, term_weights
+from app.generation.alignment import content_tokens
 from app.generation.citations import MARK, guard, mark_numbers, without_marks
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
+from app.generation.support import Support, SupportJudge, evidence_weights
 
 _LEADING_MARKS = re.compile(r"(?:\[\d{1,4}\])+[.,;:]?")
 _MARKUP = re.compile(r"[*_`#>|]+|^\s*[-+]\s+(?:\[[ xX]\]\s+)?|^\s*\d+[.)]\s+", re.MULTILINE)
@@ -33,22 +33,12 @@ class Grounded:
     """Citations that failed: index of the sentence and evidence number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
-    """How well a passage holds a claim: `score` in [0, 1], and where."""
-
-    score: float
-    alignment: Alignment
-    contradicted: bool = False
-    """A figure, a name or a negation differs."""
-
-
 class Grounder:
     """Checks answers sentence by sentence. Thread-safe as far as its embedder is."""
 
     def __init__(self, embedder: Embedder | None, options: GenerationOptions) -> None:
         """Keep the sentence embedder, or None to compare words only."""
-        self._embedder = embedder
+        self._judge = SupportJudge(embedder)
         self._min_support = options.grounding_min_similarity
 
     def ground(self, text: str, evidence: Sequence[Evidence]) -> Grounded:
@@ -66,64 +56,29 @@ class Grounder:
         guarded = guard(text, by_number.keys())
         if guarded == REFUSAL:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
-        weights = term_weights(
-            item.hit.passage.chunk.text[start:end]
-            for item in evidence
-            for start, end in sentence_spans(item.hit.passage.chunk.text)
-        )
+        weights = evidence_weights([item.hit.passage for item in evidence])
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
         for start, end in answer_sentence_spans(guarded):
-            original = guarded[start:end]
-            claim = _claim(original)
+            written = guarded[start:end]
+            claim = _claim(written)
             kept: list[Citation] = []
-            best = 0.0
-            for n in mark_numbers(original):
-                support = self.support(claim, by_number[n], weights)
-                best = max(best, support.score if support and not support.contradicted else 0.0)
-                if support is None or support.contradicted or support.score < self._min_support:
+            for n in mark_numbers(written):
+                support = self._judge.judge(claim, by_number[n].hit.passage, weights)
+                if support is None or support.score < self._min_support:
                     dropped.append((len(out.sentences), n))
-                    original = _without_mark(original, n)
+                    written = _without_mark(written, n)
                 else:
                     kept.append(_citation(support, by_number[n]))
-            verdict = self._verdict(claim, kept, best, evidence, weights)
-            out.add(start, end, original, verdict, tuple(kept))
+            verdict: Verdict = "supported" if kept else self._verdict_without_citation(claim, evidence, weights)
+            out.add(start, end, written, verdict, tuple(kept))
         return Grounded(out.finish(), tuple(out.sentences), tuple(dropped))
 
-    def support(self, claim: str, item: Evidence, weights: dict[str, float]) -> Support | None:
-        """Return how well one passage holds a claim, or None when they have nothing in common.
-
-        Args:
-            claim: One sentence without marks and markup.
-            item: The passage.
-            weights: From `term_weights` over the evidence.
-        """
-        chunk, document = item.hit.passage.chunk, item.hit.passage.document
-        found = align(claim, chunk.text, weights)
-        if found is None:
-            return None
-        wanted = content_tokens(claim)
-        context = f"{document.title}\n{chunk.section}\n{chunk.text}"
-        everywhere = coverage(wanted, set(tokenise(context)), weights)
-        score = 0.7 * found.coverage + 0.3 * everywhere
-        own, theirs = specifics(claim), specifics(context)
-        quoted = specifics(chunk.text[found.start : found.end])
-        contradicted = bool(own.numbers - theirs.numbers) or bool(own.names - set(tokenise(context)))
-        contradicted = contradicted or (own.negations > 0) != (quoted.negations > 0)
-        return Support(score, found, contradicted)
-
-    def _verdict(
-        self, claim: str, kept: Sequence[Citation], best: float, evidence: Sequence[Evidence], weights: dict[str, float]
-    ) -> Verdict:
-        if kept:
-            return "supported"
-        if not content_tokens(claim) or claim.endswith(":"):
+    def _verdict_without_citation(self, claim: str, evidence: Sequence[Evidence], weights: dict[str, float]) -> Verdict:
+        if not content_tokens(claim) or claim.endswith(":"):  # an introduction or a heading claims nothing
             return "weak"
-        for item in evidence:
-            support = self.support(claim, item, weights)
-            if support and not support.contradicted:
-                best = max(best, support.score)
-        return "weak" if best >= self._min_support else "unsupported"
+        supports = (self._judge.judge(claim, item.hit.passage, weights) for item in evidence)
+        return "weak" if any(support and support.score >= self._min_support for support in supports) else "unsupported"
 
 
 class _Rebuilt:
@@ -194,4 +149,4 @@ def _citation(support: Support, item: Evidence) -> Citation:
     chunk = item.hit.passage.chunk
     quote = chunk.text[support.alignment.start : support.alignment.end]
     start = chunk.start + support.alignment.start
-    return Citation(item.n, start, start + len(quote), quote, round(min(1.0, support.score), 4))
+    return Citation(item.n, start, start + len(quote), quote, round(support.score, 4))

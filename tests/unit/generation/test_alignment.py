@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.text import sentence_spans
-from app.generation.alignment import MAX_QUOTE_CHARS, align, coverage, specifics, term_weights
+from app.generation.alignment import MAX_QUOTE_CHARS, align, coverage, specifics, spelt_figures, term_weights
 
 TEXT = (
     "The Normans were descended from Norse raiders. Their leader was Rollo, who came from Denmark. He swore fealty to King"
@@ -78,6 +78,10 @@ def test_a_sentence_longer_than_a_quote_is_quoted_in_part() -> None:
 
 def test_specifics_read_figures_names_and_denial() -> None:
     found = specifics("In 1,066 the Duke did not lose three ships at Hastings.")
-    assert found.numbers == {"1066", "3"}
+    assert found.figures == {"1066"}
     assert found.names == {"duke", "hast"}
     assert found.negations == 1
+
+
+def test_spelt_figures_count_as_figures_of_a_source() -> None:
+    assert spelt_figures("Three ships in 1066") == {"3", "1066"}

@@ -6,8 +6,8 @@ from app.generation.injection import inspect
 
 CLEAN = (
     "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III. They later adopted the"
-    " language of the land. What was their language? Their language was Norman French. Use of steel grew. Group A (n = 10) received no"
-    " treatment."
+    " language of the land. What was their language? Their language was Norman French. Use of steel grew. Group A (n = 10)"
+    " received no treatment."
 )
 
 

@@ -1,0 +1,274 @@
+"""What speaks for a sentence as the answer to a question, and for the evidence as a whole.
+
+Rows are compared within one question only, so signals whose scale depends on a model or a library are used relative to the other
+candidates; that lets one set of weights serve any embedder.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from app.core.ports import Embedder
+from app.core.text import tokenise, words
+from app.generation.alignment import content_tokens, coverage, specifics, term_weights
+from app.generation.candidates import Candidate
+
+Floats = npt.NDArray[np.float64]
+
+FEATURES = (
+    "coverage",  # idf-weighted share of the question's words in the sentence
+    "coverage_around",  # the same with the sentences beside it
+    "coverage_next",  # the same of the next sentence alone: the answer seldom stands before what it answers
+    "coverage_passage",  # the same of title and passage
+    "coverage_rank",  # coverage less the best of all candidates
+    "grams",  # share of the question's character 4-grams, idf-weighted: other endings, typing errors
+    "pairs",  # share of the question's neighbouring content words that are neighbours here
+    "similarity",  # cosine to the question in standard deviations from the mean of the candidates
+    "similarity_around",  # the better neighbour's
+    "similarity_with_previous",  # of the mean of the sentence's vector and the one before it
+    "passage",  # score of the passage relative to the best
+    "time",  # asked for a time, and it names one that the question does not
+    "number",  # asked for a number, likewise
+    "name",  # asked for a person or place, and it has a name that the question does not
+    "reason",  # asked why, and it has a word of cause
+    "whole",  # begins and ends like a sentence
+    "carried",  # opens with a pronoun, times the coverage of the sentence before it
+    "length",  # logarithm of its words
+)
+"""Columns of `feature_rows`, in order."""
+
+SUFFICIENCY = (
+    "overlap",  # best passage: idf-weighted share of the question's words, as retrieval saw it
+    "coverage",  # best sentence's
+    "grams",  # best sentence's
+    "pairs",  # best sentence's
+    "similarity",  # best sentence's cosine; 0 without vectors
+    "closeness",  # best passage's cosine; 0 without vectors
+    "words",  # logarithm of the question's content words: the longer, the less of it is found
+)
+"""Entries of `sufficiency_row`, in order."""
+
+MAX_EMBEDDED = 16
+"""Sentences embedded per question; with MiniLM int8 on two idle cores about 30 ms."""
+
+_KINDS = {
+    "time": re.compile(
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow (?:long|recent)", re.IGNORECASE
+    ),
+    "number": re.compile(
+        r"\bhow (?:many|much|often|old|far|large|big|tall|high|deep|fast|wide)\b"
+        r"|\b(?:what|which) (?:percentage|percent|number|amount|fraction|proportion|share)\b",
+        re.IGNORECASE,
+    ),
+    "name": re.compile(
+        r"\bwho(?:m|se)?\b|\bwhere\b|\bname of\b"
+        r"|\b(?:what|which)"
+        r" (?:person|king|queen|president|author|leader|scientist|country|city|state|place|region|continent|county)\b",
+        re.IGNORECASE,
+    ),
+    "reason": re.compile(r"\bwhy\b|\bwhat (?:causes?|caused|led|made)\b|\breasons?\b", re.IGNORECASE),
+}
+_TIME = re.compile(
+    r"\b(?:(?:in|by|until|since|from|around|circa) \d{3,4}|1\d{3}s?|20\d{2}s?|\d+ ?(?:bc|ad|bce|ce)|\d{1,2}(?:st|nd|rd|th)"
+    r"|centur(?:y|ies)|decades?|january|february|march|april|june|july|august|september|october|november|december"
+    r"|years?|months?|days?|weeks?|hours?)\b",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(
+    r"\d[\d,.]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|thousands?|millions?|billions?|half|percent)\b",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(
+    r"\b(?:because|due to|since|so that|in order to|as a result|caus(?:e|es|ed)|reasons?|therefore|thus|owing|led to)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """Sentence vectors of one question."""
+
+    rows: npt.NDArray[np.float32]
+    """`[n, dim]`, norm 1; zeros where a candidate was not embedded."""
+    query: npt.NDArray[np.float32]
+    """`[dim]`, norm 1."""
+    cosines: Floats
+    """float64 `[n]` in [-1, 1]; NaN where a candidate was not embedded."""
+
+
+def question_kinds(question: str) -> frozenset[str]:
+    """Return what kinds of answer a question asks for: some of time, number, name, reason."""
+    return frozenset(kind for kind, pattern in _KINDS.items() if pattern.search(question))
+
+
+def sentence_vectors(
+    question: str, found: Sequence[Candidate], weights: Mapping[str, float], embedder: Embedder | None
+) -> Vectors | None:
+    """Return vectors of the lexically best candidates.
+
+    A sentence is embedded behind its document's title, so that "it" has something to mean; one that the embedder would have to cut
+    is not embedded. None without an embedder or candidates.
+    """
+    if embedder is None or not found:
+        return None
+    asked = content_tokens(question)
+    by_key = {candidate.key: candidate for candidate in found}
+    promise = [coverage(asked, _around(candidate, by_key), weights) + 1.0 / (1 + candidate.item.n) for candidate in found]
+    chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
+    texts = [f"{found[row].item.hit.passage.document.title}: {found[row].text}" for row in chosen]
+    fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(texts)]
+    rows = [row for row, fit in zip(chosen, fits, strict=True) if fit]
+    if not rows:
+        return None
+    query = embedder.embed_query(question)
+    vectors = np.zeros((len(found), len(query)), dtype=np.float32)
+    vectors[rows] = embedder.embed_passages([text for text, fit in zip(texts, fits, strict=True) if fit])
+    cosines = np.full(len(found), np.nan)
+    cosines[rows] = vectors[rows] @ query
+    return Vectors(vectors, query, cosines)
+
+
+def feature_rows(
+    question: str,
+    found: Sequence[Candidate],
+    weights: Mapping[str, float],
+    vectors: Vectors | None,
+) -> Floats:
+    """Return one row of FEATURES per candidate, float64 `[n, len(FEATURES)]`.
+
+    Args:
+        question: What was asked.
+        found: Candidates of one question.
+        weights: Weight per stemmed token, from `term_weights` over the candidates.
+        vectors: From `sentence_vectors`.
+    """
+    asked = content_tokens(question)
+    pairs = set(pairwise(asked))
+    kinds = question_kinds(question)
+    by_key = {candidate.key: row for row, candidate in enumerate(found)}
+    own = [coverage(asked, candidate.tokens, weights) for candidate in found]
+    best_own = max(own, default=0.0)
+    best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
+    passages = {
+        n: coverage(asked, set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}")), weights)
+        for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
+    }
+    grams = _gram_shares(question, found)
+    similar = _similarities(found, by_key, vectors)
+    lookup = {candidate.key: candidate for candidate in found}
+    rows = []
+    for row, candidate in enumerate(found):
+        before = by_key.get((candidate.item.n, candidate.ordinal - 1))
+        after = by_key.get((candidate.item.n, candidate.ordinal + 1))
+        ordered = content_tokens(candidate.text)
+        rows.append(
+            [
+                own[row],
+                coverage(asked, _around(candidate, lookup), weights),
+                own[after] if after is not None else 0.0,
+                passages[candidate.item.n],
+                own[row] - best_own,
+                grams[row],
+                len(pairs & set(pairwise(ordered))) / len(pairs) if pairs else 0.0,
+                *similar[row],
+                candidate.item.hit.score / best_score,
+                float("time" in kinds and _brings(_TIME, candidate.text, question)),
+                float("number" in kinds and _brings(_FIGURE, candidate.text, question)),
+                float("name" in kinds and bool(specifics(candidate.text).names - set(tokenise(question)))),
+                float("reason" in kinds and _CAUSE.search(candidate.text) is not None),
+                float(candidate.whole),
+                own[before] if before is not None and candidate.points_back else 0.0,
+                math.log(1 + len(candidate.text.split())),
+            ]
+        )
+    return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))
+
+
+def sufficiency_row(question: str, found: Sequence[Candidate], rows: Floats, vectors: Vectors | None) -> Floats:
+    """Return SUFFICIENCY of a question and its evidence, float64 `[len(SUFFICIENCY)]`.
+
+    Args:
+        question: What was asked.
+        found: At least one candidate.
+        rows: Their `feature_rows`.
+        vectors: From `sentence_vectors`, or None.
+    """
+    items = {candidate.item.n: candidate.item for candidate in found}.values()
+    overlaps = [item.hit.signals.overlap for item in items if item.hit.signals.overlap is not None]
+    distances = [item.hit.signals.dense for item in items if item.hit.signals.dense is not None]
+    best = {name: float(rows[:, FEATURES.index(name)].max()) for name in ("coverage", "coverage_passage", "grams", "pairs")}
+    return np.asarray(
+        [
+            max(overlaps) if overlaps else best["coverage_passage"],
+            best["coverage"],
+            best["grams"],
+            best["pairs"],
+            float(np.nanmax(vectors.cosines)) if vectors is not None else 0.0,
+            1.0 - min(distances) if distances and vectors is not None else 0.0,
+            math.log(1 + len(content_tokens(question))),
+        ]
+    )
+
+
+def candidate_weights(found: Sequence[Candidate]) -> dict[str, float]:
+    """Return a weight per stemmed token: rarer among the candidates is heavier."""
+    return term_weights(candidate.text for candidate in found)
+
+
+def _around(candidate: Candidate, lookup: Mapping[tuple[int, int], Candidate]) -> set[str]:
+    n, ordinal = candidate.key
+    near = (lookup.get((n, place)) for place in (ordinal - 1, ordinal, ordinal + 1))
+    return {token for one in near if one is not None for token in one.tokens}
+
+
+def _similarities(
+    found: Sequence[Candidate],
+    by_key: Mapping[tuple[int, int], int],
+    vectors: Vectors | None,
+) -> list[tuple[float, float, float]]:
+    """Return per candidate its own, its better neighbour's and its with-previous similarity, in standard deviations."""
+    if vectors is None:
+        return [(0.0, 0.0, 0.0)] * len(found)
+    matrix, cosines = vectors.rows, vectors.cosines
+    known = cosines[~np.isnan(cosines)]
+    mean, deviation, lowest = float(known.mean()), max(float(known.std()), 1e-3), float(known.min())
+    values = np.nan_to_num(cosines, nan=lowest)  # not embedded: lexically the weakest
+
+    def scaled(value: float) -> float:
+        return min(3.0, max(-3.0, (value - mean) / deviation))
+
+    result = []
+    for row, candidate in enumerate(found):
+        before = by_key.get((candidate.item.n, candidate.ordinal - 1))
+        after = by_key.get((candidate.item.n, candidate.ordinal + 1))
+        beside = [values[near] for near in (before, after) if near is not None] or [values[row]]
+        joint = matrix[row] + (matrix[before] if before is not None else 0.0)
+        norm = float(np.linalg.norm(joint))
+        mixed = float(joint @ vectors.query) / norm if norm else lowest
+        result.append((scaled(values[row]), scaled(float(max(beside))), scaled(mixed)))
+    return result
+
+
+def _gram_shares(question: str, found: Sequence[Candidate]) -> list[float]:
+    asked = _grams(question)
+    held = [_grams(candidate.text) & asked for candidate in found]
+    weight = {gram: math.log(1 + len(held) / (1 + sum(gram in one for one in held))) for gram in asked}
+    whole = sum(weight.values())
+    return [sum(weight[gram] for gram in one) / whole if whole else 0.0 for one in held]
+
+
+def _grams(text: str) -> set[str]:
+    line = f" {' '.join(words(text))} "
+    return {line[at : at + 4] for at in range(len(line) - 3)}
+
+
+def _brings(pattern: re.Pattern[str], sentence: str, question: str) -> bool:
+    named = question.lower()
+    return any(match.group().lower() not in named for match in pattern.finditer(sentence))
