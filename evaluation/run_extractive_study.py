@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from app.core.ports import Embedder
 from app.core.trace import Trace
-from app.core.types import Evidence, Library
+from app.core.types import EmbedderIdentity, Evidence, FloatArray, Library
 from app.evaluation.collections import Collection, TestQuestion, from_folder
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.candidates import Candidate, candidates
@@ -39,7 +39,7 @@ from evaluation.workbench import REPORTS, ROOT, SEED, Bench, arguments, indexed
 COMMAND = "python -m evaluation.run_extractive_study --write"
 TOP_K = 5
 _RIDGE = 0.5
-_MOST = 600
+_MOST = 300
 """Questions per pair of collections where only abstention is learned."""
 Flags = npt.NDArray[np.bool_]
 
@@ -65,6 +65,34 @@ class Asked:
         return self.question.line % 2 == 0
 
 
+class RememberingEmbedder:
+    """An embedder that computes each text once: questions of one library share their sentences."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self._passages: dict[str, FloatArray] = {}
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Of the embedder behind."""
+        return self._inner.identity
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+        """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
+        if new:
+            self._passages.update(zip(new, self._inner.embed_passages(new), strict=True))
+        return np.stack([self._passages[text] for text in texts])
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return float32 `[dim]` of L2 norm 1."""
+        return self._inner.embed_query(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the model's own counts."""
+        return self._inner.count_tokens(texts)
+
+
 def evidence_for(bench: Bench, library: Library, question: TestQuestion) -> tuple[Evidence, ...]:
     """Return numbered passages as the server would read them for a question."""
     hits = bench.retriever(RetrievalOptions()).retrieve(SearchRequest(question.text, library, top_k=TOP_K), Trace()).hits
@@ -73,7 +101,8 @@ def evidence_for(bench: Bench, library: Library, question: TestQuestion) -> tupl
 
 def ask(bench: Bench, library: Library, questions: Sequence[TestQuestion]) -> list[Asked]:
     """Return every question with its evidence, candidates and features."""
-    return [_read(question, evidence_for(bench, library, question), bench.embedder) for question in questions]
+    embedder = RememberingEmbedder(bench.embedder)
+    return [_read(question, evidence_for(bench, library, question), embedder) for question in questions]
 
 
 def _read(question: TestQuestion, evidence: tuple[Evidence, ...], embedder: Embedder) -> Asked:
@@ -294,7 +323,7 @@ def main() -> None:
     """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the quoting answerer.")
     parser.add_argument("--write", action="store_true", help="replace app/generation/extractive.json")
-    parser.add_argument("--answer-from", type=float, default=0.4, help="least probability at which anything is quoted")
+    parser.add_argument("--answer-from", type=float, default=0.3, help="least probability at which anything is quoted")
     options = parser.parse_args()
     material = gather(options.data, options.cache)
     with_vectors, words_only = fit(material, words_only=False), fit(material, words_only=True)

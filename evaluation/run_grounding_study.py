@@ -261,8 +261,8 @@ def markdown(result: dict[str, object]) -> str:
     lines = [
         "# Citations: planted faults",
         "",
-        f"Made by `{result['command']}`; weights fitted on even lines of squad, figures from odd lines. A citation whose",
-        f"support is under {result['threshold']} is dropped. Right citations should stay; faults should be dropped. 95 % bootstrap intervals.",
+        f"Made by `{result['command']}`; weights fitted on even lines of squad, figures from odd lines. A citation is dropped when",
+        f"its support is under {result['threshold']}: right ones should stay, faults should go. 95 % bootstrap intervals.",
         "",
         "| weights | sample | citation | cases | dropped | interval |",
         "|---|---|---|---|---|---|",

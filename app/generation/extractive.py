@@ -36,6 +36,8 @@ MAX_SENTENCES = 3
 MAX_WORDS = 120
 _NEAR_DUPLICATE = 0.7
 """Jaccard similarity of words from which two sentences say the same."""
+_CONTINUATION = 0.5
+"""Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in a row read as a text."""
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
 _PREFERENCE = 0.4
 """Score (log-odds) that a whole sentence which does not point back may be worse and still open the answer."""
@@ -154,7 +156,8 @@ def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
     lead = next((row for row in order if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE), order[0])
     chosen = [found[lead]]
     left = MAX_WORDS - len(found[lead].text.split())
-    for row in order:
+    after = (chosen[0].item.n, chosen[0].ordinal + 1)
+    for row in sorted(order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True):
         candidate = found[row]
         length = len(candidate.text.split())
         if length > left or any(_alike(candidate, other) for other in chosen):

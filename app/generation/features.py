@@ -55,8 +55,8 @@ SUFFICIENCY = (
 )
 """Entries of `sufficiency_row`, in order."""
 
-MAX_EMBEDDED = 16
-"""Sentences embedded per question; with MiniLM int8 on two idle cores about 30 ms."""
+MAX_EMBEDDED = 24
+"""Sentences embedded per question; with MiniLM int8 on two idle cores about 50 ms."""
 
 _KINDS = {
     "time": re.compile(
