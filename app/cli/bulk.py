@@ -67,7 +67,7 @@ def show_plan(found: Json) -> None:
         ("articles", f"{found['articles']:,}"),
         ("documents", f"{found['documents']:,}"),
         ("chunks", f"{found['chunks']:,}"),
-        ("text searchable after", f"{duration(cast('float', found['text_s']))} with {found['workers']} processes"),
+        ("text searchable after", f"{duration(cast('float', found['text_s']))} with {found['workers']} parsing processes"),
         ("all vectors after", duration(vectors_s) if vectors_s is not None else "no embedder is available"),
         ("disk for text", size(cast("float", found["text_disk_bytes"]))),
         ("disk for vectors", size(cast("float", found["vectors_disk_bytes"]))),
@@ -85,7 +85,9 @@ def index(
     source: SourceArgument,
     library: LibraryOption = "public",
     name: NameOption = None,
-    workers: Annotated[int, typer.Option(min=0, max=64, help="processes that parse; 0 takes one per core")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=0, max=64, help="processes that parse; 0: none but the server (by source and cores)")
+    ] = None,
     missing: Annotated[
         str | None, typer.Option(help="documents of articles the source no longer has: remove, keep or force")
     ] = None,

@@ -30,6 +30,8 @@ BATCH_ARTICLES = 512
 BATCH_CHARACTERS = 4_000_000
 """A write transaction ends at either; the most work that a crash can repeat."""
 _LOOKUP_ARTICLES = 512
+_ALONE_CHARACTERS = 8_000_000
+"""Parsed in the calling process before workers are started: a worker takes a second to import what it needs, as long as this."""
 _GONE_PAGE = 10_000
 _GONE_AT_MOST = 0.5
 """A source that lacks more than this share of the articles known under its name is taken for another one."""
@@ -55,8 +57,8 @@ class Positioned(Protocol):
 class BulkOptions:
     """How a run uses the machine."""
 
-    workers: int = 1
-    """Processes that parse and chunk; 1 does it in the calling process."""
+    workers: int = 0
+    """Processes that parse and chunk; 0 does it in the calling process."""
     missing: MissingPolicy = "remove"
     """What becomes of articles that the source no longer has, after a whole pass."""
 
@@ -155,10 +157,14 @@ class BulkIndexer:
     ) -> Iterator[Prepared]:
         work = partial(prepare, task)
         groups = iter(lambda: list(islice(articles, TASK_ARTICLES)), [])
-        if options.workers <= 1:
-            for group in groups:
-                token.raise_if_cancelled()
-                yield from work(group)
+        alone = 0
+        for group in groups:
+            token.raise_if_cancelled()
+            yield from work(group)
+            alone += sum(len(article.source) for article in group)
+            if options.workers and alone >= _ALONE_CHARACTERS:
+                break
+        else:
             return
         spawn = multiprocessing.get_context("spawn")  # forking a process with threads and open databases is unsafe
         pool = ProcessPoolExecutor(options.workers, mp_context=spawn, initializer=start_worker)

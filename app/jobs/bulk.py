@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from app.core.errors import Conflict
 from app.core.ports import Catalog
-from app.core.types import Job, LedgerSummary, Library
+from app.core.types import Article, Job, LedgerSummary, Library
 from app.ingest.bulk import BulkIndexer, BulkOptions, MissingPolicy
 from app.ingest.bulk_work import BulkTask
 from app.ingest.options import IngestOptions
-from app.ingest.sources.articles import is_part, open_articles, source_name
+from app.ingest.sources.articles import is_markup, is_part, open_articles, source_name
 from app.jobs.board import is_finished
 from app.jobs.context import JobContext
 from app.jobs.runner import JobRunner
@@ -34,8 +34,8 @@ class BulkPayload:
     """Absolute path on this machine, or `hub:owner/name`."""
     name: str
     """What the source is called in the ledger."""
-    workers: int = 0
-    """Processes that parse; 0 takes one per core."""
+    workers: int | None = None
+    """Processes that parse; 0 parses in the server's own, None chooses (`workers_for`)."""
     missing: MissingPolicy = "remove"
 
     def to_json(self) -> dict[str, object]:
@@ -49,9 +49,18 @@ class BulkPayload:
             Library(str(payload["library"])),
             str(payload["source"]),
             str(payload["name"]),
-            cast("int", payload["workers"]),
+            cast("int | None", payload["workers"]),
             cast("MissingPolicy", payload["missing"]),
         )
+
+
+def workers_for(articles: Iterable[Article], cores: int) -> int:
+    """Return how many processes should parse a source.
+
+    Storing takes about as long as parsing wikitext and four times as long as cutting clean text, and shares the cores with it
+    (evaluation/reports/bulk.md). Sending clean text between processes costs half of what it saves, so it begins at four cores.
+    """
+    return max(1, cores - 1) if is_markup(articles) else max(0, cores // 2 - 1)
 
 
 def account(summary: LedgerSummary) -> dict[str, object]:
@@ -98,7 +107,9 @@ class BulkIndexJob:
             Cancelled: Paused, cancelled or shutting down; what was written stays.
         """
         payload = BulkPayload.from_json(context.payload)
-        workers = payload.workers or os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+        articles = open_articles(payload.source, cores)
+        workers = workers_for(articles, cores) if payload.workers is None else payload.workers
 
         def progress(read: int, position: float | None) -> None:
             # The total is what the source would hold if the rest were like the part read so far, by bytes.
@@ -107,7 +118,7 @@ class BulkIndexJob:
 
         summary = self._indexer.run(
             BulkTask(payload.library, payload.name, self._options),
-            open_articles(payload.source, workers),
+            articles,
             BulkOptions(workers, payload.missing),
             progress=progress,
             cancel=context.cancel,
@@ -127,7 +138,7 @@ class BulkDesk:
         self._lock = threading.Lock()
 
     def request(
-        self, library: Library, source: str, *, name: str = "", workers: int = 0, missing: MissingPolicy | None = None
+        self, library: Library, source: str, *, name: str = "", workers: int | None = None, missing: MissingPolicy | None = None
     ) -> Job:
         """Start a run, or join or resume the one that is there already for the same library, name and source.
 
@@ -135,7 +146,7 @@ class BulkDesk:
             library: Where articles go.
             source: Absolute path on this machine, or `hub:owner/name`.
             name: What the source is called in the ledger; empty asks the source.
-            workers: Processes that parse; 0 takes one per core.
+            workers: Processes that parse; 0 parses in the server's own, None chooses by source and cores.
             missing: What becomes of articles that the source lacks; None keeps them for one file of a split dump, else removes.
 
         Raises:

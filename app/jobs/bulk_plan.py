@@ -19,6 +19,7 @@ from app.ingest.bulk import BATCH_ARTICLES, Positioned
 from app.ingest.bulk_work import BulkTask, Prepared, prepare
 from app.ingest.options import IngestOptions
 from app.ingest.sources.articles import open_articles, source_name
+from app.jobs.bulk import workers_for
 from app.jobs.context import JobContext
 
 BULK_PLAN = "bulk_plan"
@@ -60,7 +61,7 @@ class BulkPlan:
     documents: int
     chunks: int
     text_s: float
-    """Until all text is durable and searchable, with `workers` processes."""
+    """Until all text is durable and searchable, with `workers` processes beside the server's."""
     workers: int
     vectors_s: float | None
     """Until every chunk has a vector; None while no embedder can be had."""
@@ -133,7 +134,7 @@ class BulkPlanJob:
         dimension = embedder.identity.dimension if embedder else 384
         scale = 1 / sample.share if sample.share else 1.0
         chunks = round(scale * sum(len(draft.chunks) for draft in drafts))
-        workers = os.cpu_count() or 1
+        workers = workers_for(open_articles(source), os.cpu_count() or 1)
         in_memory = min(chunks, self._dense_cap)
         exact = in_memory if in_memory <= _EXACT_VECTORS else 0
         vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_memory * (4 * dimension + _GRAPH_BYTES)
@@ -147,7 +148,7 @@ class BulkPlanJob:
             articles=round(scale * sample.articles),
             documents=round(scale * len(drafts)),
             chunks=chunks,
-            text_s=round(scale * max(sample.prepare_s / workers, write_s), 1),
+            text_s=round(scale * max(write_s, sample.prepare_s / workers if workers else write_s + sample.prepare_s), 1),
             workers=workers,
             vectors_s=None if embed_s is None else round(chunks * embed_s, 1),
             text_disk_bytes=text_disk,

@@ -42,7 +42,7 @@ def until_stopped(context: JobContext) -> None:
 
 
 def test_an_indexed_dump_is_accounted_for_searchable_and_gets_its_vectors(shop: Site, dump: Path) -> None:
-    status, job = ask(shop, action="index", source=str(dump), library="public", workers=1)
+    status, job = ask(shop, action="index", source=str(dump), library="public", workers=0)
     assert (status, job["kind"], job["library"]) == (202, "bulk", "public")
     assert ended(shop, job["id"]).state == "done"
     ledger = shop.client.get("/api/v1/bulk/ledger").json()
@@ -101,7 +101,7 @@ def test_a_plan_indexes_nothing(shop: Site, dump: Path) -> None:
     assert plan["fits"] is True
     stats = shop.client.get("/api/v1/collection/stats?library=public").json()
     assert stats["documents"] == 0
-    ended(shop, ask(shop, action="index", source=str(dump), workers=1)[1]["id"])
+    ended(shop, ask(shop, action="index", source=str(dump), workers=0)[1]["id"])
     stats = shop.client.get("/api/v1/collection/stats?library=public").json()
     assert (stats["documents"], stats["chunks"]) == (plan["documents"], plan["chunks"])
 

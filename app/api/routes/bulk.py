@@ -35,7 +35,9 @@ class BulkRequest(Request):
     name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=NAME)] = Field(
         None, description="what the source is called in the ledger; null asks the source, a dump of English Wikipedia is enwiki"
     )
-    workers: int = Field(0, ge=0, le=64, description="index: processes that parse; 0 takes one per core")
+    workers: int | None = Field(
+        None, ge=0, le=64, description="index: processes that parse; 0 parses in the server's own; null chooses by source and cores"
+    )
     missing: MissingPolicy | None = Field(
         None,
         description="index: documents of articles that the source no longer has; remove (refused when most would go), keep, force;"

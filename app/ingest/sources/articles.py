@@ -135,6 +135,11 @@ def source_name(source: str) -> str:
     return _DATE.sub("", path.name.partition(".")[0] if path.is_file() else path.name) or path.name
 
 
+def is_markup(articles: Iterable[Article]) -> bool:
+    """Return whether a source's articles have to be parsed, which takes longer than everything else."""
+    return isinstance(articles, XmlDump | DumpParts | ZimArchive)
+
+
 def is_part(source: str) -> bool:
     """Return whether a source is one of several files of a dump, so that what it lacks may be in another."""
     return _PART.search(Path(source).name) is not None

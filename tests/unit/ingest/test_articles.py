@@ -1,4 +1,6 @@
+import bz2
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -8,7 +10,9 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 from pyarrow import parquet
 
 from app.core.errors import InvalidInput, NotFound, Unreadable
-from app.ingest.sources.articles import open_articles
+from app.ingest.bulk import Positioned
+from app.ingest.sources.articles import is_part, open_articles, source_name
+from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 ROWS = [{"id": str(n), "url": f"https://w.example/{n}", "title": f"Title {n}", "text": f"Text of {n}."} for n in range(5)]
 
@@ -93,3 +97,37 @@ def test_what_is_no_source_is_refused_with_what_would_be_one(tmp_path: Path) -> 
         open_articles(str(tmp_path / "a.pdf"))
     with pytest.raises(NotFound, match="no file"):
         open_articles(str(tmp_path / "missing.xml"))
+
+
+def test_sources_know_their_name_and_how_far_they_are_read(tmp_path: Path) -> None:
+    dump = io.StringIO()
+    write_xml(SyntheticEncyclopedia(SyntheticOptions(articles=30, vocabulary=100, mean_words=30)), dump)
+    for name, written in (("a-20260101.xml", dump.getvalue().encode()), ("b.xml.gz", gzip.compress(dump.getvalue().encode()))):
+        (tmp_path / name).write_bytes(written)
+        assert source_name(str(tmp_path / name)) == "synthetic"
+    rows = "".join(f'{{"title": "T{number}", "text": "Some text."}}\n' for number in range(30))
+    (tmp_path / "wiki_en-2026-01.jsonl").write_text(rows, encoding="utf-8")
+    (tmp_path / "wiki.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
+    assert source_name(str(tmp_path / "wiki_en-2026-01.jsonl")) == "wiki_en"
+    for name in ("a-20260101.xml", "b.xml.gz", "wiki_en-2026-01.jsonl", "wiki.jsonl.gz"):
+        source = open_articles(str(tmp_path / name))
+        assert isinstance(source, Positioned)
+        positions = [source.position() for _ in source]
+        assert len(positions) == 30
+        assert positions == sorted(positions)
+        assert 0 < positions[-1] <= 1
+        assert source.position() == 1.0
+
+
+def test_a_dump_in_parts_is_one_source(tmp_path: Path) -> None:
+    pages = list(SyntheticEncyclopedia(SyntheticOptions(articles=30, vocabulary=100, mean_words=30)))
+    for number, options in enumerate((SyntheticOptions(articles=10, vocabulary=100, mean_words=30),) * 2):
+        with bz2.open(tmp_path / f"w-articles{number}.xml-p{number}p9.bz2", "wt", encoding="utf-8") as file:
+            write_xml(SyntheticEncyclopedia(options), file)
+    source = open_articles(str(tmp_path))
+    assert isinstance(source, Positioned)
+    assert [article.key for article in source] == [page.key for page in pages[:10]] * 2
+    assert source.position() == 1.0
+    assert source_name(str(tmp_path)) == "synthetic"
+    assert is_part("w-articles0.xml-p0p9.bz2")
+    assert not is_part("w-pages-articles.xml.bz2")

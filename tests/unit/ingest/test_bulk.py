@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled
+from app.core.errors import Cancelled, Conflict
 from app.core.types import Article, DocumentDraft, Library, WriteResult
+from app.ingest import bulk
 from app.ingest.bulk import BulkIndexer, BulkOptions
 from app.ingest.bulk_work import BulkTask
 from app.ingest.options import IngestOptions
@@ -94,6 +95,33 @@ def test_a_newer_dump_writes_what_changed_and_removes_what_is_gone() -> None:
     assert state(writer) == state(fresh)
 
 
+def test_a_source_that_lacks_most_of_what_is_known_removes_nothing_unless_forced() -> None:
+    writer, ledger = MemoryIndexWriter(), DictLedger()
+    pages = [Article(str(number), "1", f"Page {number}", "text", f"Text {number}.") for number in range(10)]
+    BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions())
+    with pytest.raises(Conflict, match="6 of 10"):
+        BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions())
+    assert BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="keep")).indexed == 10
+    assert len(state(writer)) == 10
+    assert BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="force")).indexed == 4
+    assert len(state(writer)) == 4
+
+
+def test_passing_over_known_articles_reports_and_can_be_stopped() -> None:
+    writer, ledger, cancel = MemoryIndexWriter(), DictLedger(), CancelToken()
+    BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    seen: list[int] = []
+
+    def progress(done: int, _: float | None) -> None:
+        seen.append(done)
+        if done >= 512:
+            cancel.cancel()
+
+    with pytest.raises(Cancelled):
+        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions(), progress=progress, cancel=cancel)
+    assert seen == [0, 512]
+
+
 def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
     writer, ledger = MemoryIndexWriter(), DictLedger()
     page = Article("1", "1", "A", "text", "Some text.")
@@ -102,10 +130,11 @@ def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
     assert (summary.indexed, summary.redirects, len(state(writer))) == (0, 1, 0)
 
 
-def test_worker_processes_give_the_same_result() -> None:
+def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 10_000)
     alone, together = MemoryIndexWriter(), MemoryIndexWriter()
     small = replace(SHAPE, articles=200)
-    one = BulkIndexer(alone, DictLedger()).run(TASK, articles(small), BulkOptions(workers=1))
+    one = BulkIndexer(alone, DictLedger()).run(TASK, articles(small), BulkOptions(workers=0))
     two = BulkIndexer(together, DictLedger()).run(TASK, articles(small), BulkOptions(workers=2))
     assert one == two
     assert state(alone) == state(together)
