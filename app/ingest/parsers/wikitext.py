@@ -15,9 +15,6 @@ from itertools import pairwise
 from app.core.text import normalise
 from app.core.types import Heading, ParsedDocument
 
-WIKITEXT_VERSION = "1"
-"""Part of a bulk document's identity: a change of the text this module returns means a new revision."""
-
 _INVISIBLE = (
     "ref|references|math|chem|gallery|timeline|imagemap|score|graph|hiero|syntaxhighlight|source|templatedata|categorytree|inputbox"
     "|section|mapframe"
@@ -52,6 +49,15 @@ _TEXT_TEMPLATES = frozenset(
     "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote blockquote cquote quotation mvar"
     " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship".split()
 )
+_SYMBOLS = {
+    "nbsp": " ", "snd": " \u2013 ", "spnd": " \u2013 ", "spaced-ndash": " \u2013 ", "ndash": "\u2013", "mdash": "\u2014",
+    "endash": "\u2013", "emdash": "\u2014", "dash": "\u2013", "spaced-mdash": " \u2014 ", "'": "'", "'s": "'s", "=": "=",
+    "!": "|", "pipe": "|", "dot": " \xb7 ", "middot": "\xb7", "bull": " \u2022 ",
+    "ellipsis": "\u2026",
+}  # fmt: skip
+"""Templates without arguments that stand for a character; dropping a space among them would join two words."""
+_POWERS = {"e3": "thousand ", "e6": "million ", "e9": "billion "}
+_RANGE_WORDS = frozenset("- \u2013 to and or by x + to(-) and(-)".split())
 _LEVEL_MARK = "\ue000"
 """A private-use character, which article text does not hold and `normalise` keeps; `_assemble` takes it out again."""
 
@@ -99,18 +105,30 @@ def _template_text(match: re.Match[str]) -> str:
     """Return what a template without inner templates reads as, mostly nothing."""
     name, *parts = match[1].split("|")
     name = name.strip().lower().replace(" ", "-")
-    if name not in _TEXT_TEMPLATES or not parts:
-        return ""
+    if not parts or name not in _TEXT_TEMPLATES:
+        return _SYMBOLS.get(name, "")
     values = [part.strip() for part in parts if "=" not in part]
     if not values:
         return ""
     if name in {"convert", "cvt"}:
-        return " ".join(values[:2])
+        return _quantity(values)
     if name in {"frac", "sfrac"}:
         return "/".join(values)
     if name in {"lang", "transl", "audio"}:
         return values[-1]
     return values[0]
+
+
+def _quantity(values: list[str]) -> str:
+    """Return the arguments of `convert` up to the unit they are given in: `44|e6acre|km2` is 44 million acre."""
+    length = 1
+    while length + 1 < len(values) and values[length] in _RANGE_WORDS:
+        length += 2
+    numbers, units = values[:length], values[length : length + 1]
+    unit = units[0] if units else ""
+    if unit[:2] in _POWERS:
+        unit = _POWERS[unit[:2]] + unit[2:]
+    return " ".join([*numbers, unit]).strip()
 
 
 def _drop_tables(text: str) -> str:

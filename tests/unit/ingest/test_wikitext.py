@@ -52,3 +52,18 @@ def test_an_unclosed_template_goes_through_the_full_parser_and_loses_no_paragrap
 
 def test_an_unclosed_reference_does_not_swallow_the_page() -> None:
     assert "After." in text_of("Before.<ref>never closed\n\nAfter.")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("It owns {{convert|44|e6acre|km2}} of land.", "It owns 44 million acre of land."),
+        ("From {{convert|5|to|10|km|mi|abbr=on}} away.", "From 5 to 10 km away."),
+        ("Up to {{convert|3|-|4|ft}}.", "Up to 3 - 4 ft."),
+        ("A{{nbsp}}B{{snd}}C{{'}}s", "A B \u2013 C's"),
+        ("[[File:a.jpg|thumb|See [[B|the {{lang|fr|bé}}]] and [[C]], [sic].]]Text.", "Text."),
+        ("[[File:a.jpg|thumb|A [http://x.example y] [[link]]]] Text.", "Text."),
+    ],
+)
+def test_small_templates_and_nested_files(source: str, text: str) -> None:
+    assert parse_wikitext(source, "T").text == text
