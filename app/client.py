@@ -191,6 +191,17 @@ class DocuMindClient:
         """Return ranked passages; options are `limit`, `fusion` and the filters."""
         return self._get("/api/v1/search", {"q": query, "library": library, **options})
 
+    def feedback(self) -> str:
+        """Return what was said of stored answers as an answer set, JSON lines."""
+        reply = self._send("GET", "/api/v1/feedback")
+        if not reply.ok:
+            raise error_of(reply)
+        return reply.content.decode()
+
+    def forget(self, what: Literal["answers", "conversations"]) -> Json:
+        """Forget all stored answers or all conversations, and return how many."""
+        return self._read(self._send("DELETE", f"/api/v1/{what}"))
+
     # --- jobs -------------------------------------------------------------------------------------------------------------------
 
     def jobs(self, limit: int = 100) -> Json:

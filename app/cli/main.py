@@ -12,7 +12,7 @@ import sys
 import typer
 from pydantic import ValidationError
 
-from app.cli import admin, ask, bulk, chat, library, mcp, serve, sync
+from app.cli import admin, answers, ask, bulk, chat, library, mcp, models, prompt, serve, sync
 from app.cli.output import complain
 from app.core import errors
 
@@ -31,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     epilog="Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md.",
 )
-for module in (serve, ask, chat, library, sync, bulk, admin, mcp):
+for module in (serve, ask, chat, library, bulk, answers, models, prompt, sync, admin, mcp):
     module.register(app)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
 
+from app.answer.feedback import answer_set
 from app.api.deps import AnyLibrary, Composition, RequestIdentity
 from app.api.errors import declared
 from app.api.schemas.base import DocId
@@ -108,6 +110,28 @@ def give_feedback(services: Composition, answer_id: Identity, feedback: Feedback
     given: dict[str, object] = feedback.model_dump(exclude_none=True)
     services.answers.add_feedback(answer_id, given)
     return FeedbackReply(answer_id=answer_id, feedback=given)
+
+
+@router.delete("/answers", operation_id="forget_answers", response_model=Forgotten, responses=declared("disk_full"))
+def forget_answers(services: Composition) -> Forgotten:
+    """Forget every stored answer, with its question, trace and feedback."""
+    return Forgotten(forgotten=services.answers.wipe())
+
+
+@router.get(
+    "/feedback",
+    operation_id="export_feedback",
+    response_class=Response,
+    responses={
+        200: {"description": "JSON lines", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
+        **declared(),
+    },
+)
+def export_feedback(
+    services: Composition, limit: Annotated[int, Query(ge=1, le=100_000, description="answers, newest first")] = 100_000
+) -> Response:
+    """What was said of answers, as an answer set that `documind evaluate answers` reads."""
+    return Response(answer_set(services.answers.list(limit, with_feedback=True)), media_type="application/x-ndjson")
 
 
 @router.get("/suggestions", operation_id="suggestions", response_model=SuggestionList, responses=declared("not_found"))

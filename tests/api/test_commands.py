@@ -1,0 +1,151 @@
+"""Commands against a real server: what they print, as JSON and for people, and how they end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.core.cancel import CancelToken
+from app.core.errors import ModelNotInstalled
+from app.evaluation.answer_sets import load
+from app.index.lock import DirectoryLock
+from app.providers.ollama import PullProgress
+from tests.api.conftest import LIBRARY, Site, listening, site
+from tests.unit.cli.test_main import run
+
+QUESTION = "What is the melting point of copper?"
+
+
+@dataclass
+class Shell:
+    """A command line beside a server that owns the data."""
+
+    site: Site
+    run: Callable[..., tuple[int, str, str]]
+
+    def json(self, *arguments: str) -> object:
+        code, printed, complaint = self.run(*arguments, "--json")
+        assert code == 0, complaint
+        found: object = json.loads(printed)
+        return found
+
+
+def _pull(model: str, cancel: CancelToken) -> Iterable[PullProgress]:
+    if model == "nope":
+        raise ModelNotInstalled(f"the registry has no model {model!r}")
+    yield PullProgress("pulling", 100, 200)
+    yield PullProgress("success", 200, 200)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Path]]:
+    directory = tmp_path_factory.mktemp("shell")
+    with site(directory / "server", pull=_pull) as opened:
+        status, _ = opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
+        assert status == 201
+        with listening(opened.app, lifespan="off") as url, DirectoryLock([directory / "lock"], url):
+            yield opened, directory / "lock"
+
+
+@pytest.fixture
+def shell(server: tuple[Site, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    opened, lock = server
+    monkeypatch.setenv("DATA_DIR", str(lock))
+
+    def execute(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run(monkeypatch, *arguments)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return Shell(opened, execute)
+
+
+def test_ask_and_search(shell: Shell) -> None:
+    answer = shell.json("ask", QUESTION, "--library", "papers")
+    assert isinstance(answer, dict)
+    assert answer["status"] == "answered"
+    code, printed, _ = shell.run("ask", QUESTION, "--library", "papers")
+    assert code == 0
+    assert "1085" in printed
+    hits = shell.json("search", "tides", "--library", "papers", "--limit", "1")
+    assert isinstance(hits, dict)
+    assert [hit["title"] for hit in hits["hits"]] == ["Tides"]
+    code, _, complaint = shell.run("ask", QUESTION, "--mode", "poetry")
+    assert (code, "query_mode" in complaint) == (1, True)
+
+
+def test_models_are_listed_and_pulled(shell: Shell) -> None:
+    code, printed, _ = shell.run("models", "list")
+    assert code == 0
+    assert "llama3.2:latest" in printed
+    assert "2.0 GB" in printed
+    listed = shell.json("models", "list")
+    assert isinstance(listed, dict)
+    assert listed["loaded"] == ["llama3.2:latest"]
+    assert shell.run("models", "pull", "nomic-embed-text")[0] == 0
+    pulled = shell.json("models", "pull", "nomic-embed-text")
+    assert isinstance(pulled, dict)
+    assert pulled["result"] == {"model": "nomic-embed-text", "status": "success"}
+    code, _, complaint = shell.run("models", "pull", "nope")
+    assert (code, "no model 'nope'" in complaint) == (6, True)
+
+
+def test_a_replay_says_what_would_change(shell: Shell) -> None:
+    asked = shell.site.client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"}).json()
+    code, printed, _ = shell.run("replay", asked["answer_id"])
+    assert code == 0
+    assert "the same passages in the same order" in printed
+    shell.site.client.delete("/api/v1/papers/lions.html", params={"library": "papers", "grace_s": 600})
+    code, printed, _ = shell.run("replay", asked["answer_id"])
+    found = shell.json("replay", asked["answer_id"])
+    shell.site.client.post(f"/api/v1/papers/{asked['sources'][0]['doc_id']}/restore", params={"library": "papers"})
+    assert code == 0
+    assert "the document was deleted" in printed
+    assert isinstance(found, dict)
+    assert (found["same"], found["answer_id"]) == (False, asked["answer_id"])
+    assert shell.run("replay", "nope")[0] == 4
+
+
+def test_feedback_becomes_an_answer_set_and_answers_can_be_forgotten(shell: Shell, tmp_path: Path) -> None:
+    client = shell.site.client
+    asked = client.post("/api/v1/query", json={"question": QUESTION, "library": "papers"}).json()
+    client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"})
+    client.post(f"/api/v1/answers/{asked['answer_id']}/feedback", json={"thumbs": "up"})
+    code, printed, _ = shell.run("feedback")
+    assert code == 0
+    target = tmp_path / "feedback.jsonl"
+    target.write_text(printed, "utf-8")
+    (case,) = load(target)
+    assert case.question == QUESTION
+    assert list(case.expected_docs) == [asked["sources"][0]["doc_id"]]
+    gone = shell.json("forget", "--yes", "--conversations")
+    assert isinstance(gone, dict)
+    assert gone["answers"] >= 2
+    assert client.get(f"/api/v1/answers/{asked['answer_id']}").status_code == 404
+    assert shell.run("feedback")[1] == ""
+
+
+def test_documents_by_name_and_what_is_not_there(shell: Shell, tmp_path: Path) -> None:
+    zinc = tmp_path / "zinc.txt"
+    zinc.write_text("Zinc is a bluish metal.")
+    (row,) = _rows(shell.json("ingest", str(zinc)))
+    assert row["status"] == "indexed"
+    assert "zinc.txt" in {str(found["source_key"]) for found in _rows(shell.json("list", "--library", "papers"))}
+    assert shell.run("delete", "zinc.txt")[0] == 0
+    assert shell.run("delete", "zinc.txt")[0] == 4
+    assert shell.run("ingest", str(tmp_path / "nothing.pdf"))[0] == 1
+    (tmp_path / "x.pdf").write_bytes(b"MZ\x90\x00" + bytes(500))
+    assert shell.run("ingest", str(zinc), str(tmp_path / "x.pdf"))[0] == 3
+    status = shell.json("status")
+    assert isinstance(status, dict)
+    assert {row["library"] for row in status["libraries"]["libraries"]} == {"public", "papers"}
+
+
+def _rows(found: object) -> list[dict[str, object]]:
+    assert isinstance(found, list)
+    return found

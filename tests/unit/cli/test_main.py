@@ -1,0 +1,117 @@
+"""What holds for every command: help with an example that works, a row in the docs, one meaning per exit code."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from app.cli import main as entry
+from app.core import errors
+
+ROOT = Path(__file__).parents[3]
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401  # click's own types
+    """Yield every command that does something, with the words that lead to it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = list(commands(typer.main.get_command(entry.app)))
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run `documind` in this process and return its exit code."""
+    monkeypatch.setattr("sys.argv", ["documind", *arguments])
+    try:
+        entry.main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+def example_of(command: Any) -> list[str]:  # noqa: ANN401  # click's own types
+    """Return the words of the example in a command's help."""
+    lines = [line.strip() for line in command.help.splitlines() if line.strip().startswith("Example: ")]
+    assert len(lines) == 1, command.name
+    return shlex.split(lines[0].removeprefix("Example: ").partition(" > ")[0])
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_example_is_a_command_line_that_parses(path: tuple[str, ...], command: Any) -> None:  # noqa: ANN401
+    program, *words = example_of(command)
+    assert program == "documind"
+    assert tuple(words[: len(path)]) == path
+    context = command.make_context(" ".join(path), words[len(path) :])
+    assert context.params is not None
+
+
+@pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=" ".join)
+def test_every_command_has_a_row_in_the_docs(path: tuple[str, ...]) -> None:
+    rows = (ROOT / "docs/cli.md").read_text("utf-8").splitlines()
+    name = " ".join(path)
+    assert any(row.startswith((f"| `documind {name}`", f"| `documind {name} ")) for row in rows), f"docs/cli.md lacks {name!r}"
+
+
+def test_every_option_says_what_it_does() -> None:
+    for path, command in COMMANDS:
+        for parameter in command.params:
+            assert parameter.name == "help" or parameter.help, (path, parameter.name)
+
+
+def test_every_error_has_one_documented_exit_code() -> None:
+    documented = (ROOT / "docs/cli.md").read_text("utf-8")
+    assert [entry.exit_code(error("x")) for error in (errors.NotFound, errors.Locked, errors.ModelNotInstalled)] == [4, 5, 6]
+    for error in errors.error_classes().values():
+        code = entry.exit_code(error("x"))
+        assert code != 0
+        assert f"| {code} |" in documented, error
+
+
+def test_a_wrong_command_line_is_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "dance") == 2
+    assert run(monkeypatch, "ask") == 2
+    assert run(monkeypatch, "search", "x", "--limit", "many") == 2
+    assert "--limit" in capsys.readouterr().err
+
+
+def test_a_wrong_setting_is_2_and_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("CHUNK_SIZE", "lots")
+    assert run(monkeypatch, "status") == 2
+    assert "CHUNK_SIZE" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "app", interrupted)
+    assert run(monkeypatch, "status") == 130
+
+
+def test_an_overlay_of_prompts_is_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(monkeypatch, "prompt", "show") == 0
+    shown = capsys.readouterr().out
+    assert "I don't have enough information in the provided documents to answer that." in shown or "{refusal}" in shown
+    assert "== general / papers" in shown
+    assert run(monkeypatch, "prompt", "check", "--json") == 0
+    assert capsys.readouterr().out.strip() == "[]"
+    (tmp_path / "rewrite.yml").write_text("parts: {instruction: hi, mood: cheerful}\ntemperature: 0\nmax_tokens: 5\n")
+    assert run(monkeypatch, "prompt", "check", str(tmp_path)) == 1
+    assert "mood" in capsys.readouterr().err
+    monkeypatch.setenv("PROMPTS_DIR", str(tmp_path))
+    assert run(monkeypatch, "prompt", "show") == 1
+    assert "mood" in capsys.readouterr().err
