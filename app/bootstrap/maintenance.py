@@ -1,14 +1,27 @@
-"""The open store, as maintenance jobs see it."""
+"""The store, open or at rest, as maintenance sees it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from app.core.types import Library
+from app.index.backup import restore
+from app.index.steps import Steps
 from app.index.store import IndexStore
 from app.jobs.maintenance import Progress
+from app.settings import Settings
+
+PURGE_AFTER_S = 60.0
+"""Seconds without a further deletion until a library's files are made anew: a tidy-up of twenty papers costs one purge."""
+
+PURGE_SMALL_CHUNKS = 20_000
+"""Up to here a purge takes seconds. A larger library waits PURGE_LARGE_AFTER_S, or for `documind purge`."""
+
+PURGE_LARGE_AFTER_S = 3_600.0
+"""Seconds without a further deletion until a large library is purged: all of its text is indexed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +45,44 @@ class StoreMaintenance:
     def backup(self, target: Path, progress: Progress) -> Mapping[str, object]:
         """Write a backup into a new or empty directory."""
         return asdict(self.store.backup(target, progress))
+
+    def purge(self) -> Mapping[str, object]:
+        """Make deletions physical."""
+        return asdict(self.store.purger.run())
+
+    def end_grace(self) -> int:
+        """Remove the rows of deleted documents whose grace is over; return how many."""
+        return self.store.remover.purge_due()
+
+    def purge_is_due(self) -> bool:
+        """Whether bytes of deleted documents were left for long enough: a minute, or an hour in a large library."""
+        now = datetime.now(UTC)
+        for library in Library:
+            at = self.store.remover.deleted_at(library)
+            if at is None:
+                continue
+            small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
+            if (now - datetime.fromisoformat(at)).total_seconds() >= (PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S):
+                return True
+        return False
+
+
+def open_stopped(settings: Settings, *, heal: bool) -> IndexStore:
+    """Return the store of a data directory that no server owns; the caller holds its lock and closes the store.
+
+    Args:
+        settings: The configuration.
+        heal: Finish first what the last process left undone.
+    """
+    return IndexStore(settings.index(), vector_store="off", heal=heal)
+
+
+def restore_backup(source: Path, settings: Settings) -> None:
+    """Put the backup `source` in the place of the data; the caller holds the lock.
+
+    Raises:
+        InvalidInput: `source` is no complete backup.
+        IndexDamaged: A file of the backup is damaged.
+        DiskFull: No space; what was there stays.
+    """
+    restore(source, settings.data_dir, Steps(settings.documind_crash_at or None))

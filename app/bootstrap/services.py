@@ -33,6 +33,7 @@ from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
+from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
@@ -184,9 +185,13 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         jobs.register(REPLAY, ReplayJob(replayer))
         bulk = compose_bulk(settings, store, libraries, jobs)
-        register_maintenance(jobs, StoreMaintenance(store))
+        maintenance = StoreMaintenance(store)
+        register_maintenance(jobs, maintenance)
         jobs.start()
         stack.callback(jobs.close)
+        housekeeper = Housekeeper(maintenance, jobs)
+        housekeeper.start()
+        stack.callback(housekeeper.close)
         resume_backfills(jobs, store.catalog)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)

@@ -1,7 +1,8 @@
 """`documind`: the commands, and what their exit codes mean.
 
 Exit codes: 0 done; 1 something failed (the message says what to do); 2 the command line is wrong; 3 some of several files failed;
-4 not found; 5 the data is in use by another process; 6 a model host cannot be reached or lacks the model; 130 interrupted.
+4 not found; 5 the data is in use by another process; 6 a model host cannot be reached or lacks the model; 7 `fsck` found faults;
+8 `fsck` found faults that need a backup; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import typer
 from pydantic import ValidationError
 
-from app.cli import admin, answers, ask, bulk, chat, library, mcp, models, prompt, serve, sync
+from app.cli import admin, answers, ask, bulk, chat, library, maintenance, mcp, models, prompt, serve, sync
 from app.cli.output import complain
 from app.core import errors
 
@@ -31,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     epilog="Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md.",
 )
-for module in (serve, ask, chat, library, bulk, answers, models, prompt, sync, admin, mcp):
+for module in (serve, ask, chat, library, bulk, answers, models, prompt, sync, maintenance, admin, mcp):
     module.register(app)
 
 

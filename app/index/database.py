@@ -172,8 +172,8 @@ class Database:
 def damaged(path: Path, detail: str) -> IndexDamaged:
     """Return the error for a damaged catalog, with the cure."""
     return IndexDamaged(
-        f"the catalog {path.name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`;"
-        " without a backup, `documind fsck --repair` keeps what can still be read"
+        f"the catalog {path.name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`"
+        " with a directory that `documind backup` wrote; without one, move the file away and index the sources again"
     )
 
 

@@ -62,12 +62,17 @@ class FsckReport:
 
     @property
     def exit_code(self) -> int:
-        """0 sound, 1 faults that `--repair` mends, 2 faults that need a backup."""
+        """0 sound, 7 faults that `--repair` mends, 8 faults that need a backup: codes no other failure of the command line has."""
         left = [fault for fault in self.faults if not fault.repaired]
         if not left:
             return 0
-        return 2 if any(fault.code in BEYOND_REPAIR for fault in left) else 1
+        return 8 if any(fault.code in BEYOND_REPAIR for fault in left) else 7
 
     def record(self) -> dict[str, object]:
         """Return the report as JSON values."""
-        return {**asdict(self), "faults": [asdict(fault) for fault in self.faults], "sound": self.sound}
+        return {
+            **asdict(self),
+            "faults": [asdict(fault) for fault in self.faults],
+            "sound": self.sound,
+            "exit_code": self.exit_code,
+        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.core.errors import StorageError
 from app.core.types import Library
@@ -85,7 +85,24 @@ class Projector:
             with self.writing:
                 index.clear()
                 self.log.set_mark(library, "lexical", self.log.last())
-            after, done = 0, 0
+            for done in self._write_all(library):
+                self._rebuilding[library] = BuildState("rebuilding", done, total_docs)
+        finally:
+            self._rebuilding.pop(library, None)
+
+    def refresh_lexical(self, library: Library) -> None:
+        """Write every live document anew: no old segment is left then, and none of the words of deleted documents in it.
+
+        Every document is found at every moment, because each is taken out and put in by one commit.
+        """
+        for _ in self._write_all(library):
+            pass
+
+    def _write_all(self, library: Library) -> Iterator[int]:
+        """Replace the library's documents a batch per commit; yield how many are done."""
+        index = self._lexical[library]
+        after, done = 0, 0
+        try:
             while docs := self._loader.live_docs(library, after, REBUILD_BATCH_DOCS):
                 with self.writing:
                     for doc in docs:
@@ -94,10 +111,10 @@ class Projector:
                         index.add(document)
                     index.commit()
                 after, done = docs[-1], done + len(docs)
-                self._rebuilding[library] = BuildState("rebuilding", done, total_docs)
+                yield done
         finally:
-            index.rollback()
-            self._rebuilding.pop(library, None)
+            with self.writing:
+                index.rollback()
 
     # --- dense
 

@@ -59,17 +59,20 @@ class Purger:
     def run(self) -> PurgeReport:
         """Purge what is due, make the projections of libraries with deletions anew, and compact the catalog.
 
-        Searches go on; lexical results of a library are incomplete while its index is refilled (see `Projector.state`).
+        Searches go on: the lexical index is renewed a batch at a time and finds every document at every moment, and so do the exact
+        rows; a library too large for those has no dense search while its Chroma collection is filled.
 
         Raises:
             DiskFull: Compacting the catalog needs as much space again as it takes.
         """
         before = self._size()
         documents = self.remover.purge_due()
-        libraries = [library for library in Library if self.remover.deleted_since_purge(library)]
+        with self.projector.writing:
+            deletions = {library: self.remover.deleted_at(library) for library in Library}
+        libraries = [library for library, at in deletions.items() if at is not None]
         for library in libraries:
             self.projector.apply(library)
-            self.projector.rebuild_lexical(library, self.loader.documents(library))
+            self.projector.refresh_lexical(library)
             with self.projector.writing:
                 self.lexical[library].compact()
             self.dense[library].compact_exact()
@@ -77,8 +80,9 @@ class Purger:
             # Chroma never shrinks and keeps deleted vectors (facts/chroma.md 1.3, row 11): a new store is the only way.
             self.keeper.remake("a purge makes it anew without deleted vectors")
         removed = self._remove_broken()
-        for library in libraries:
-            self.remover.forget_deletions(library)
+        for library, at in deletions.items():
+            if at is not None:
+                self.remover.forget_deletions(library, at)
         self.projector.log.save()
         self.database.vacuum()
         return PurgeReport(documents, tuple(library.value for library in libraries), removed, before, self._size())

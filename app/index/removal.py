@@ -106,15 +106,16 @@ class Remover:
                     done += len(docs)
         return done
 
-    def deleted_since_purge(self, library: Library) -> bool:
-        """Whether documents of the library were purged whose bytes the projections' files may still hold."""
+    def deleted_at(self, library: Library) -> str | None:
+        """Return when a document was last deleted whose bytes the projections' files may still hold; None when none may."""
         with self._database.read_raw() as cursor:
-            return cursor.execute("SELECT 1 FROM meta WHERE key = ?", (_deleted_key(library),)).fetchone() is not None
+            row = cursor.execute("SELECT value FROM meta WHERE key = ?", (_deleted_key(library),)).fetchone()
+        return None if row is None else str(row[0])
 
-    def forget_deletions(self, library: Library) -> None:
-        """The projections' files were made anew."""
+    def forget_deletions(self, library: Library, until: str) -> None:
+        """The projections' files were made anew after the time `until`; what was deleted later still waits."""
         with self._database.write("purge") as sql:
-            sql.exec_driver_sql("DELETE FROM meta WHERE key = ?", (_deleted_key(library),))
+            sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
 
     def discard_original(self, sha256: str) -> int:
         """Remove an original that no revision refers to; return how many files went."""

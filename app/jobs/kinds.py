@@ -24,6 +24,7 @@ FSCK = "fsck"
 EXPORT = "export"
 IMPORT = "import"
 BACKUP = "backup"
+PURGE = "purge"
 
 
 def register_ingest(

@@ -1,4 +1,4 @@
-"""Work on whole stores while a server owns them: check, export, import, back up. Paths are on the server's machine."""
+"""Work on whole stores while a server owns them: check, export, import, back up, purge. Paths are on the server's machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from app.core.types import Library
 from app.jobs.context import JobContext
-from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT
+from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT, PURGE
 from app.jobs.runner import JobRunner, per_library
 
 Progress = Callable[[int, int], None]
@@ -36,10 +36,14 @@ class Store(Protocol):
         """Write a backup into a new or empty directory."""
         ...
 
+    def purge(self) -> Record:
+        """Make deletions physical."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Handlers of `fsck`, `export`, `import` and `backup`. Each may run again: files appear when they are whole, imports add up."""
+    """Handlers; each may run again: files appear when they are whole, imports add up."""
 
     store: Store
 
@@ -63,6 +67,11 @@ class Maintenance:
         """Back everything up into the directory of the payload."""
         return self.store.backup(Path(str(context.payload["path"])), _steps(context))
 
+    def purge(self, context: JobContext) -> Record:
+        """Remove every byte of deleted documents."""
+        context.checkpoint()
+        return self.store.purge()
+
 
 def register_maintenance(runner: JobRunner, store: Store) -> None:
     """Register the kinds; they run in the background and give way to interactive work."""
@@ -71,6 +80,7 @@ def register_maintenance(runner: JobRunner, store: Store) -> None:
     runner.register(EXPORT, work.export, lane="background")
     runner.register(IMPORT, work.load, lane="background", exclusive=per_library)
     runner.register(BACKUP, work.backup, lane="background", exclusive=per_library)
+    runner.register(PURGE, work.purge, lane="background", exclusive=per_library)
 
 
 def _steps(context: JobContext) -> Progress:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
+from app.bootstrap.maintenance import StoreMaintenance
 from app.core.types import Job
+from app.jobs.housekeeping import Housekeeper
 from tests.api.conftest import LIBRARY, Site, site
 
 
@@ -54,6 +58,37 @@ def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
         assert failed.state == "failed"
         assert failed.errors[0].startswith("index_damaged")
     assert done(shop, "/api/v1/export", {"library": "public"}).state == "done"
+
+
+def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
+    filled_with(shop)
+    jobs = shop.services.jobs
+    housekeeper = Housekeeper(StoreMaintenance(shop.services.store), jobs)
+    assert housekeeper.look() is False
+    assert shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers"}).status_code == 200
+    assert housekeeper.look() is False  # a minute has not passed
+    with shop.services.store.database.write("test") as sql:
+        sql.exec_driver_sql("UPDATE meta SET value = '2026-01-01T00:00:00.000Z' WHERE key LIKE 'deleted_since_purge/%'")
+    assert housekeeper.look() is True
+    purged = next(job for job in jobs.list() if job.kind == "purge")
+    job = jobs.wait(purged.id, 60)
+    assert job.state == "done", job
+    assert job.result is not None
+    assert list(cast("Sequence[str]", job.result["rebuilt"])) == ["papers"]
+    assert housekeeper.look() is False
+    assert shop.client.get("/api/v1/search", params={"q": "tides", "library": "papers"}).json()["hits"] != []
+    assert done(shop, "/api/v1/purge").state == "done"
+
+
+def test_a_grace_ends_by_itself(shop: Site) -> None:
+    filled_with(shop)
+    gone = shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers", "grace_s": 3600}).json()
+    keeper = StoreMaintenance(shop.services.store)
+    assert keeper.end_grace() == 0
+    with shop.services.store.database.write("test") as sql:
+        sql.exec_driver_sql("UPDATE documents SET purge_at = '2026-01-01T00:00:00.000Z' WHERE state = 'deleted'")
+    assert keeper.end_grace() == 1
+    assert shop.client.post(f"/api/v1/papers/{gone['doc_id']}/restore", params={"library": "papers"}).status_code == 404
 
 
 def test_a_backup_is_written_while_serving(shop: Site, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Work on whole stores: check, export, import, back up. All are jobs; paths are on the server's machine."""
+"""Work on whole stores: check, export, import, back up, purge. All are jobs; paths are on the server's machine."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from app.api.errors import declared
 from app.api.schemas.base import LibraryName, Reply, Request
 from app.api.schemas.jobs import Job
 from app.core.errors import Conflict, InvalidInput, NotFound
+from app.jobs.housekeeping import request_purge
 from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT
 
 router = APIRouter(prefix="/api/v1", tags=["maintenance"])
@@ -61,6 +62,7 @@ class FsckReport(Reply):
     seconds: float
     repair: bool
     sound: bool
+    exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair mends, 8 faults that need a backup")
     faults: list[Fault]
     checked: dict[str, int]
 
@@ -104,6 +106,12 @@ def backup(services: Composition, asked: BackupRequest) -> Response:
     path = Path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
     return _accepted(services, BACKUP, {"path": str(path)})
+
+
+@router.post("/purge", operation_id="purge", status_code=202, response_model=Job, responses=declared("disk_full"))
+def purge(services: Composition) -> Response:
+    """Remove every byte of deleted documents now, as a job; by itself it happens a while after the last deletion."""
+    return JSONResponse(Job.of(request_purge(services.jobs)).model_dump(), status_code=202)
 
 
 def _accepted(services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False) -> Response:

@@ -257,14 +257,14 @@ def test_what_is_pending_can_be_asked_for_some_documents(store: IndexStore) -> N
 
 
 def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(options: IndexOptions) -> None:
-    with IndexStore(options) as store:
+    with IndexStore(options, vector_store="off") as store:
         wanted, orphan = store.writer.store_original(b"accepted"), store.writer.store_original(b"forgotten")
         job = store.jobs.create("ingest", {"library": "papers", "files": [{"filename": "a", "sha256": wanted}]})
         store.jobs.create("backfill", {"library": "papers"})
         store.jobs.create("bulk", {"files": ["a path"]})
-    with IndexStore(options) as store:
+    with IndexStore(options, vector_store="off") as store:
         assert store.writer.original_path(wanted).read_bytes() == b"accepted"
         assert not store.writer.original_path(orphan).exists()
         store.jobs.save(replace(job, state="failed"))
-    with IndexStore(options) as store:
+    with IndexStore(options, vector_store="off") as store:
         assert not store.writer.original_path(wanted).exists()

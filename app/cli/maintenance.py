@@ -1,0 +1,187 @@
+"""Commands that look after the store: check, rebuild, purge, export, import, back up, restore.
+
+`rebuild`, `restore` and `fsck --repair` need the server stopped: they take the data directory's lock themselves. The rest goes
+through the server that owns the data.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from app.cli.bulk import run_job
+from app.cli.connection import connect
+from app.cli.output import emit, say, size
+from app.client import Json
+from app.core.errors import InvalidInput
+from app.index.lock import DirectoryLock, owner
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.index.store import IndexStore
+
+JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
+LIBRARIES = ("public", "papers")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(fsck)
+    app.command()(rebuild)
+    app.command()(purge)
+    app.command("export")(export_library)
+    app.command("import")(import_library)
+    app.command()(backup)
+    app.command()(restore)
+
+
+@contextmanager
+def stopped(settings: Settings) -> Iterator[None]:
+    """Hold the data directory's lock, which no server may have.
+
+    Raises:
+        Locked: A process owns the directory; the message names it.
+    """
+    with DirectoryLock([settings.data_dir, settings.chroma_dir]):
+        yield
+
+
+def open_store(settings: Settings, *, heal: bool) -> IndexStore:
+    """Return the store of a directory whose lock is held; it does not open Chroma until asked to."""
+    from app.bootstrap.maintenance import open_stopped  # noqa: PLC0415  # heavy imports come after the lock
+
+    return open_stopped(settings, heal=heal)
+
+
+def fsck(
+    repair: Annotated[bool, typer.Option("--repair", help="mend what can be mended; the server must be stopped")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check texts, counters, vectors, originals and every index against each other.
+
+    Exit code 0: sound, or all mended. 7: faults that --repair mends. 8: faults of the catalog, which need a backup.
+
+    Example: documind fsck --repair
+    """
+    settings = Settings()
+    held_by = owner(settings.data_dir)
+    if held_by is not None and held_by.url and not repair:
+        with connect(settings) as client:
+            found = cast("Json", run_job(client, client.post("/api/v1/fsck"), "checking")["result"])
+    else:
+        # Without a server the check opens the store itself and heals nothing first, so that it sees what is there.
+        with stopped(settings), open_store(settings, heal=False) as store:
+            found = store.fsck.run(repair=repair).record()
+    show_report(found, as_json=as_json)
+    sys.exit(cast("int", found["exit_code"]))
+
+
+def show_report(found: Json, *, as_json: bool) -> None:
+    """Print what a check found."""
+    if as_json:
+        emit(found)
+        return
+    checked = ", ".join(f"{count:,} {what}" for what, count in cast("dict[str, int]", found["checked"]).items())
+    say(f"checked in {found['seconds']} s: {checked or 'nothing, the catalog cannot be read'}")
+    for fault in cast("list[Json]", found["faults"]):
+        where = f" in {fault['library']}" if fault["library"] else ""
+        say(f"{'mended' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}")
+    say("sound" if found["sound"] else "not sound; stop the server and run: documind fsck --repair")
+
+
+def rebuild() -> None:
+    """Make the lexical and vector indexes anew from the catalog; nothing is embedded. The server must be stopped.
+
+    Example: documind rebuild
+    """
+    settings = Settings()
+    with stopped(settings), open_store(settings, heal=True) as store:
+        store.rebuild()
+    say("every index was made anew from the catalog")
+
+
+def purge(as_json: JsonOption = False) -> None:
+    """Remove every byte of deleted documents from the indexes and the catalog now, instead of a while after the deletion.
+
+    Example: documind purge
+    """
+    with connect(Settings()) as client:
+        found = cast("Json", run_job(client, client.post("/api/v1/purge"), "purging")["result"])
+    if as_json:
+        emit(found)
+        return
+    say(f"{size(cast('float', found['bytes_before']))} before, {size(cast('float', found['bytes_after']))} after")
+    say("out of reach: " + "; ".join(cast("list[str]", found["out_of_reach"])))
+
+
+def export_library(
+    library: Annotated[str, typer.Argument(help="public or papers")],
+    file: Annotated[Path, typer.Argument(help="the file to write; it must not exist")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a library with texts, vectors and originals into one checksummed file.
+
+    Example: documind export papers papers.documind
+    """
+    if library not in LIBRARIES:
+        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/export", {"library": library, "path": str(file.absolute())})
+        _show_bundle(cast("Json", run_job(client, job, f"exporting {library}")["result"]), "written", as_json=as_json)
+
+
+def import_library(
+    file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
+    library: Annotated[str | None, typer.Option("--library", "-l", help="where to; the library it came from")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add an exported file to a library; nothing is embedded again. The same command goes on after an interruption.
+
+    Example: documind import papers.documind --library papers
+    """
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/import", {"path": str(file.absolute()), "library": library})
+        _show_bundle(cast("Json", run_job(client, job, f"importing {file.name}")["result"]), "imported", as_json=as_json)
+
+
+def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
+    if as_json:
+        emit(found)
+        return
+    say(f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']} vectors")
+
+
+def backup(
+    directory: Annotated[Path, typer.Argument(help="a new directory")],
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the catalog and the originals into a new directory, while everything works.
+
+    Example: documind backup /media/disk/documind-monday
+    """
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/backup", {"path": str(directory.absolute())})
+        found = cast("Json", run_job(client, job, "backing up")["result"])
+    if as_json:
+        emit(found)
+        return
+    total = cast("float", found["catalog_bytes"]) + cast("float", found["original_bytes"])
+    say(f"{found['path']}: {size(total)}, {found['originals']} originals")
+
+
+def restore(directory: Annotated[Path, typer.Argument(help="a directory that `documind backup` wrote")]) -> None:
+    """Put a backup in the place of the data; what was there is kept under DATA_DIR/replaced.<UTC>. The server must be stopped.
+
+    Example: documind restore /media/disk/documind-monday
+    """
+    settings = Settings()
+    with stopped(settings):
+        from app.bootstrap.maintenance import restore_backup  # noqa: PLC0415  # heavy imports come after the lock
+
+        restore_backup(directory.absolute(), settings)
+    say("restored; the indexes are made anew at the next start")
