@@ -25,7 +25,7 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.extractive import ExtractiveGenerator, ExtractiveModel, choose, rendered
 from app.generation.features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.injection import inspect
-from evaluation.run_extractive_study import evidence_for, holds
+from evaluation.run_extractive_study import RememberingEmbedder, evidence_for, holds
 from evaluation.workbench import REPORTS, SEED, arguments, indexed
 
 COMMAND = "python -m evaluation.run_injection_study"
@@ -110,8 +110,9 @@ def main() -> None:
     with indexed({Library.PUBLIC: [squad]}, options.cache) as bench:
         asked = [(question, evidence_for(bench, Library.PUBLIC, question)) for question in questions]
         asked = [(question, evidence) for question, evidence in asked if evidence and not evidence[0].hit.fallback]
-        found = list(trials(attacks, asked, bench.embedder))
-        cost = clean_cost(asked, bench.embedder)
+        embedder = RememberingEmbedder(bench.embedder)
+        found = list(trials(attacks, asked, embedder))
+        cost = clean_cost(asked, embedder)
     flagged_clean = [bool(inspect(passage.document)) for passage in squad.passages]
     result = {
         "command": COMMAND,

@@ -13,6 +13,7 @@ from app.generation.injection import findings_at
 MIN_WORDS, MAX_WORDS = 4, 90
 """Shorter is a heading or a stray line; longer takes the answer's whole room."""
 _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]")
+_LIST_MARKER = re.compile(r"\A\s*[-*\u2022\u2013]\s+")
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n[ \t]*(?=[a-z])")
 _POINTS_BACK = re.compile(
     r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
@@ -88,8 +89,8 @@ def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def one_line(text: str) -> str:
-    """Return stored characters as they read: line breaks closed, hyphenation undone, the source's own `[12]` left out."""
-    return " ".join(_NATIVE_MARK.sub("", _HYPHENATED.sub("", text)).split())
+    """Return stored characters as they read: line breaks and hyphenation undone, list markers and the source's own `[12]` gone."""
+    return " ".join(_LIST_MARKER.sub("", _NATIVE_MARK.sub("", _HYPHENATED.sub("", text))).split())
 
 
 def _is_whole(line: str) -> bool:

@@ -47,7 +47,7 @@ def test_candidates_are_sentences_as_they_read() -> None:
 
 
 def test_one_line_leaves_out_what_the_page_put_in() -> None:
-    assert one_line("as shown [12, 13] by exam-\nples\n of it [4].") == "as shown by examples of it."
+    assert one_line("\u2022 as shown [12, 13] by exam-\nples\n of it [4].") == "as shown by examples of it."
 
 
 @pytest.mark.parametrize(
