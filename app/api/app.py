@@ -29,6 +29,7 @@ from app.api.middleware.edge import RequestEdge
 from app.api.middleware.headers import SecurityHeaders
 from app.api.middleware.hosts import HostAndOrigin
 from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
+from app.api.middleware.metering import Metering
 from app.api.middleware.prefix import ProxyPrefix
 from app.api.middleware.request_id import RequestId
 from app.api.page import add_docs, add_page
@@ -42,6 +43,7 @@ from app.api.routes import (
     jobs,
     libraries,
     maintenance,
+    metrics,
     models,
     papers,
     query,
@@ -124,7 +126,21 @@ def create_app(
     )
     app.state.edge = edge
     handlers.install(app)
-    for module in (health, libraries, ingest, collect, bulk, jobs, papers, documents, query, conversations, models, maintenance):
+    for module in (
+        health,
+        metrics,
+        libraries,
+        ingest,
+        collect,
+        bulk,
+        jobs,
+        papers,
+        documents,
+        query,
+        conversations,
+        models,
+        maintenance,
+    ):
         app.include_router(module.router)
     app.include_router(openai.router)
     app.router.routes.append(Route("/mcp", tools, methods=["POST"], include_in_schema=False))
@@ -145,6 +161,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),
         Middleware(RequestId),
+        Middleware(Metering, metrics=edge.metrics),
         Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
         Middleware(Dialect),
         Middleware(

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from fastapi import Depends, Query, Request
 
 from app.api.errors import request_id_of
+from app.api.metrics import Measured, Metrics
 from app.api.middleware.auth import KeyCheck
 from app.api.schemas.base import LibraryName, ScopeName
 from app.api.services import Services
@@ -26,11 +27,16 @@ class Edge:
     startup: Startup
     streams: StreamSlots
     key: KeyCheck
+    metrics: Metrics = field(default_factory=Metrics)
     started_s: float = field(default_factory=time.monotonic)
 
     def uptime_s(self) -> float:
         """Return the seconds since the app was made."""
         return time.monotonic() - self.started_s
+
+    def answering(self, services: Services) -> Measured:
+        """Return the query use case with its answers counted; every door asks through here."""
+        return Measured(services.rag, self.metrics)
 
 
 # These are async so that FastAPI calls them in place: a plain def would cost each request a trip through the thread pool.

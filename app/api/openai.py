@@ -87,7 +87,7 @@ def chat_completion(
     shown = Completion(asked.model, str(request.base_url).rstrip("/"), request_id)
 
     def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
-        return services.rag.stream(question, cancel)
+        return edge.answering(services).stream(question, cancel)
 
     pump = Pump(produce, edge.streams)
     if not asked.stream:

@@ -5,7 +5,7 @@ Routes know these and nothing of how things are made. All calls are synchronous 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -48,6 +48,10 @@ class Shelves(Catalog, Protocol):
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
         """Return what the library's index was made with; None before the first write."""
+        ...
+
+    def watermarks(self) -> Mapping[str, int]:
+        """Return the last change each projection has applied, by `library/projection`, and the newest there is as `changes`."""
         ...
 
 

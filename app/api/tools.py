@@ -118,7 +118,7 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
 async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
     wanted = QueryRequest(question=asked.question, library=asked.library, query_mode=asked.mode, trace="none")
     question = wanted.to_question(asked.library, edge.settings.flare_active_retrieval)
-    rag = edge.startup.services().rag
+    rag = edge.answering(edge.startup.services())
 
     def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
         return rag.stream(question, cancel)

@@ -92,3 +92,13 @@ def test_every_dependency_is_locked() -> None:
     locked = set(re.findall(r"^([a-z0-9.-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE))
     wanted = {re.split(r"[<>=;\[ ]", line)[0].lower().replace("_", "-") for line in project["dependencies"]}
     assert wanted <= locked
+
+
+def test_every_file_that_monitoring_mounts_is_there() -> None:
+    for name in ("prometheus", "grafana"):
+        mounts = [str(volume).split(":")[0] for volume in SERVICES[name]["volumes"]]
+        local = [ROOT / mount for mount in mounts if mount.startswith("./")]
+        assert local
+        assert all(path.exists() for path in local), name
+    source = yaml.safe_load((ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text("utf-8"))
+    assert source["datasources"][0]["url"] == "http://prometheus:9090"

@@ -40,7 +40,7 @@ def query(asked: QueryRequest, services: Composition, edge: AtEdge, request_id: 
     """Answer a question from the documents, with citations that can be checked."""
     settings = edge.settings
     question = asked.to_question(settings.default_library, settings.flare_active_retrieval)
-    return reply(services.rag, question, edge.streams, request_id, stream=asked.stream)
+    return reply(edge.answering(services), question, edge.streams, request_id, stream=asked.stream)
 
 
 @router.post(
@@ -60,7 +60,7 @@ def chat(asked: ChatRequest, services: Composition, edge: AtEdge, request_id: Re
         history=(),
         conversation_id=services.memory.open(asked.conversation_id, library, asked.message),
     )
-    return reply(services.rag, question, edge.streams, request_id, stream=asked.stream)
+    return reply(edge.answering(services), question, edge.streams, request_id, stream=asked.stream)
 
 
 @router.get("/search", operation_id="search", response_model=SearchResponse, responses=declared("index_damaged"))

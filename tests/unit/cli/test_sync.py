@@ -29,7 +29,8 @@ def test_an_unknown_library_is_named() -> None:
 
 def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
-    stop, answers = threading.Event(), [ProviderUnreachable("away"), outcome(added=("b.txt",)), outcome()]
+    stop = threading.Event()
+    answers: list[ProviderUnreachable | Outcome] = [ProviderUnreachable("away"), outcome(added=("b.txt",)), outcome()]
     told: list[Outcome] = []
 
     def once() -> Outcome:
