@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.text import sentence_spans
@@ -50,6 +50,7 @@ def test_coverage_by_hand() -> None:
     assert coverage([], {"a"}, weights) == 0.0
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=3000))
 def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passage: str) -> None:
     found = align(claim, passage, term_weights([passage]))
@@ -59,6 +60,7 @@ def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passag
         assert 0 < found.coverage <= 1
 
 
+@settings(deadline=None)
 @given(st.integers(0, 4))
 def test_a_quoted_sentence_aligns_with_itself(index: int) -> None:
     spans = sentence_spans(TEXT)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.types import Message
@@ -35,6 +35,7 @@ def test_the_first_that_does_not_fit_is_cut_at_a_sentence_and_the_rest_dropped()
     assert len(body) < len(LONG)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=400), max_size=8), st.integers(0, 3000))
 def test_no_plan_passes_its_budget_and_none_loses_a_passage(texts: list[str], budget: int) -> None:
     found = evidence(*texts)
@@ -45,6 +46,7 @@ def test_no_plan_passes_its_budget_and_none_loses_a_passage(texts: list[str], bu
     assert not plan.used or plan.planned_tokens <= budget
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(), unique=True))
 def test_best_at_both_ends_keeps_all_and_buries_the_worst(ranked: list[int]) -> None:
     laid = best_at_both_ends(ranked)

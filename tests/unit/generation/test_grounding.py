@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
@@ -77,6 +77,7 @@ def test_messy_output_of_a_small_model_is_read() -> None:
     assert {citation.n for sentence in grounded.sentences for citation in sentence.citations} == {1, 2}
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*NORMANS.split(), *WARSAW.split(), "[1]", "[2].", "[3]", "\n", "- ", "Why?", "**x**"]), max_size=40)
 )

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.types import Passage
@@ -81,6 +81,7 @@ def test_the_right_claim_has_more_support(judge: SupportJudge, right: str, wrong
     assert high.score > max(0.45, low.score)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_support_is_a_probability(claim: str) -> None:
     support = SupportJudge(None).judge(claim, PASSAGE, WEIGHTS)
