@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed bench-pdf bench-bulk-kill
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed bench-pdf bench-bulk-kill bench-aborts
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -110,3 +110,6 @@ bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/report
 
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one
 	$(BIN)/python -m evaluation.bulk_kill
+
+bench-aborts: dev ## 100 abandoned answers at each moment, until the model host sees it, into evaluation/reports/aborts.md
+	$(BIN)/python -m evaluation.bench_aborts
