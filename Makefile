@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed bench-pdf bench-bulk-kill bench-aborts
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -108,7 +108,10 @@ bench-ingest: dev ## files to vectors against the embedder alone, into evaluatio
 bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
 	$(BIN)/python -m evaluation.bench_start
 
-bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one
+bench-bulk: dev ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
+	$(BIN)/python -m evaluation.bench_bulk
+
+bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
 	$(BIN)/python -m evaluation.bulk_kill
 
 bench-aborts: dev ## 100 abandoned answers at each moment, until the model host sees it, into evaluation/reports/aborts.md

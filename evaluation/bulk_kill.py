@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from app.core.types import Library
 from app.index.database import Database
@@ -100,11 +101,12 @@ class Command:
         self.data_dir = data_dir
         self._arguments = [sys.executable, "-m", "app", "bulk", "index", str(dump), "--library", "public"]
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
         """Start a run."""
         environment = {**os.environ, "DATA_DIR": str(self.data_dir), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9"}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(
-            self._arguments, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            [*self._arguments, *options], cwd=ROOT, env=environment, start_new_session=True, **{**quiet, **streams}
         )
 
     def finish(self) -> float:

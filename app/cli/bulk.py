@@ -91,6 +91,7 @@ def index(
     missing: Annotated[
         str | None, typer.Option(help="documents of articles the source no longer has: remove, keep or force")
     ] = None,
+    articles: Annotated[int | None, typer.Option(min=1, help="at most this many, from the beginning; all")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Index a source: its text is searchable when this ends. Ctrl-C pauses; the same command goes on where it stopped.
@@ -98,8 +99,8 @@ def index(
     Example: documind bulk index enwiki-latest-pages-articles-multistream.xml.bz2 --library public
     """
     with connect(Settings()) as client:
-        job = client.bulk("index", library, source=absolute(source), name=name, workers=workers, missing=missing)
-        again = f"documind bulk index {source} --library {library}"
+        job = client.bulk("index", library, source=absolute(source), name=name, workers=workers, missing=missing, articles=articles)
+        again = f"documind bulk index {source} --library {library}" + (f" --articles {articles}" if articles else "")
         done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
     if not as_json:
         show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))

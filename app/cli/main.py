@@ -41,11 +41,11 @@ def exit_code(error: errors.DocuMindError) -> int:
     return next((code for cls, code in EXIT_CODES if isinstance(error, cls)), 1)
 
 
-def main() -> None:
-    """Run the command line. An edge: every error becomes a message and an exit code."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line (by default the process's own). An edge: every error becomes a message and an exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
-        app()
+        app(arguments)
     except errors.DocuMindError as error:
         complain(error.message)
         sys.exit(exit_code(error))

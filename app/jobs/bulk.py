@@ -14,7 +14,7 @@ from app.core.types import Article, Job, LedgerSummary, Library
 from app.ingest.bulk import BulkIndexer, BulkOptions, MissingPolicy
 from app.ingest.bulk_work import BulkTask
 from app.ingest.options import IngestOptions
-from app.ingest.sources.articles import is_markup, is_part, open_articles, source_name
+from app.ingest.sources.articles import FirstArticles, is_markup, is_part, open_articles, source_name
 from app.jobs.board import is_finished
 from app.jobs.context import JobContext
 from app.jobs.runner import JobRunner
@@ -37,6 +37,8 @@ class BulkPayload:
     workers: int | None = None
     """Processes that parse; 0 parses in the server's own, None chooses (`workers_for`)."""
     missing: MissingPolicy = "remove"
+    articles: int | None = None
+    """At most this many articles, from the beginning; None takes all."""
 
     def to_json(self) -> dict[str, object]:
         """Return the payload as JSON values."""
@@ -51,6 +53,7 @@ class BulkPayload:
             str(payload["name"]),
             cast("int | None", payload["workers"]),
             cast("MissingPolicy", payload["missing"]),
+            cast("int | None", payload.get("articles")),
         )
 
 
@@ -118,7 +121,7 @@ class BulkIndexJob:
 
         summary = self._indexer.run(
             BulkTask(payload.library, payload.name, self._options),
-            articles,
+            articles if payload.articles is None else FirstArticles(articles, payload.articles),
             BulkOptions(workers, payload.missing),
             progress=progress,
             cancel=context.cancel,
@@ -138,7 +141,14 @@ class BulkDesk:
         self._lock = threading.Lock()
 
     def request(
-        self, library: Library, source: str, *, name: str = "", workers: int | None = None, missing: MissingPolicy | None = None
+        self,
+        library: Library,
+        source: str,
+        *,
+        name: str = "",
+        workers: int | None = None,
+        missing: MissingPolicy | None = None,
+        articles: int | None = None,
     ) -> Job:
         """Start a run, or join or resume the one that is there already for the same library, name and source.
 
@@ -147,7 +157,8 @@ class BulkDesk:
             source: Absolute path on this machine, or `hub:owner/name`.
             name: What the source is called in the ledger; empty asks the source.
             workers: Processes that parse; 0 parses in the server's own, None chooses by source and cores.
-            missing: What becomes of articles that the source lacks; None keeps them for one file of a split dump, else removes.
+            missing: What becomes of articles that the source lacks; None keeps them for a part of a dump, else removes.
+            articles: At most this many, from the beginning; None takes all.
 
         Raises:
             NotFound: There is no such source.
@@ -155,9 +166,9 @@ class BulkDesk:
             Unreadable: It does not begin like a dump.
             Conflict: Another run fills this library.
         """
-        payload = BulkPayload(
-            library, source, name or source_name(source), workers, missing or ("keep" if is_part(source) else "remove")
-        )
+        whole = articles is None and not is_part(source)
+        missing = missing or ("remove" if whole else "keep")
+        payload = BulkPayload(library, source, name or source_name(source), workers, missing, articles)
         with self._lock:
             for job in self._runner.list(1000):
                 if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:

@@ -41,8 +41,9 @@ class BulkRequest(Request):
     missing: MissingPolicy | None = Field(
         None,
         description="index: documents of articles that the source no longer has; remove (refused when most would go), keep, force;"
-        " null keeps them for one file of a split dump and removes them otherwise",
+        " null keeps them for a part of a dump and removes them otherwise",
     )
+    articles: int | None = Field(None, ge=1, description="index: at most this many articles, from the beginning")
     order: Literal["id", "longest"] = Field("id", description="embed: which documents first")
     limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
 
@@ -76,7 +77,11 @@ def bulk(asked: BulkRequest, services: Composition) -> Job:
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}
         return Job.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
-    return Job.of(services.bulk.request(library, asked.source, name=asked.name or "", workers=asked.workers, missing=asked.missing))
+    return Job.of(
+        services.bulk.request(
+            library, asked.source, name=asked.name or "", workers=asked.workers, missing=asked.missing, articles=asked.articles
+        )
+    )
 
 
 @router.get("/ledger", operation_id="bulk_ledger", response_model=BulkLedger, responses=declared())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from app.core.errors import InvalidInput, NotFound
@@ -73,6 +74,27 @@ class TextFolder:
             key = path.relative_to(self._root).as_posix()
             revision = hashlib.sha256(text.encode()).hexdigest()[:16]
             yield Article(key, revision, title.strip() or path.stem, "text", body.strip() or text)
+
+
+class FirstArticles:
+    """The beginning of a source."""
+
+    def __init__(self, articles: Iterable[Article], count: int) -> None:
+        """Take at most `count` articles, redirects included."""
+        self._articles = articles
+        self._count = count
+        self._read = 0
+
+    def position(self) -> float:
+        """Return the share of them that the current pass has read, [0, 1]."""
+        return self._read / self._count
+
+    def __iter__(self) -> Iterator[Article]:
+        """Yield them."""
+        self._read = 0
+        for article in islice(self._articles, self._count):
+            self._read += 1
+            yield article
 
 
 def open_articles(source: str, workers: int = 1) -> Iterable[Article]:

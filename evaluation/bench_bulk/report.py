@@ -1,0 +1,110 @@
+"""What the benchmark found, as values and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from evaluation.bench_bulk.growth import Figures
+from evaluation.bench_bulk.throughput import Throughput
+from evaluation.bench_bulk.wikitext import Wikitext
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One figure beside what is asked."""
+
+    name: str
+    found: float
+    limit: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds."""
+        return self.found >= self.limit if self.at_least else self.found <= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Growth of a figure: `intercept + slope * chunks`, or with `power` `exp(intercept) * chunks ** slope`."""
+
+    name: str
+    power: bool
+    slope: float
+    intercept: float
+    predicted: float
+    """At the largest step."""
+    measured: float
+    at_wikipedia: float
+    """At 25 million chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything of one run."""
+
+    machine: str
+    cores: int
+    throughput: Throughput
+    wikitext: Wikitext | None
+    """None without the real dump."""
+    steps: Sequence[Figures]
+    fits: Sequence[Fit]
+    limits: Sequence[Limit]
+
+    def judged(self, limits: Sequence[Limit]) -> Report:
+        """Return the report with its limits."""
+        return replace(self, limits=limits)
+
+
+def markdown(report: Report) -> str:
+    """Return the report for people."""
+    lines = [
+        "# Bulk indexing",
+        "",
+        f"Written by `make bench-bulk` on {report.cores} cores ({report.machine}).",
+        "",
+        "| asked | found | limit | |",
+        "|---|---|---|---|",
+    ]
+    for limit in report.limits:
+        sign = "at least" if limit.at_least else "at most"
+        lines.append(f"| {limit.name} | {limit.found:.3g} | {sign} {limit.limit:.4g} | {'met' if limit.met else 'NOT met'} |")
+    speed = report.throughput
+    lines += [
+        "",
+        f"## Clean text, {speed.chunks:,} chunks, median of {speed.rounds} rounds in turn",
+        "",
+        "| | seconds | processor seconds |",
+        "|---|---|---|",
+        f"| durable and searchable | {speed.product.wall_s:.2f} | {speed.product.cpu_s:.2f} |",
+        f"| bare tantivy, chunks cut beforehand | {speed.tantivy.wall_s:.2f} | {speed.tantivy.cpu_s:.2f} |",
+        f"| the catalog's writer alone | {speed.catalog.wall_s:.2f} | {speed.catalog.cpu_s:.2f} |",
+        "",
+        f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy.",
+    ]
+    if (words := report.wikitext) is not None:
+        lines += [
+            "",
+            f"## Wikitext, {words.articles} real articles, {words.wikitext_mb:.1f} MB",
+            "",
+            f"{words.fast_mb_per_cpu_s:.1f} MB/s of processor time against {words.reference_mb_per_cpu_s:.1f} of mwparserfromhell;"
+            f" worst article over 300 words: {words.f1_worst_title}; handed to the reference: {words.fallback_share:.1%}.",
+        ]
+    names = list(dict.fromkeys(name for step in report.steps for name in step))
+    lines += ["", "## Growth", "", "| | " + " | ".join(f"{step['chunks']:,.0f}" for step in report.steps) + " |"]
+    lines.append("|---" * (len(report.steps) + 1) + "|")
+    for name in names:
+        cells = [f"{step[name]:.4g}" if name in step else "" for step in report.steps]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    if report.fits:
+        lines += [
+            "",
+            "## Fitted up to 100,000 chunks",
+            "",
+            "| | largest step | predicted | 25 million chunks |",
+            "|---|---|---|---|",
+        ]
+        lines += [f"| {fit.name} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |" for fit in report.fits]
+    return "\n".join(lines) + "\n"

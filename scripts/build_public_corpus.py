@@ -1,0 +1,31 @@
+"""Fill the public library in one command: `python -m scripts.build_public_corpus --articles 10000`.
+
+Reads the hub's `wikimedia/wikipedia` by default, or any source that `documind bulk index` reads. Running it again goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from app.cli.main import main as documind
+
+SOURCE = "hub:wikimedia/wikipedia:20231101.en"
+
+
+def main() -> None:
+    """Parse the command line and index."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--source", default=SOURCE, help="hub:owner/name, a dump, .zim, .parquet, .jsonl or a folder")
+    parser.add_argument("--articles", type=int, help="how many, from the beginning")
+    parser.add_argument("--allow-unbounded", action="store_true", help="all of them, when --articles is not given")
+    args = parser.parse_args()
+    if args.articles is None and not args.allow_unbounded:
+        parser.error(
+            "say how many --articles, or --allow-unbounded for all: English Wikipedia takes hours and 100 GB (docs/scale.md)"
+        )
+    limit = [] if args.articles is None else ["--articles", str(args.articles)]
+    documind(["bulk", "index", args.source, "--library", "public", *limit])
+
+
+if __name__ == "__main__":
+    main()
