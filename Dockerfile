@@ -4,6 +4,7 @@ FROM node:20-slim AS page
 WORKDIR /src/web
 COPY web/package.json web/package-lock.json web/.npmrc ./
 RUN npm ci --no-audit --no-fund
+COPY openapi.json /src/openapi.json
 COPY web/ ./
 RUN npm run build
 

@@ -83,6 +83,9 @@ web-check: page ## types, lint and tests of the page
 browser: dev page /usr/bin/chromium ## the page in a real browser against the real server
 	$(BIN)/python -m pytest tests/browser
 
+screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/images
+	$(BIN)/python -m scripts.screenshots
+
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
 crash-short: dev ## the short form of the crash campaign

@@ -16,8 +16,9 @@ applyTheme();
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      // What the server refused, it refuses again; what did not arrive may arrive.
-      retry: (failures, error) => failures < 2 && !(error instanceof ApiError && !error.problem.retryable),
+      // What the server refused, it refuses again; what did not arrive may arrive; a starting or busy server asks for patience.
+      retry: (failures, error) => (error instanceof ApiError ? error.problem.retryable && failures < 60 : failures < 2),
+      retryDelay: (failures) => Math.min(1000, 250 * 2 ** failures),
       refetchOnWindowFocus: false,
     },
     mutations: { retry: false },

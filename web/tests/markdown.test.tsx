@@ -11,7 +11,8 @@ describe("answers as Markdown", () => {
   it("turns marks into pills, but only those of sources", () => {
     const html = render("First [1]. Second [2, 3], third [4], year [2020].");
     expect(html).toContain("<button>pill 1 of -1</button>");
-    expect(html).toContain("<button>pill 2 of -1</button><button>pill 3 of -1</button>");
+    expect(html).toContain('<span class="whitespace-nowrap"><button>pill 1 of -1</button>.</span> Second');
+    expect(html).toMatch(/pill 2 of -1<.button><.span><span class="whitespace-nowrap"><button>pill 3 of -1/);
     expect(html).toContain("third [4], year [2020].");
   });
 
@@ -31,7 +32,7 @@ describe("answers as Markdown", () => {
     const html = render(text, 2, sentences);
     expect(html).toContain("pill 1 of 0");
     expect(html).toContain("pill 2 of 1");
-    expect(html).toMatch(/🧪 <button>/);
+    expect(html).toMatch(/🧪 <span class="whitespace-nowrap"><button>/);
     expect(html).toContain('class="sentence-weak"');
     expect(html.indexOf("sentence-weak")).toBeGreaterThan(html.indexOf("pill 1"));
   });
@@ -90,6 +91,6 @@ describe("answers as Markdown", () => {
   });
 
   it("draws tables", () => {
-    expect(render("| a | b |\n|---|---|\n| 1 [1] | 2 |")).toContain("<td>1 <button>pill 1");
+    expect(render("| a | b |\n|---|---|\n| 1 [1] | 2 |")).toContain('<td>1 <span class="whitespace-nowrap"><button>pill 1');
   });
 });

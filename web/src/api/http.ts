@@ -15,7 +15,7 @@ export class ApiError extends Error {
 /** No reply at all: the server is away. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
-    super("The server does not answer. The page tries again by itself.", { cause });
+    super("The server does not answer; try again when it is back.", { cause });
     this.name = "Unreachable";
   }
 }
@@ -52,7 +52,7 @@ export function problemOf(status: number, body: string): Problem {
     detail: `The server answered ${status} without saying why.`,
     code: "unknown",
     retryable: status >= 500,
-    request_id: null,
+    request_id: "",
   };
 }
 

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { get } from "@/api/http";
 import type {
   Conversation,
-  ConversationSummary,
+  ConversationList,
   Diagnostics,
   DocumentPage,
   DocumentRecord,
@@ -10,6 +10,7 @@ import type {
   EvaluationReport,
   EvaluationSummary,
   Health,
+  JobList,
   JobRecord,
   Ledger,
   LibrariesResponse,
@@ -19,6 +20,7 @@ import type {
   Scope,
   SearchResponse,
   StoredAnswer,
+  SuggestionList,
 } from "@/api/types";
 
 /** Documents per page of a list: two requests fill any screen, fifty fetch ten thousand. */
@@ -106,7 +108,7 @@ export function storedAnswer(answerId: string) {
 
 export const conversations = queryOptions({
   queryKey: ["conversations"],
-  queryFn: ({ signal }) => get<{ conversations: ConversationSummary[] }>("api/v1/conversations", {}, signal),
+  queryFn: ({ signal }) => get<ConversationList>("api/v1/conversations", {}, signal),
   staleTime: 5000,
 });
 
@@ -120,14 +122,14 @@ export function conversation(id: string) {
 export function suggestions(library: Scope) {
   return queryOptions({
     queryKey: ["suggestions", library],
-    queryFn: ({ signal }) => get<{ suggestions: { question: string }[] }>("api/v1/suggestions", { n: 4, library }, signal),
+    queryFn: ({ signal }) => get<SuggestionList>("api/v1/suggestions", { n: 4, library }, signal),
     staleTime: 60_000,
   });
 }
 
 export const jobs = queryOptions({
   queryKey: ["jobs"],
-  queryFn: ({ signal }) => get<{ jobs: JobRecord[] }>("api/v1/jobs", {}, signal),
+  queryFn: ({ signal }) => get<JobList>("api/v1/jobs", {}, signal),
   refetchInterval: 2000,
 });
 

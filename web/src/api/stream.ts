@@ -1,5 +1,5 @@
 import { ApiError, problemOf, send } from "@/api/http";
-import type { AnswerRecord, ChatRequest, Problem, SourceRecord } from "@/api/types";
+import type { AnswerRecord, Problem, Question, SourceRecord } from "@/api/types";
 import { EventStreamParser } from "@/lib/sse";
 
 export type StreamEvent =
@@ -20,7 +20,7 @@ interface MetaBody {
  *
  * Throws ApiError for a refused question and for an `error` event, Unreachable when the connection breaks before `final`.
  */
-export async function* ask(request: ChatRequest, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+export async function* ask(request: Question, signal: AbortSignal): AsyncGenerator<StreamEvent> {
   const response = await send("api/v1/chat", {
     method: "POST",
     body: JSON.stringify(request),

@@ -30,7 +30,14 @@ export const Markdown = memo(function Markdown({ text, sentences = NONE, sources
       sup: ({ node, children }) => {
         const n = node?.properties["dataCitation"];
         const sentence = node?.properties["dataSentence"];
-        if (typeof n === "number" && typeof sentence === "number") return <>{renderCitation(n, sentence)}</>;
+        if (typeof n === "number" && typeof sentence === "number") {
+          return (
+            <span className="whitespace-nowrap">
+              {renderCitation(n, sentence)}
+              {children}
+            </span>
+          );
+        }
         return <sup>{children}</sup>;
       },
     }),

@@ -2,7 +2,7 @@ import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
 import { conversation, storedAnswer } from "@/api/queries";
 import { ask } from "@/api/stream";
-import type { AnswerRecord, ChatRequest, Mode, Scope, SourceRecord, Strategy } from "@/api/types";
+import type { AnswerRecord, Mode, Question, Scope, SourceRecord, Strategy } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
 import type { ScopedDocument, Workspace } from "@/hooks/use-workspace";
 import { localId } from "@/lib/local-id";
@@ -143,7 +143,7 @@ export class ChatSession {
       exchanges.map(async (exchange) => {
         if (exchange.answerId === null) return;
         const answer = await client.query(storedAnswer(exchange.answerId)).catch(() => null);
-        if (answer === null) return;
+        if (answer?.kept !== "full") return;
         this.#update(exchange.id, (e) => ({ ...e, answer, library: answer.library, sources: answer.sources }));
       }),
     );
@@ -153,10 +153,10 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, controls: { ...chat.controls, ...change } }));
   }
 
-  #request(question: string): ChatRequest {
+  #request(question: string): Question {
     const { conversationId, controls } = this.store.get();
     const { library, scope } = this.#workspace.get();
-    const request: ChatRequest = { message: question, library, query_mode: controls.mode, trace: "full", stream: true };
+    const request: Question = { message: question, library, query_mode: controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
     if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
     if (controls.model !== null) request.model = controls.model;

@@ -66,28 +66,37 @@ function markText(node: Text, marks: AnswerMarks, spans: readonly Span[]): Eleme
       for (const edge of [span.start - from, span.end - from]) if (edge > 0 && edge < node.value.length) cuts.add(edge);
     }
   }
-  const pills = new Map<number, { end: number; numbers: number[] }>();
+  const pills = new Map<number, { end: number; numbers: number[]; tail: string }>();
   for (const match of node.value.matchAll(MARK)) {
     const numbers = (match[1] ?? "").split(",").map(Number);
     if (numbers.some((n) => n < 1 || n > marks.sources)) continue;
     const end = match.index + match[0].length;
     for (const cut of [...cuts]) if (cut > match.index && cut < end) cuts.delete(cut);
     cuts.add(match.index).add(end);
-    pills.set(match.index, { end, numbers });
+    pills.set(match.index, { end, numbers, tail: "" });
+  }
+  // The full stop after a mark stays on its line.
+  for (const pill of pills.values()) {
+    const tail = /^[.,;:!?)\]}”’"']+/.exec(node.value.slice(pill.end))?.[0] ?? "";
+    if (tail === "") continue;
+    for (const cut of [...cuts]) if (cut >= pill.end && cut < pill.end + tail.length) cuts.delete(cut);
+    pill.end += tail.length;
+    pill.tail = tail;
+    cuts.add(pill.end);
   }
   const edges = [...cuts].sort((a, b) => a - b);
   const pieces = edges.slice(0, -1).flatMap((start, i): ElementContent[] => {
     const end = edges[i + 1] ?? start;
     const sentence = sentenceAt(start);
     const pill = pills.get(start);
-    if (pill !== undefined) return pill.numbers.map((n) => citation(n, sentence));
+    if (pill !== undefined) return pill.numbers.map((n, at) => citation(n, sentence, at === pill.numbers.length - 1 ? pill.tail : ""));
     return phrase(node.value.slice(start, end), spans[sentence]?.verdict);
   });
   return pieces.length === 1 && pieces[0]?.type === "text" ? null : pieces;
 }
 
-function citation(n: number, sentence: number): Element {
-  return { type: "element", tagName: "sup", properties: { dataCitation: n, dataSentence: sentence }, children: [] };
+function citation(n: number, sentence: number, tail: string): Element {
+  return { type: "element", tagName: "sup", properties: { dataCitation: n, dataSentence: sentence }, children: [{ type: "text", value: tail }] };
 }
 
 function phrase(value: string, verdict: Span["verdict"] | undefined): ElementContent[] {

@@ -28,7 +28,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
 
 /** What went wrong, in the server's words, with a way to try again. */
 export function Failure({ error, onRetry, what }: { error: Error; onRetry?: () => void; what?: string }) {
-  const request = error instanceof ApiError ? error.problem.request_id : null;
+  const request = error instanceof ApiError ? error.problem.request_id : "";
   return (
     <Banner
       tone="bad"
@@ -42,7 +42,7 @@ export function Failure({ error, onRetry, what }: { error: Error; onRetry?: () =
     >
       {what !== undefined && <strong className="font-semibold">{what} </strong>}
       {error.message}
-      {request !== null && <span className="block text-2xs">Request {request}</span>}
+      {request !== "" && <span className="block text-2xs">Request {request}</span>}
     </Banner>
   );
 }

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { call } from "@/api/http";
-import type { AnswerRecord } from "@/api/types";
+import type { AnswerRecord, Feedback } from "@/api/types";
 import { IconButton } from "@/components/ui/button";
 import { Popover } from "@/components/ui/menu";
 import { useCopied } from "@/hooks/use-copied";
@@ -12,7 +12,7 @@ import { milliseconds, modelName, percent } from "@/lib/format";
 export function AnswerFooter({ question, answer }: { question: string; answer: AnswerRecord }) {
   const { state, copy } = useCopied();
   const vote = useMutation({
-    mutationFn: (thumbs: "up" | "down") => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, { thumbs }),
+    mutationFn: (thumbs: "up" | "down") => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, { thumbs } satisfies Feedback),
   });
   const time = answer.trace?.stages.reduce((sum, stage) => sum + stage.ms, 0) ?? null;
   return (

@@ -50,7 +50,7 @@ export function Composer() {
           )}
         </span>
         {scope.length > 0 && (
-          <button type="button" aria-label="Ask the whole library" title="Ask the whole library" onClick={() => scopeTo([])} className="rounded-sm hover:text-ink">
+          <button type="button" aria-label="Ask the whole library" title="Ask the whole library" onClick={() => scopeTo([])} className="inline-flex size-6 shrink-0 items-center justify-center rounded-sm hover:text-ink">
             <Icon name="close" size={12} />
           </button>
         )}

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get } from "@/api/http";
 import { libraries } from "@/api/queries";
-import type { Library, Scope } from "@/api/types";
+import type { CollectionStats, Library, Scope } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
@@ -14,10 +14,6 @@ import { ArxivForm } from "./arxiv-form";
 import { DocumentList } from "./document-list";
 import { UploadList } from "./upload-list";
 import { useDeletion } from "./use-deletion";
-
-interface Stats {
-  by_type: Record<string, number>;
-}
 
 /** Left pane: which library, its documents, and the ways to add to it. */
 export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () => void; onPickFolder: () => void }) {
@@ -31,7 +27,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const all = useQuery(libraries);
   const stats = useQuery({
     queryKey: ["documents", "stats", shown],
-    queryFn: ({ signal }) => get<Stats>("api/v1/collection/stats", { library: shown }, signal),
+    queryFn: ({ signal }) => get<CollectionStats>("api/v1/collection/stats", { library: shown }, signal),
   });
   const total = (library: Library): number => all.data?.libraries.find((l) => l.library === library)?.documents ?? 0;
   const choose = (library: Scope): void => {

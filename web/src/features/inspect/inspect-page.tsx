@@ -75,7 +75,8 @@ function AnswerTrace({ answerId }: { answerId: string }) {
   const stored = useQuery({ ...storedAnswer(answerId), retry: false });
   // With STORE_ANSWERS off the server has nothing; the answer of this tab still has its trace.
   const answer: AnswerRecord | null = stored.data ?? mine?.answer ?? null;
-  const question = stored.data?.asked?.question ?? mine?.question ?? null;
+  const hashed = stored.data?.kept === "hash";
+  const question = mine?.question ?? (hashed ? "The text of this answer is not kept" : stored.data?.asked.question) ?? null;
   if (answer === null) {
     if (stored.isPending) return <Skeleton lines={10} label="Loading answer" />;
     return <Failure error={stored.error ?? new Error("This answer is not stored.")} onRetry={() => void stored.refetch()} what="This answer could not be opened." />;

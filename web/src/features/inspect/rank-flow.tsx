@@ -17,7 +17,8 @@ export function RankFlow({ pass, selected, onSelect }: Props) {
   const { stages, candidates, depth } = pass;
   const height = Math.min(520, Math.max(180, depth * 9)) + TOP + 16;
   const x = (stage: number): number => (stages.length === 1 ? WIDTH / 2 : LEFT + (stage * (WIDTH - LEFT - RIGHT)) / (stages.length - 1));
-  const y = (rank: number): number => TOP + ((rank - 1) / Math.max(1, depth - 1)) * (height - TOP - 16);
+  // The best ranks are what matters: they get more room than the tail.
+  const y = (rank: number): number => TOP + ((rank - 1) / Math.max(1, depth - 1)) ** 0.7 * (height - TOP - 16);
   const labels = labelPlaces(candidates, y);
   const kept = candidates.filter((c) => c.fellAt === null).length;
   return (

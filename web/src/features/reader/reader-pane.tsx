@@ -6,6 +6,7 @@ import { Segmented } from "@/components/ui/field";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import { type ReaderTarget, useWorkspace } from "@/hooks/use-workspace";
+import { flagLines } from "@/lib/flags";
 import { byline } from "@/lib/format";
 import { TextView } from "./text-view";
 
@@ -30,11 +31,11 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
           </h2>
           {document.data !== undefined && <p className="truncate text-2xs text-muted">{byline(document.data.authors, document.data.year) || document.data.filename}</p>}
         </div>
-        {document.data?.flags.map((flag) => (
-          <Tag key={flag} tone="warn" title="Found while reading this document">
-            {flag}
+        {(document.data?.flags.length ?? 0) > 0 && (
+          <Tag tone="warn" title={flagLines(document.data?.flags ?? []).join("\n")}>
+            flagged
           </Tag>
-        ))}
+        )}
         {paged && (
           <Segmented
             label="Show"

@@ -14,9 +14,16 @@ const AROUND = 6000;
 export function TextView({ target }: { target: ReaderTarget }) {
   const [before, setBefore] = useState(1);
   const [after, setAfter] = useState(1);
+  // The span itself first: its reply says how long the text is, and no request may reach beyond that.
+  const span = useQuery(documentText(target.library, target.doc_id, target.revision, target.start, target.end));
   const from = Math.max(0, target.start - before * AROUND);
-  const to = target.end + after * AROUND;
-  const text = useQuery({ ...documentText(target.library, target.doc_id, target.revision, from, to), placeholderData: (previous) => previous });
+  const to = Math.min(span.data?.length ?? target.end, target.end + after * AROUND);
+  const around = useQuery({
+    ...documentText(target.library, target.doc_id, target.revision, from, to),
+    enabled: span.data !== undefined,
+    placeholderData: (previous) => previous,
+  });
+  const text = span.isError ? span : around;
   if (text.isPending) {
     return (
       <div className="p-4">

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { call } from "@/api/http";
+import { ApiError, call } from "@/api/http";
 import { fsck } from "@/api/queries";
 import { Button } from "@/components/ui/button";
 import { Facts } from "@/components/ui/facts";
@@ -11,6 +11,7 @@ import { factsOf } from "@/lib/facts";
 export function FsckSection() {
   const client = useQueryClient();
   const last = useQuery(fsck);
+  const never = last.error instanceof ApiError && last.error.problem.code === "not_found";
   const run = useMutation({
     mutationFn: () => call("POST", "api/v1/fsck"),
     onSettled: () => {
@@ -27,7 +28,8 @@ export function FsckSection() {
       }
     >
       {last.isPending && <Skeleton lines={2} />}
-      {last.isError && last.data === undefined && <Failure error={last.error} onRetry={() => void last.refetch()} />}
+      {never && <p className="text-sm text-muted">No check has been run yet.</p>}
+      {last.isError && !never && last.data === undefined && <Failure error={last.error} onRetry={() => void last.refetch()} />}
       {run.isError && <Failure error={run.error} what="The check did not run." />}
       {last.data !== undefined && <Facts facts={factsOf(last.data)} />}
     </Section>

@@ -1,0 +1,70 @@
+"""Take a picture of every view of the page, in two themes and two widths, into docs/images: `python -m scripts.screenshots`.
+
+Starts a server of its own on the sample documents in a temporary directory, asks it a real question, and looks at it with Chromium.
+Needs the built page (`make page`), the development dependencies and Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.conftest import CHROMIUM, FLAGS
+from tests.browser.servers import ROOT, DocuMind
+from tests.browser.views import View, views
+
+QUESTION = "Why does rank fusion throw away information that scores carry?"
+WIDTHS = {"wide": (1440, 900), "phone": (390, 844)}
+
+
+def main() -> None:
+    """Take all pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    shown = views(QUESTION)
+    with tempfile.TemporaryDirectory() as directory, DocuMind(Path(directory) / "data") as server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        take(browser, server, arguments.out, {"first-run": shown.pop("first-run")})
+        load_samples(server)
+        take(browser, server, arguments.out, shown)
+        browser.close()
+
+
+def load_samples(server: DocuMind, timeout_s: float = 300) -> None:
+    """Index the bundled documents and wait until all have vectors."""
+    server.load_samples()
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        stats = [server.get("/api/v1/collection/stats", library=library) for library in ("papers", "public")]
+        if all(found["chunks"] and found["chunks"] == found["embedded"] for found in stats):
+            return
+        time.sleep(0.5)
+    raise TimeoutError(f"the samples were not embedded within {timeout_s} s")
+
+
+def take(browser: Browser, server: DocuMind, out: Path, shown: dict[str, View]) -> None:
+    """Take each view in every theme and width."""
+    for theme in ("light", "dark"):
+        for width, (x, y) in WIDTHS.items():
+            for name, arrange in shown.items():
+                context = browser.new_context(
+                    viewport={"width": x, "height": y},
+                    color_scheme="dark" if theme == "dark" else "light",
+                    reduced_motion="reduce",
+                )
+                page = context.new_page()
+                page.goto(server.base, wait_until="load")
+                arrange(page)
+                page.wait_for_timeout(600)
+                page.screenshot(path=out / f"{name}-{theme}-{width}.png")
+                context.close()
+
+
+if __name__ == "__main__":
+    main()

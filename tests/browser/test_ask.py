@@ -1,0 +1,210 @@
+"""The main job on the page: upload, ask, follow a citation to the words, narrow, delete and take back."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import cast
+
+import pypdfium2
+import pytest
+import requests
+from playwright.sync_api import FilePayload, Locator, Page, expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.documents import ENGINEER, GARDENER, LENS, OBSERVATORY, ORCHARD, lighthouse_pdf
+from tests.browser.servers import DocuMind
+from tests.browser.views import ask, choose
+from tests.fakes.ollama_double import OllamaDouble
+
+
+def _upload(page: Page, name: str, content: bytes) -> None:
+    payload: FilePayload = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    page.get_by_test_id("upload").set_input_files(payload)
+
+
+def _uploads(page: Page) -> Locator:
+    return page.get_by_role("region", name="Uploads", exact=True)
+
+
+def _answer(server: DocuMind, page: Page) -> dict[str, object]:
+    """The stored record of the answer that was inspected last."""
+    href = page.get_by_role("link", name="Inspect", exact=True).last.get_attribute("href") or ""
+    return server.get(f"/api/v1/answers/{href.rpartition('/')[2]}")
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def test_first_run_says_what_works_and_offers_three_ways(empty: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(empty)
+    steps = page.get_by_role("region", name="First steps", exact=True)
+    expect(steps.get_by_role("button")).to_have_count(3)
+    expect(steps).to_contain_text("Works right now")
+    expect(page.get_by_label("Question", exact=True)).to_be_visible()
+    with page.expect_file_chooser() as chooser:
+        steps.get_by_role("button", name="Choose files").click()
+    assert chooser.value.is_multiple()
+
+
+def test_upload_ask_and_follow_the_citation_to_the_words_on_the_page(empty: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(empty)
+    pdf = lighthouse_pdf()
+    _upload(page, "lighthouse.pdf", pdf)
+    expect(_uploads(page)).to_contain_text(re.compile(r"Indexed: 3 pages, .* characters"))
+    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("Lighthouse of Morvane")
+    ask(page, LENS)
+    page.get_by_role("button", name="Citation 1", exact=True).first.click()
+    mark = page.get_by_role("region", name="Sources", exact=True).locator("[data-highlight]")
+    expect(mark).to_have_count(1)
+    expect(mark).to_contain_text("mercury bath")
+    sentences = cast("list[dict[str, list[dict[str, object]]]]", _answer(empty, page)["sentences"])
+    quote = str(next(c["quote"] for s in sentences for c in s["citations"] if c["n"] == 1))
+    assert mark.text_content() == quote
+
+    page.get_by_role("article").filter(has=page.locator("[data-highlight]")).get_by_role("button", name="Open document").click()
+    sheet = page.locator("[data-page='2']")
+    boxes = sheet.locator("[data-highlight]")
+    expect(boxes.first).to_be_visible()
+    expect(sheet.get_by_role("img", name="Page 2")).to_be_visible()
+    assert page.locator("[data-page]:not([data-page='2']) [data-highlight]").count() == 0
+    assert _words(_text_under(pdf, 2, sheet, boxes)) == _words(quote)
+
+
+def _text_under(pdf: bytes, number: int, sheet: Locator, boxes: Locator) -> str:
+    """What the PDF says under the boxes as they are drawn, by a reader that knows nothing of our offsets."""
+    drawn = sheet.bounding_box()
+    assert drawn is not None
+    with pypdfium2.PdfDocument(io.BytesIO(pdf)) as document:
+        leaf = document[number - 1]
+        width, height = leaf.get_size()
+        text = leaf.get_textpage()
+        found = []
+        for i in range(boxes.count()):
+            box = boxes.nth(i).bounding_box()
+            assert box is not None
+            x, y = width / drawn["width"], height / drawn["height"]
+            left, right = (box["x"] - drawn["x"]) * x, (box["x"] + box["width"] - drawn["x"]) * x
+            top, bottom = (box["y"] - drawn["y"]) * y, (box["y"] + box["height"] - drawn["y"]) * y
+            # A point inside the edges, where a neighbour's letters cannot reach.
+            found.append(text.get_text_bounded(left + 1, height - bottom + 2, right - 1, height - top - 2))
+    return " ".join(found)
+
+
+def test_a_quote_behind_emoji_is_marked_exactly(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, GARDENER)
+    page.get_by_role("button", name="Citation 1", exact=True).first.click()
+    mark = page.locator("[data-highlight]")
+    expect(mark).to_contain_text("\U0001f34e orchard of Quillane")
+    quote = mark.text_content() or ""
+    assert quote.startswith("The \U0001f34e orchard")
+    assert quote.endswith("above the river.")
+    assert quote in ORCHARD
+    page.get_by_role("button", name="Open document").first.click()
+    reader = page.get_by_role("region", name="Document", exact=True)
+    expect(reader.locator("[data-highlight]")).to_be_visible()
+    assert reader.locator("[data-highlight]").text_content() == quote
+
+
+def test_a_question_is_limited_to_the_ticked_document(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    page.get_by_role("checkbox", name=re.compile("Orchard")).check()
+    expect(page.get_by_test_id("scope")).to_contain_text("only The Orchard Notes")
+    ask(page, "Who designed or planted it, and in which year?")
+    asked = cast("dict[str, dict[str, list[str]]]", _answer(filled, page)["asked"])
+    papers = cast("list[dict[str, str]]", filled.get("/api/v1/papers", library="papers")["documents"])
+    orchard = next(d["doc_id"] for d in papers if "Orchard" in d["title"])
+    assert asked["filters"]["doc_ids"] == [orchard]
+    for title in page.get_by_role("region", name="Sources", exact=True).get_by_role("heading", level=3).all_text_contents():
+        assert "Orchard" in title
+    page.get_by_role("button", name="Ask the whole library").click()
+    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
+
+
+def test_the_library_switch_changes_what_is_asked(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Public")
+    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("Tal Venn")
+    ask(page, "Who designed the dome of the observatory?")
+    expect(page.get_by_role("article").first).to_contain_text("Ruth Calloway")
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    expect(page.get_by_role("article").filter(has_text=ENGINEER)).to_contain_text("Ilse Tarrow")
+
+
+def test_a_link_to_a_source_opens_it(filled: DocuMind, open_page: OpenPage) -> None:
+    reply = requests.post(f"{filled.base}/api/v1/query", json={"question": ENGINEER, "library": "papers"}, timeout=60)
+    view_url = str(reply.json()["sources"][0]["view_url"])
+    page = open_page(filled, view_url)
+    expect(page.get_by_role("region", name="Document", exact=True).locator("[data-highlight]").first).to_be_visible()
+
+
+def test_delete_hides_and_undo_brings_back(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    page.get_by_role("button", name="Delete The Orchard Notes").click()
+    expect(documents).not_to_contain_text("Orchard")
+    assert len(cast("list[object]", filled.get("/api/v1/papers", library="papers")["documents"])) == 1
+    page.get_by_role("button", name="Undo").click()
+    expect(documents).to_contain_text("The Orchard Notes")
+    ask(page, GARDENER)
+    expect(page.get_by_role("article").first).to_contain_text("Anselm Rook")
+
+
+def test_a_bad_file_fails_alone_with_its_reason(empty: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(empty)
+    files: list[FilePayload] = [
+        {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"MZ\x90\x00" + bytes(400)},
+        {"name": "observatory.md", "mimeType": "text/markdown", "buffer": OBSERVATORY.encode()},
+    ]
+    page.get_by_test_id("upload").set_input_files(files)
+    expect(_uploads(page)).to_contain_text("1 file added, 1 failed")
+    expect(_uploads(page).get_by_role("button", name="Try broken.pdf again")).to_be_visible()
+    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("Tal Venn")
+
+
+def test_conversations_are_kept_and_opened(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.get_by_role("article")).to_have_count(0)
+    page.get_by_role("button", name="Conversations").click()
+    page.get_by_role("button", name=re.compile(ENGINEER[:20])).first.click()
+    expect(page.get_by_role("article").first).to_contain_text("Ilse Tarrow")
+    expect(page.get_by_role("button", name="Citation 1", exact=True).first).to_be_visible()
+
+
+def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Papers")
+    ask(page, ENGINEER)
+    for label, part in (("As Markdown, with sources", "### Sources"), ("Sources as BibTeX", "@misc{")):
+        page.get_by_role("button", name="Copy answer").click()
+        page.get_by_role("button", name=label).click()
+        page.wait_for_function("part => navigator.clipboard.readText().then(text => text.includes(part))", arg=part)
+
+
+@pytest.mark.timeout(300)
+def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage) -> None:
+    with (
+        OllamaDouble(tokens_per_s=4) as double,
+        DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm") as server,
+    ):
+        server.upload(("lighthouse.pdf", lighthouse_pdf()))
+        double.say("The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60)
+        page = open_page(server)
+        box = page.get_by_label("Question", exact=True)
+        box.fill(ENGINEER)
+        box.press("Enter")
+        expect(page.get_by_role("article")).to_contain_text("Ilse", timeout=30_000)
+        page.get_by_role("button", name="Stop", exact=True).click()
+        expect(page.get_by_role("article")).to_contain_text("Stopped.")
+        with double.abort_seen:
+            assert double.abort_seen.wait_for(lambda: double.aborted == 1, timeout=10)

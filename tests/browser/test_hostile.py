@@ -1,0 +1,91 @@
+"""Names, titles, text and answers are data: nothing of them runs, nothing is asked elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FilePayload, Page, expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.documents import ENGINEER, lighthouse_pdf
+from tests.browser.payloads import HOST, NAMES, PAYLOADS
+from tests.browser.servers import DocuMind
+from tests.browser.views import ask, choose
+from tests.fakes.ollama_double import OllamaDouble
+
+FORBIDDEN = (
+    "script, img, iframe, object, embed, video, audio, picture, source, svg:not([aria-hidden]), math, style, link, base, meta,"
+    " form, input, details, marquee, template, portal"
+)
+
+
+def test_there_are_a_hundred_payloads() -> None:
+    assert len(set(PAYLOADS)) == 100
+
+
+def _nothing_ran(page: Page) -> None:
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("html").evaluate("node => node.ownerDocument.querySelectorAll('base, meta[http-equiv]').length") == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenPage) -> None:
+    with (
+        OllamaDouble() as double,
+        DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm", LLM_PROVIDER="ollama") as server,
+    ):
+        server.upload(("lighthouse.pdf", lighthouse_pdf()))
+        page = open_page(server)
+        choose(page, "Papers")
+        for first in range(0, len(PAYLOADS), 10):
+            double.say("\n\n".join(("Ilse Tarrow designed it [1].", *PAYLOADS[first : first + 10])))
+            ask(page, f"{ENGINEER} Draft {first}.")
+        articles = page.locator("article .prose")
+        expect(articles).to_have_count(10)
+        assert articles.locator(FORBIDDEN).count() == 0
+        for link in articles.locator("a").all():
+            assert (link.get_attribute("href") or "").startswith(("https://", "http://"))
+            assert link.get_attribute("rel") == "noopener noreferrer nofollow"
+            assert HOST[8:] in (link.text_content() or "").lower(), "a link says where it goes"
+        for name in ("onerror", "onload", "onclick", "onmouseover", "style", "srcset", "background", "ping"):
+            assert articles.locator(f"[{name}]").count() == 0, name
+        for pill in articles.get_by_role("button", name="Citation 1", exact=True).all():
+            pill.hover()
+        _nothing_ran(page)
+
+
+def test_documents_full_of_payloads_are_read_as_text(empty: DocuMind, open_page: OpenPage) -> None:
+    text = "\n\n".join(f"The harbour ledger, entry {i}, says: {payload}" for i, payload in enumerate(PAYLOADS))
+    empty.upload(("ledger.txt", text.encode()), ("ledger.md", text.encode()))
+    page = open_page(empty)
+    choose(page, "Papers")
+    ask(page, "What does the harbour ledger say in its entries?")
+    for source in page.get_by_role("button", name="Whole passage").all():
+        source.click()
+    page.get_by_role("button", name="Open document").first.click()
+    expect(page.get_by_role("region", name="Text of the document")).to_contain_text("harbour ledger")
+    _nothing_ran(page)
+    page.goto(f"{empty.base}/#/search")
+    page.get_by_label("Search", exact=True).fill("harbour ledger onerror script image")
+    expect(page.get_by_role("listitem").first).to_contain_text("ledger")
+    assert page.locator("main img, main iframe, main script").count() == 0
+    _nothing_ran(page)
+
+
+def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(empty)
+    files: list[FilePayload] = [
+        {"name": name, "mimeType": "text/plain", "buffer": f"Short note number {i} about the weather at sea.".encode()}
+        for i, name in enumerate(NAMES)
+    ]
+    page.get_by_test_id("upload").set_input_files(files)
+    uploads = page.get_by_role("region", name="Uploads", exact=True)
+    expect(uploads).to_contain_text(f"{len(NAMES)} files", timeout=60_000)
+    expect(uploads.get_by_role("progressbar", name="All uploads")).to_have_count(0, timeout=60_000)
+    assert page.locator("main img, main iframe, main script").count() == 0
+    ask(page, "What do the notes say about the weather at sea?")
+    assert page.locator("main img, main iframe, main script").count() == 0
+    page.get_by_role("button", name="Open document").first.click()
+    expect(page.get_by_role("region", name="Text of the document")).to_contain_text("weather at sea")
+    _nothing_ran(page)

@@ -1,0 +1,63 @@
+"""The page stays light: what `/` asks for, and a list of ten thousand documents."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Response, expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.servers import DocuMind
+from tests.browser.views import choose
+
+INITIAL_BYTES = 300_000
+DOCUMENTS = 10_000
+MOST_ROWS = 400
+LONGEST_TASK_MS = 200
+
+
+def test_scripts_before_interaction_are_small(empty: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(empty)
+    expect(page.get_by_role("region", name="First steps", exact=True)).to_be_visible()
+    loaded: list[Response] = []
+    page.on("response", loaded.append)
+    page.reload(wait_until="networkidle")
+    scripts = [r for r in loaded if r.request.resource_type in {"script", "stylesheet"}]
+    sizes = {r.url.rpartition("/")[2]: r.request.sizes()["responseBodySize"] for r in scripts}
+    assert sizes, "nothing was loaded"
+    assert sum(sizes.values()) <= INITIAL_BYTES, sizes
+    assert not [name for name in sizes if "pdf" in name or "evaluate" in name], sizes
+
+
+@pytest.mark.timeout(600)
+def test_ten_thousand_documents_stay_light(empty: DocuMind, open_page: OpenPage) -> None:
+    names = [f"Voyage number {i:05d}.txt" for i in range(DOCUMENTS)]
+    for first in range(0, DOCUMENTS, 500):
+        part = names[first : first + 500]
+        empty.upload(*((name, f"The log of {name[:-4]} tells of wind and water.".encode()) for name in part), wait="text")
+    page = open_page(empty)
+    choose(page, "Papers")
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    expect(documents).to_contain_text("Voyage number")
+    page.evaluate(
+        """() => {
+          window.tasks = [];
+          new PerformanceObserver(list => window.tasks.push(...list.getEntries().map(e => e.duration))).observe({type: 'longtask'});
+        }"""
+    )
+    scroller = page.get_by_test_id("document-list")
+    most = 0
+    reached = False
+    for _ in range(400):
+        most = max(most, documents.get_by_role("listitem").count())
+        scroller.evaluate("node => { node.scrollTop += 3000; }")
+        page.wait_for_timeout(30)
+        reached = documents.locator(f"[aria-posinset='{DOCUMENTS}']").count() == 1
+        if reached:
+            break
+    assert reached, "the list has no end"
+    assert 0 < most <= MOST_ROWS
+    assert page.locator("main *").count() < 2500
+    assert max(page.evaluate("window.tasks"), default=0) <= LONGEST_TASK_MS, page.evaluate("window.tasks")
+    page.get_by_label("Find a document", exact=True).fill("07777")
+    expect(documents.get_by_role("listitem")).to_have_count(1)
+    expect(documents).to_contain_text("Voyage number 07777")

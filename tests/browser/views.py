@@ -1,0 +1,98 @@
+"""Every view of the page, and how a person gets to it; axe and the screenshots look at the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+View = Callable[[Page], None]
+
+
+def ask(page: Page, question: str) -> None:
+    """Ask, and wait for the closing event: the answer has its footer."""
+    finished = page.get_by_role("article").get_by_role("button", name="Good answer")
+    before = finished.count()
+    box = page.get_by_label("Question", exact=True)
+    box.fill(question)
+    box.press("Enter")
+    expect(finished).to_have_count(before + 1, timeout=30_000)
+
+
+def choose(page: Page, library: str) -> None:
+    """Switch the library."""
+    page.get_by_role("group", name="Library", exact=True).get_by_role("button", name=library).click()
+
+
+def show_pane(page: Page, name: str) -> None:
+    """Bring a pane up where a phone shows one at a time."""
+    tab = page.get_by_role("navigation", name="Panes").get_by_role("button", name=name)
+    if tab.is_visible():
+        tab.click()
+
+
+def views(question: str) -> dict[str, View]:
+    """Views by name; `question` is one that the papers answer."""
+
+    def first_steps(page: Page) -> None:
+        expect(page.get_by_role("region", name="First steps", exact=True)).to_be_visible()
+
+    def documents(page: Page) -> None:
+        show_pane(page, "Documents")
+        choose(page, "Papers")
+        page.get_by_role("checkbox").first.check()
+
+    def answer(page: Page) -> None:
+        show_pane(page, "Documents")
+        choose(page, "Papers")
+        show_pane(page, "Chat")
+        ask(page, question)
+
+    def citation(page: Page) -> None:
+        answer(page)
+        page.get_by_role("button", name="Citation 1", exact=True).first.click()
+        expect(page.locator("[data-highlight]").first).to_be_visible()
+
+    def document(page: Page) -> None:
+        citation(page)
+        page.locator("[aria-current='true']").get_by_role("button", name="Open document").click()
+        reader = page.get_by_role("region", name="Document", exact=True)
+        expect(reader.locator("[data-highlight]").first).to_be_visible()
+
+    def inspect(page: Page) -> None:
+        answer(page)
+        page.get_by_role("link", name="Inspect", exact=True).last.click()
+        expect(page.get_by_text("Time per step")).to_be_visible()
+
+    def search(page: Page) -> None:
+        page.get_by_role("link", name="Search", exact=True).click()
+        choose(page, "Papers")
+        page.get_by_label("Search", exact=True).fill(question)
+        expect(page.get_by_role("listitem").first).to_be_visible()
+
+    def evaluate(page: Page) -> None:
+        page.get_by_role("link", name="Evaluate", exact=True).click()
+        expect(page.get_by_role("button", name="Start a run")).to_be_visible()
+
+    def status(page: Page) -> None:
+        page.get_by_role("link", name="Status", exact=True).click()
+        expect(page.get_by_role("table", name="Libraries")).to_be_visible()
+        expect(page.get_by_role("heading", name="Diagnostics")).to_be_visible()
+
+    def help_sheet(page: Page) -> None:
+        page.evaluate("document.activeElement?.blur()")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+
+    return {
+        "first-run": first_steps,
+        "documents": documents,
+        "answer": answer,
+        "citation": citation,
+        "document": document,
+        "search": search,
+        "inspect": inspect,
+        "evaluate": evaluate,
+        "status": status,
+        "help": help_sheet,
+    }
