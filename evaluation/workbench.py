@@ -117,7 +117,12 @@ class Bench:
 
 @contextmanager
 def indexed(
-    shelves: Mapping[Library, Sequence[Collection]], cache: Path, *, ingest: IngestOptions | None = None, boost: float | None = None
+    shelves: Mapping[Library, Sequence[Collection]],
+    cache: Path,
+    *,
+    ingest: IngestOptions | None = None,
+    boost: float | None = None,
+    embedded: float = 1.0,
 ) -> Iterator[Bench]:
     """Index collections, one text file per passage, and close and remove the index afterwards.
 
@@ -126,6 +131,7 @@ def indexed(
         cache: Where vectors are kept between runs.
         ingest: Chunk sizes; default as the server.
         boost: Weight of the title in BM25; default as the server.
+        embedded: Share of the chunks that get a vector, [0, 1], in the order of their documents.
     """
     ingest = ingest or IngestOptions()
     embedder = CachedEmbedder(MiniLmEmbedder(cache / "graph"), cache / "passages")
@@ -140,7 +146,8 @@ def indexed(
             fingerprint = _fingerprint(embedder.identity, ingest)
             for library in shelves:
                 store.writer.claim(library, fingerprint)
-                VectorBackfill(store.writer, embedder, ingest).run(library)
+                wanted = round(embedded * store.catalog.counts(library).chunks)
+                VectorBackfill(store.writer, embedder, ingest).run(library, limit=wanted)
             embed_s = time.perf_counter() - indexed_at
             yield Bench(store, embedder, passage_of, fingerprint8(fingerprint), indexed_at - start, embed_s)
 
