@@ -1,4 +1,4 @@
-"""Write openapi.json, the agreed contract, from the app: `python -m scripts.write_openapi`."""
+"""Write openapi.json, the agreed contract, and docs/http.md, its table, from the app: `python -m scripts.write_openapi`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from pathlib import Path
 from app.api.app import create_app
 from app.settings import Settings
 
-TARGET = Path(__file__).resolve().parent.parent / "openapi.json"
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "openapi.json"
+PAGE = ROOT / "docs" / "http.md"
+_HEAD = """\
+# The HTTP API
+
+Every route, from `openapi.json`; `/docs` on a running server lists fields and errors and lets you try them. Made by
+`python -m scripts.write_openapi`. [doors.md](doors.md) has examples; `/mcp` speaks MCP and is described there.
+
+| method | path | what it does |
+|---|---|---|
+"""
 
 
 def document() -> str:
@@ -17,10 +28,22 @@ def document() -> str:
     return json.dumps(create_app(settings).openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def page(agreed: str) -> str:
+    """Return the table of an OpenAPI document's routes, in Markdown."""
+    rows = [
+        f"| {method.upper()} | `{path}` | {operation['description'].splitlines()[0]} |\n"
+        for path, operations in sorted(json.loads(agreed)["paths"].items())
+        for method, operation in sorted(operations.items())
+    ]
+    return _HEAD + "".join(rows)
+
+
 def main() -> None:
-    """Write the file."""
-    TARGET.write_text(document(), encoding="utf-8")
-    print(f"wrote {TARGET.name}")
+    """Write the files."""
+    agreed = document()
+    TARGET.write_text(agreed, encoding="utf-8")
+    PAGE.write_text(page(agreed), encoding="utf-8")
+    print(f"wrote {TARGET.name} and {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

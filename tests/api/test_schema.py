@@ -14,7 +14,7 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
-from scripts.write_openapi import TARGET, document
+from scripts.write_openapi import PAGE, TARGET, document, page
 from tests.api.conftest import LIBRARY, listening, site
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -58,3 +58,4 @@ def test_the_document_is_the_one_that_was_agreed() -> None:
     assert len(ids) == len(set(ids))
     assert not any("__" in identity or "api_v1" in identity for identity in ids)
     assert json.loads(document()) == agreed, "if this change of the contract is meant, run: python -m scripts.write_openapi"
+    assert PAGE.read_text("utf-8") == page(TARGET.read_text("utf-8")), "run: python -m scripts.write_openapi"
