@@ -119,3 +119,6 @@ bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted o
 
 bench-aborts: dev ## 100 abandoned answers at each moment, until the model host sees it, into evaluation/reports/aborts.md
 	$(BIN)/python -m evaluation.bench_aborts
+
+pdf-questions: dev ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
+	$(BIN)/python -m evaluation.run_pdf_questions
