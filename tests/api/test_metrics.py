@@ -63,7 +63,8 @@ def test_requests_answers_stages_models_jobs_and_projections(tmp_path: Path) -> 
         assert value(found, "documind_jobs", kind="ingest", state="done") == 1
         newest = value(found, "documind_changes")
         marks = {labels: mark for (name, labels), mark in found.items() if name == "documind_projection_watermark"}
-        assert {dict(labels)["projection"] for labels in marks} == {"exact", "lexical"}
+        # Chroma opens in the background, behind its probe: its mark may not be there yet
+        assert {dict(labels)["projection"] for labels in marks} - {"chroma"} == {"exact", "lexical"}
         assert all(found["documind_projection_lag", labels] == newest - mark >= 0 for labels, mark in marks.items())
         assert newest in marks.values()
         for target in dashboard_names():

@@ -93,7 +93,7 @@ def test_a_wrong_setting_is_2_and_named(
 
 
 def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted() -> None:
+    def interrupted(arguments: list[str] | None) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(entry, "app", interrupted)
