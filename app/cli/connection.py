@@ -55,7 +55,7 @@ def _own_server(settings: Settings) -> Iterator[str]:
         thread.start()
         try:
             url = _address(server, thread)
-            lock.announce(url)
+            lock.announce(url, lasting=False)
             with DocuMindClient(url, settings.api_key) as client:
                 _wait_until_ready(client, thread)
             yield url

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 from typing import Annotated
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from app.cli.connection import base_url
 from app.cli.edge import configure_logs, make_app
 from app.cli.output import err, say
-from app.core.errors import InvalidInput
+from app.core.errors import Conflict, InvalidInput
 from app.index.lock import DirectoryLock
 from app.settings import Settings, unknown_names
 
@@ -36,6 +38,7 @@ def serve(
     for name in unknown_names():
         err.print(f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md")
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
+        check_port(settings)
         run(settings, lock)
 
 
@@ -50,6 +53,34 @@ def check_bind(settings: Settings) -> None:
             f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is set:"
             " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks for one"
         )
+
+
+def check_port(settings: Settings) -> None:
+    """Refuse an address that cannot be listened on, before anything heavy is loaded.
+
+    Raises:
+        Conflict: Another program listens there.
+        InvalidInput: No such address, or a port that this user may not have.
+    """
+    try:
+        found = socket.getaddrinfo(settings.api_host, settings.api_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as exc:
+        raise InvalidInput(f"API_HOST {settings.api_host!r} is no address of this machine ({exc.strerror})") from exc
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(address)
+            except OSError as exc:
+                if exc.errno == errno.EADDRINUSE:
+                    raise Conflict(
+                        f"port {settings.api_port} of {settings.api_host!r} is taken by another program: end that one, or choose"
+                        " another port with --port or API_PORT"
+                    ) from exc
+                if exc.errno == errno.EACCES:
+                    raise InvalidInput(f"port {settings.api_port} is not open to this user; choose one above 1023") from exc
+                if exc.errno == errno.EADDRNOTAVAIL and len(found) == 1:
+                    raise InvalidInput(f"API_HOST {settings.api_host!r} is no address of this machine") from exc
 
 
 def run(settings: Settings, lock: DirectoryLock) -> None:

@@ -20,10 +20,14 @@ _ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who holds a data directory; `url` is empty for a command without a server."""
+    """Who holds a data directory; `url` is empty for a command without a server.
+
+    `lasting` is False for a command that serves only until it has done its work.
+    """
 
     pid: int
     url: str
+    lasting: bool = True
 
 
 class DirectoryLock:
@@ -41,6 +45,7 @@ class DirectoryLock:
         """
         self._handles: list[int] = []
         self._url = url
+        self._lasting = True
         try:
             for directory in outermost(directories):
                 self._take(directory)
@@ -65,14 +70,14 @@ class DirectoryLock:
         self._handles.append(handle)
         self._write(handle)
 
-    def announce(self, url: str) -> None:
-        """Say where this process answers, once that is known."""
-        self._url = url
+    def announce(self, url: str, *, lasting: bool = True) -> None:
+        """Say where this process answers, once that is known, and whether it goes on doing so."""
+        self._url, self._lasting = url, lasting
         for handle in self._handles:
             self._write(handle)
 
     def _write(self, handle: int) -> None:
-        content = json.dumps({"pid": os.getpid(), "url": self._url}).encode()
+        content = json.dumps({"pid": os.getpid(), "url": self._url, "lasting": self._lasting}).encode()
         os.ftruncate(handle, 0)
         os.pwrite(handle, content, 0)
 
@@ -129,6 +134,6 @@ def outermost(directories: list[Path]) -> list[Path]:
 def _read(handle: int) -> Owner | None:
     try:
         found = json.loads(os.pread(handle, 4096, 0))
-        return Owner(int(found["pid"]), str(found["url"]))
+        return Owner(int(found["pid"]), str(found["url"]), bool(found.get("lasting", True)))
     except (ValueError, KeyError, TypeError):
         return None

@@ -6,6 +6,7 @@ import argparse
 import time
 
 from tests.fakes.ollama_double import OllamaDouble
+from tests.fakes.ollama_double.models import DEFAULT_MODELS
 
 
 def main() -> None:
@@ -13,8 +14,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--tokens-per-s", type=float, default=30.0)
     parser.add_argument("--embed-ms", type=float, default=0.0, help="per text")
+    parser.add_argument("--empty", action="store_true", help="start without models")
     arguments = parser.parse_args()
-    with OllamaDouble(port=arguments.port, tokens_per_s=arguments.tokens_per_s, embed_ms=arguments.embed_ms) as double:
+    models = () if arguments.empty else DEFAULT_MODELS
+    with OllamaDouble(models, port=arguments.port, tokens_per_s=arguments.tokens_per_s, embed_ms=arguments.embed_ms) as double:
         print(f"Ollama double on {double.url} with {', '.join(model.name for model in double.models)}; Ctrl-C ends it", flush=True)
         try:
             while True:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from tests.fakes.ollama_double.models import DoubleModel, Fault, Script, count_tokens
+from tests.fakes.ollama_double.models import DEFAULT_MODELS, DoubleModel, Fault, Script, count_tokens
 from tests.fakes.ollama_double.wire import Fields, Gone, Wire
 
 
@@ -89,7 +89,9 @@ class Handler(Wire):
             lines += [{**blob}, *({**blob, "completed": done} for done in (1000, 2500, 4000))]
             lines += [{"status": "verifying sha256 digest"}, {"status": "writing manifest"}, {"status": "success"}]
             if self.server.find(name) is None:
-                self.server.models.append(DoubleModel(name if ":" in name else f"{name}:latest"))
+                full = name if ":" in name else f"{name}:latest"
+                known = {model.name: model for model in DEFAULT_MODELS}
+                self.server.models.append(known.get(full, DoubleModel(full)))
         self._stream(iter(lines), fault)
 
     def _embed(self, body: Fields) -> None:

@@ -1,0 +1,29 @@
+"""The model host by itself, for commands that look after it before a server is there."""
+
+from __future__ import annotations
+
+from app.providers.ollama import OllamaHost
+from app.settings import Settings
+
+
+def ollama_host(settings: Settings) -> OllamaHost:
+    """Return the configured Ollama host; nothing is sent yet.
+
+    Raises:
+        InvalidInput: OLLAMA_BASE_URL cannot be read.
+    """
+    options = settings.providers()
+    return OllamaHost(
+        options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
+    )
+
+
+def wanted_models(settings: Settings) -> tuple[str, ...]:
+    """Return the Ollama models that the configuration can use, each once; empty when it uses none."""
+    options = settings.providers()
+    wanted: list[str] = []
+    if options.llm_provider in {"auto", "ollama"}:
+        wanted += [options.llm_model, options.helper_model]
+    if options.embedding_provider in {"auto", "ollama"}:
+        wanted.append(options.embedding_model)
+    return tuple(dict.fromkeys(name for name in wanted if name))
