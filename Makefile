@@ -117,6 +117,9 @@ bench-bulk: dev ## bulk indexing beside bare tantivy, up to a million chunks, in
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
 	$(BIN)/python -m evaluation.bulk_kill
 
+crash: dev ## 300 random kills of a server under load, into evaluation/reports/crash.md
+	$(BIN)/python -m evaluation.crash
+
 bench-aborts: dev ## 100 abandoned answers at each moment, until the model host sees it, into evaluation/reports/aborts.md
 	$(BIN)/python -m evaluation.bench_aborts
 

@@ -46,13 +46,16 @@ class Line:
 class Served:
     """`python -m app serve` on a data directory; a context manager that waits until it is ready."""
 
+    command: Sequence[str] = (sys.executable, "-m", "app", "serve")
+    """What is started."""
+
     def __init__(self, data_dir: Path, **settings: str) -> None:
         """Choose a free port; nothing is started yet."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        self._log = data_dir.with_suffix(".log")
+        self.log = self.log_of(data_dir)
         self._environment = {
             **os.environ, "DATA_DIR": str(data_dir), "API_PORT": str(port), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9",
             "LOG_LEVEL": "WARNING", **settings,
@@ -60,26 +63,52 @@ class Served:
         self.start_s = 0.0
         """Seconds from the start of the process until it was ready."""
 
+    @staticmethod
+    def log_of(data_dir: Path) -> Path:
+        """Return where servers on a data directory write their logs, one after the other."""
+        return data_dir.with_suffix(".log")
+
     def __enter__(self) -> Self:
         """Start and wait."""
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        begun = time.perf_counter()
-        with self._log.open("ab") as log:
-            command = [sys.executable, "-m", "app", "serve"]
-            self.process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+        self.start()
+        self.wait_ready()
+        return self
+
+    def start(self) -> None:
+        """Start the process and return at once."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._begun = time.perf_counter()
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
         self.client = DocuMindClient(self.url)
+
+    def wait_ready(self) -> None:
+        """Wait until the server is ready.
+
+        Raises:
+            SystemExit: It ended instead; the message has the end of its log.
+        """
         while True:
             if self.process.poll() is not None:
-                raise SystemExit(f"the server ended: {self._log.read_text(errors='replace')[-800:]}")
+                raise SystemExit(f"the server ended: {self.log.read_text(errors='replace')[-800:]}")
             with suppress(ProviderUnreachable):  # it does not listen yet
                 if self.client.ready()["status"] == "ready":
                     break
             time.sleep(0.02)
-        self.start_s = time.perf_counter() - begun
-        return self
+        self.start_s = time.perf_counter() - self._begun
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+        self.client.close()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """Stop it."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop it, when it still runs."""
         self.client.close()
         self.process.terminate()
         self.process.wait(60)

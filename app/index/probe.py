@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import resource
+import select
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -68,19 +71,27 @@ def probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all:
         {"chroma": str(chroma), "catalog": str(catalog), "expected": [asdict(e) for e in expected], "all": compare_all}
     )
     root = Path(__file__).resolve().parents[2]
+    lifeline, held = os.pipe()
     try:
-        done = subprocess.run(  # our own interpreter and module
-            [sys.executable, "-m", "app.index.probe"],
-            input=request, capture_output=True, text=True, cwd=root, timeout=PROBE_TIMEOUT_S, check=False,
+        child = subprocess.Popen(  # noqa: S603  # our own interpreter and module
+            [sys.executable, "-m", "app.index.probe", str(lifeline)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root, pass_fds=(lifeline,),
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Finding((f"opening the store took over {PROBE_TIMEOUT_S:.0f} s",))
-    if done.returncode < 0:
-        return Finding((f"opening the store killed the process that tried, with signal {-done.returncode}",))
+        with child:
+            try:
+                said, complained = child.communicate(request, timeout=PROBE_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                return Finding((f"opening the store took over {PROBE_TIMEOUT_S:.0f} s",))
+    finally:
+        os.close(lifeline)
+        os.close(held)
+    if child.returncode < 0:
+        return Finding((f"opening the store killed the process that tried, with signal {-child.returncode}",))
     try:
-        return Finding(tuple(json.loads(done.stdout.strip().splitlines()[-1])["problems"]))
+        return Finding(tuple(json.loads(said.strip().splitlines()[-1])["problems"]))
     except (ValueError, KeyError, IndexError):
-        return Finding((f"the probe ended with {done.returncode} and said: {done.stderr.strip()[-300:]!r}",))
+        return Finding((f"the probe ended with {child.returncode} and said: {complained.strip()[-300:]!r}",))
 
 
 def check_files(chroma: Path) -> tuple[list[str], dict[str, Segment]]:
@@ -200,8 +211,20 @@ def _sample(connection: sqlite3.Connection, want: Expected) -> list[int]:
     return sorted(set(chosen) - set(want.uncertain))
 
 
+def _end_with_parent(lifeline: int) -> None:
+    """End this process when the one that asked is gone: the next server must not meet it in the store.
+
+    Opening a store writes to it when its log is long, and two processes that write destroy it (facts/chroma.md 1.2).
+    """
+    poll = select.poll()
+    poll.register(lifeline, 0)  # the end of the other side is reported whatever is asked for
+    poll.poll()
+    os._exit(1)
+
+
 def main() -> int:
-    """Answer one request from standard input on standard output."""
+    """Answer one request from standard input on standard output; the argument is a pipe that closes when the asker is gone."""
+    threading.Thread(target=_end_with_parent, args=(int(sys.argv[1]),), daemon=True).start()
     logging.disable(logging.CRITICAL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
