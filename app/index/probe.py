@@ -211,6 +211,17 @@ def _sample(connection: sqlite3.Connection, want: Expected) -> list[int]:
     return sorted(set(chosen) - set(want.uncertain))
 
 
+def examine(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool) -> list[str]:
+    """Return what is wrong with a store; opening it may end this process, so nobody but a child calls this."""
+    problems, segments = check_files(chroma)
+    for want in expected:
+        if not problems and want.collection in segments:
+            problems += compare_vectors(segments[want.collection], catalog, want, None if compare_all else COMPARED)
+    if not problems:
+        problems += _self_query(chroma, catalog, expected, compare_all=compare_all)
+    return problems
+
+
 def _end_with_parent(lifeline: int) -> None:
     """End this process when the one that asked is gone: the next server must not meet it in the store.
 
@@ -229,15 +240,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     request = json.loads(sys.stdin.read())
-    chroma, catalog = Path(request["chroma"]), Path(request["catalog"])
     expected = [Expected(**{**item, "uncertain": tuple(item["uncertain"])}) for item in request["expected"]]
-    problems, segments = check_files(chroma)
-    limit = None if request["all"] else COMPARED
-    for want in expected:
-        if not problems and want.collection in segments:
-            problems += compare_vectors(segments[want.collection], catalog, want, limit)
-    if not problems:
-        problems += _self_query(chroma, catalog, expected, compare_all=request["all"])
+    problems = examine(Path(request["chroma"]), Path(request["catalog"]), expected, compare_all=request["all"])
     sys.stdout.write(json.dumps({"problems": problems}) + "\n")
     sys.stdout.flush()
     return 0

@@ -8,18 +8,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.core.ids import content_sha256, fingerprint8
+from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
-from app.core.types import Library, Metadata
+from app.core.types import LedgerEntry, Library, Metadata
 from app.core.vectors import cosine_distances
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft
 
-PAPERS = Library.PAPERS
-COLLECTION = f"papers__{fingerprint8(FINGERPRINT)}"
+SOURCE = "dump"
+"""The bulk source that the articles come from."""
 EMBEDDER = HashEmbedder(DIMENSION)
+
+
+def library_of(key: str) -> Library:
+    """Articles of the bulk source are public, files are papers."""
+    return Library.PUBLIC if key.startswith("wiki") else Library.PAPERS
+
+
+def collection(library: Library) -> str:
+    """Chroma's name for a library's vectors."""
+    return f"{library.value}__{fingerprint8(FINGERPRINT)}"
 
 
 def crash_options(data: Path) -> IndexOptions:
@@ -36,6 +46,8 @@ class Journal:
     """Acknowledged texts by source key; two while a replacement is under way; empty text while a first write or a deletion is."""
     embedded: set[str] = field(default_factory=set)
     """Source keys whose vectors were acknowledged."""
+    steps: dict[str, int] = field(default_factory=dict)
+    """How often each named step was entered by a workload that came to its end."""
 
     def note(self, kind: str, key: str, text: str = "") -> None:
         with self.path.open("a") as file:
@@ -60,6 +72,8 @@ class Journal:
             self.live[key] = [text]
         elif kind == "embed":
             self.embedded.add(key)
+        elif kind == "steps":
+            self.steps = json.loads(text)
 
 
 def text_of(name: str, revision: int) -> str:
@@ -73,105 +87,155 @@ def run(data: Path, journal_path: Path, crash_at: int | None) -> int:
     with IndexStore(crash_options(data), crash_at=crash_at, vector_store="foreground") as store:
         for operation in operations(store, journal):
             operation()
-        return store.steps.reached
+        reached = store.steps.reached
+        journal.note("steps", "", json.dumps(store.steps.names))
+        return reached
+
+
+def recover(data: Path, crash_at: int) -> None:
+    """Open and close the store as a fresh process would, and end at a write step of that."""
+    with IndexStore(crash_options(data), crash_at=crash_at, vector_store="foreground"):
+        pass
 
 
 def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
     """What is done, in order."""
 
-    def write(*names: tuple[str, int]) -> Callable[[], None]:
+    def write(*names: tuple[str, int], bulk: bool = False) -> Callable[[], None]:
         def do() -> None:
             for name, revision in names:
                 journal.note("write?", name, text_of(name, revision))
             drafts = []
             for name, revision in names:
-                text = text_of(name, revision)
-                sha256 = store.writer.store_original(text.encode())
-                drafts.append(make_draft(name, text, has_original=True, sha256=sha256))
+                text, library = text_of(name, revision), library_of(name)
+                if bulk:
+                    drafts.append(make_draft(name, text, library=library, source_revision=str(revision)))
+                else:
+                    sha256 = store.writer.store_original(text.encode())
+                    drafts.append(make_draft(name, text, library=library, has_original=True, sha256=sha256))
             store.writer.write(drafts)
+            if bulk:
+                entries = [LedgerEntry(name, str(revision), "indexed", "") for name, revision in names]
+                store.ledger.record(Library.PUBLIC, SOURCE, entries)
             for name, revision in names:
                 journal.note("write", name, text_of(name, revision))
 
         return do
 
-    def embed() -> None:
-        store.writer.claim(PAPERS, FINGERPRINT)
-        chunks = store.writer.pending_vectors(PAPERS, 100)
-        if chunks:
-            store.writer.write_vectors(PAPERS, [c.chunk_id for c in chunks], EMBEDDER.embed_passages([c.text for c in chunks]))
-        store.writer.apply(PAPERS)
-        for document in store.catalog.documents(PAPERS)[0]:
-            journal.note("embed", document.source_key)
-
-    def delete(name: str) -> Callable[[], None]:
+    def embed(library: Library) -> Callable[[], None]:
         def do() -> None:
-            document = store.writer.current(PAPERS, name)
+            store.writer.claim(library, FINGERPRINT)
+            while chunks := store.writer.pending_vectors(library, 3):
+                rows = EMBEDDER.embed_passages([chunk.text for chunk in chunks])
+                store.writer.write_vectors(library, [chunk.chunk_id for chunk in chunks], rows)
+            store.writer.apply(library)
+            for document in store.catalog.documents(library)[0]:
+                journal.note("embed", document.source_key)
+
+        return do
+
+    def delete(name: str, grace_s: float = 0) -> Callable[[], None]:
+        def do() -> None:
+            document = store.writer.current(library_of(name), name)
             journal.note("delete?", name, "")
             if document is not None:
-                store.writer.delete(PAPERS, document.doc_id)
+                store.writer.delete(library_of(name), document.doc_id, grace_s)
             journal.note("delete", name, "")
 
         return do
 
+    def restore(name: str, revision: int) -> Callable[[], None]:
+        def do() -> None:
+            journal.note("write?", name, text_of(name, revision))
+            store.writer.restore(library_of(name), document_id(library_of(name), name))
+            journal.note("write", name, text_of(name, revision))
+
+        return do
+
     def correct() -> None:
-        document = store.writer.current(PAPERS, "bee")
+        document = store.writer.current(Library.PAPERS, "bee")
         if document is not None:
-            store.writer.correct(PAPERS, document.doc_id, Metadata("Corrected title", ("Ann Li",), 2001))
+            store.writer.correct(Library.PAPERS, document.doc_id, Metadata("Corrected title", ("Ann Li",), 2001))
 
     def state() -> None:
         store.jobs.create("crash", {})
         talk = store.conversations.create("crash")
         store.conversations.delete(talk)
 
+    def purge() -> None:
+        store.purger.run()
+
+    embed_papers, embed_public = embed(Library.PAPERS), embed(Library.PUBLIC)
+    articles = [(f"wiki{letter}", 1) for letter in "abcd"]
     return [
-        write(("ant", 1), ("bee", 1)), embed, write(("cat", 1)), write(("ant", 2)), embed, correct, delete("cat"), state, embed,
+        write(("ant", 1), ("bee", 1)), embed_papers, write(("cat", 1)), write(("ant", 2)), embed_papers, correct, delete("cat"),
+        state, write(*articles, bulk=True), embed_public, write(("wikib", 2), ("wikie", 1), bulk=True), embed_public,
+        store.rebuild, delete("bee", grace_s=3600), restore("bee", 1), delete("wikic"), purge, write(("dog", 1)), embed_papers,
     ]  # fmt: skip
 
 
 def check(data: Path, journal_path: Path) -> list[str]:
-    """Open the store as a fresh process would and return every promise it breaks."""
+    """Open the store as a fresh process would, and return every promise it breaks; then write something, as work goes on."""
     journal = Journal.read(journal_path)
     broken: list[str] = []
     with IndexStore(crash_options(data), vector_store="foreground") as store:
-        counts = store.catalog.counts(PAPERS)
-        documents = {document.source_key: document for document in store.catalog.documents(PAPERS)[0]}
-        for key, texts in journal.live.items():
-            found = store.catalog.text(PAPERS, documents[key].doc_id).text if key in documents else ""
-            if found not in texts:
-                broken.append(f"{key}: {found!r} is none of {texts}")
-            if found:
-                broken += _check_document(store, key, documents[key].doc_id, found, embedded=key in journal.embedded)
-        broken += [f"{key}: a phantom" for key in documents if key not in journal.live]
-        if sum(document.chunks for document in documents.values()) != counts.chunks or counts.documents != len(documents):
-            broken.append(f"counters say {counts}")
-        if store.vectors.count(PAPERS) != counts.embedded:
-            broken.append(f"{store.vectors.count(PAPERS)} vectors can be searched, the catalog has {counts.embedded}")
+        for library in Library:
+            broken += _check_library(store, journal, library)
         if store.database.check():
             broken.append(f"the catalog is damaged: {store.database.check()}")
         held = store.catalog.original_names()
         on_disk = {path.stem for path in (data / "originals").iterdir()}
         if held != on_disk:
             broken.append(f"originals {on_disk} for {held}")
+        articles = [entry.article for entry in store.ledger.page(Library.PUBLIC, SOURCE)]
+        missing = [key for key in articles if store.writer.current(Library.PUBLIC, key) is None and "" not in journal.live[key]]
+        broken += [f"{key}: in the ledger but not in the library" for key in missing]
+        text = text_of("next", 1)
+        store.writer.write([make_draft("next", text)])
+        if len(store.lexical.search(Library.PAPERS, "next1alpha", 5)) != 1:
+            broken.append("what is written after the recovery is not found")
     return broken
 
 
-def _check_document(store: IndexStore, key: str, doc_id: str, text: str, *, embedded: bool) -> list[str]:
+def _check_library(store: IndexStore, journal: Journal, library: Library) -> list[str]:
     broken: list[str] = []
-    if content_sha256(store.catalog.original(PAPERS, doc_id)) != content_sha256(text.encode()):
+    counts = store.catalog.counts(library)
+    documents = {document.source_key: document for document in store.catalog.documents(library)[0]}
+    for key, texts in journal.live.items():
+        if library_of(key) is not library:
+            continue
+        found = store.catalog.text(library, documents[key].doc_id).text if key in documents else ""
+        if found not in texts:
+            broken.append(f"{key}: {found!r} is none of {texts}")
+        if found:
+            broken += _check_document(store, library, key, documents[key].doc_id, found, embedded=key in journal.embedded)
+    broken += [f"{key}: a phantom" for key in documents if key not in journal.live]
+    if sum(document.chunks for document in documents.values()) != counts.chunks or counts.documents != len(documents):
+        broken.append(f"counters say {counts}")
+    if store.vectors.count(library) != counts.embedded:
+        broken.append(f"{store.vectors.count(library)} vectors can be searched, the catalog has {counts.embedded}")
+    if counts.embedded and store.chroma.count(collection(library)) != counts.embedded:
+        broken.append(f"chroma holds {store.chroma.count(collection(library))} vectors, the catalog {counts.embedded}")
+    return broken
+
+
+def _check_document(store: IndexStore, library: Library, key: str, doc_id: str, text: str, *, embedded: bool) -> list[str]:
+    broken: list[str] = []
+    if library is Library.PAPERS and content_sha256(store.catalog.original(library, doc_id)) != content_sha256(text.encode()):
         broken.append(f"{key}: the original is not what was sent")
-    for chunk in store.catalog.chunks(PAPERS, doc_id):
+    for chunk in store.catalog.chunks(library, doc_id):
         word = next(word for word in words(chunk.text) if word.startswith(key))
-        hits = [hit.chunk_id for hit in store.lexical.search(PAPERS, word, 10)]
+        hits = [hit.chunk_id for hit in store.lexical.search(library, word, 10)]
         if hits != [chunk.chunk_id]:
             broken.append(f"{key}: a search for {word!r} finds {hits}, not {chunk.chunk_id}")
         if embedded:
             query = EMBEDDER.embed_query(chunk.text)
-            rows = store.vectors.fetch(PAPERS, [chunk.chunk_id])
+            rows = store.vectors.fetch(library, [chunk.chunk_id])
             if chunk.chunk_id not in rows or float(cosine_distances(query, rows[chunk.chunk_id][None])[0]) > 1e-3:
                 broken.append(f"{key}: chunk {chunk.chunk_id} lost its vector")
             for name, found in (
-                ("dense search", store.vectors.search(PAPERS, query, 1)),
-                ("chroma", store.chroma.query(COLLECTION, query, 1)),
+                ("dense search", store.vectors.search(library, query, 1)),
+                ("chroma", store.chroma.query(collection(library), query, 1)),
             ):
                 if not found or found[0].chunk_id != chunk.chunk_id:
                     broken.append(f"{key}: {name} finds {found} for the vector of chunk {chunk.chunk_id}")
