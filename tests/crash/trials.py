@@ -18,7 +18,7 @@ from pathlib import Path
 
 import chromadb  # noqa: F401  # so that forked trials have it
 
-import app.index.chroma_keeper
+from app.index import chroma_keeper
 from app.index.probe import Expected, Finding, examine
 from app.index.steps import CRASH_STATUS
 from tests.crash.workload import check, recover, run
@@ -71,7 +71,7 @@ def steps_of(directory: Path) -> int:
     Raises:
         RuntimeError: It failed.
     """
-    app.index.chroma_keeper.probe = forked_probe
+    vars(chroma_keeper)["probe"] = forked_probe
     status, said = in_child(partial(run, directory / "whole", directory / "whole.log", None))
     if status != 0:
         raise RuntimeError(said)
@@ -83,7 +83,7 @@ def steps_of(directory: Path) -> int:
 
 def try_steps(directory: Path, steps: Iterable[int]) -> Iterable[Trial]:
     """End the workload at each step, end the recovery of a fresh process too, recover in another one and check."""
-    app.index.chroma_keeper.probe = forked_probe
+    vars(chroma_keeper)["probe"] = forked_probe
     data, log = directory / "data", directory / "journal"
     for step in steps:
         status, said = in_child(partial(run, data, log, step))
