@@ -198,6 +198,17 @@ class DocuMindClient:
             raise error_of(reply)
         return reply.content.decode()
 
+    def evaluation(self, report_id: str) -> Json:
+        """Return a finished report of an evaluation."""
+        return self._get(f"/api/v1/evaluations/{_part(report_id)}")
+
+    def evaluation_file(self, report_id: str, kind: str) -> str:
+        """Return a finished report as a file: `md`, `csv`, `html` or `json`."""
+        reply = self._send("GET", f"/api/v1/evaluations/{_part(report_id)}/report.{_part(kind)}")
+        if not reply.ok:
+            raise error_of(reply)
+        return reply.content.decode()
+
     def forget(self, what: Literal["answers", "conversations"]) -> Json:
         """Forget all stored answers or all conversations, and return how many."""
         return self._read(self._send("DELETE", f"/api/v1/{what}"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from app.providers.minilm import MiniLmEmbedder
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub
 
 
 @pytest.fixture(scope="session")

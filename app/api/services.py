@@ -26,6 +26,7 @@ from app.core.types import (
     ServiceStatus,
 )
 from app.jobs.bulk import BulkDesk
+from app.jobs.evaluation import EvaluationDesk
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -121,6 +122,11 @@ class Services(Protocol):
     @property
     def bulk(self) -> BulkDesk:
         """Where bulk runs are asked for."""
+        ...
+
+    @property
+    def evaluations(self) -> EvaluationDesk:
+        """Where evaluations are asked for and their reports are found."""
         ...
 
     @property

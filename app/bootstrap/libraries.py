@@ -25,6 +25,12 @@ EmbedderFor = Callable[[Fingerprint | None], Embedder | None]
 """Returns the embedder that a fingerprint asks for (None: of an empty library); None when it cannot be had now."""
 
 
+def chunker_name(options: IngestOptions) -> str:
+    """Return what tells chunks apart: version, sizes, and the chunker where it is not the usual one."""
+    usual = f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}"
+    return usual if options.chunker == "headings" else f"{usual}:{options.chunker}"
+
+
 def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:
     """Return what vectors of this embedder over our chunks are made with."""
     return Fingerprint(
@@ -33,7 +39,7 @@ def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Finger
         dimension=identity.dimension,
         query_prefix=identity.query_prefix,
         passage_prefix=identity.passage_prefix,
-        chunker=f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}",
+        chunker=chunker_name(options),
         analyzer=TOKENIZER_VERSION,
     )
 

@@ -14,6 +14,7 @@ from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import compose_bulk
+from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.models import Models
@@ -33,6 +34,7 @@ from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
+from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
@@ -57,6 +59,7 @@ class Services:
     pages: PageLocator
     jobs: JobRunner
     bulk: BulkDesk
+    evaluations: EvaluationDesk
     rag: RAGService
     memory: ConversationMemory
     journal: AnswerJournal
@@ -133,15 +136,18 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         models = stack.enter_context(Models(settings.providers(), settings.generation()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
-        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), models.reranker())
+        reranker = models.reranker()
+        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker)
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
+        draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
+        grounder = Grounder(models.sentence_embedder, settings.generation())
         rag = RAGService(
             shelf_of=libraries.shelf,
             catalog=store.catalog,
             models=models,
-            draftsman=Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation()),
-            grounder=Grounder(models.sentence_embedder, settings.generation()),
+            draftsman=draftsman,
+            grounder=grounder,
             memory=memory,
             journal=journal,
             options=settings.answer(),
@@ -185,6 +191,20 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         jobs.register(REPLAY, ReplayJob(replayer))
         bulk = compose_bulk(settings, store, libraries, jobs)
+        workshop = EvaluationWorkshop(
+            store=store,
+            embedder_of=lambda library: libraries.wired(library).embedder,
+            bench_embedder=lambda: libraries.wired(settings.library).embedder or models.sentence_embedder,
+            models=models,
+            draftsman=draftsman,
+            grounder=grounder,
+            answer=settings.answer(),
+            ingest=settings.ingest(),
+            options=settings.retrieval(),
+            reranker=reranker,
+            folder=settings.data_dir / "evaluations",
+        )
+        evaluations = compose_evaluation(workshop, prompts, jobs, settings.documind_git_sha)
         maintenance = StoreMaintenance(store)
         register_maintenance(jobs, maintenance)
         jobs.start()
@@ -199,7 +219,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         suggester = Suggester(
             catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
         )
-        yield Services(settings, store, models, libraries, parser, jobs, bulk, rag, memory, journal, prompts, suggester)
+        yield Services(
+            settings, store, models, libraries, parser, jobs, bulk, evaluations, rag, memory, journal, prompts, suggester
+        )
 
 
 def seed_policy(settings: Settings) -> SeedPolicy:

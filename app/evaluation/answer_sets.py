@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -105,14 +105,23 @@ def _case(line: str, where: str) -> AnswerCase:
         row = json.loads(line)
     except json.JSONDecodeError as exc:
         raise InvalidInput(f"{where} is not JSON: {exc}") from exc
+    return case_of(row, where)
+
+
+def case_of(row: object, where: str) -> AnswerCase:
+    """Return the case of a JSON object; `where` says in messages what was read.
+
+    Raises:
+        InvalidInput: A field is missing, unknown or of the wrong kind.
+    """
     fields = {"question", "library", "intent", "expected_substrings", "keywords", "expected_docs", "oos"}
-    if not isinstance(row, dict) or not {"question", "library"} <= set(row) <= fields:
+    if not isinstance(row, Mapping) or not {"question", "library"} <= set(row) <= fields:
         raise InvalidInput(f"{where} must be an object with question, library and none but {', '.join(sorted(fields))}")
     if row["library"] not in get_args(Scope):
         raise InvalidInput(f"{where} names the library {row['library']!r}; use one of {', '.join(get_args(Scope))}")
     lists = {name: row.get(name, []) for name in ("expected_substrings", "keywords", "expected_docs")}
     for name, values in lists.items():
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
             raise InvalidInput(f"{where}: {name} must be a list of strings, got {values!r}")
     return AnswerCase(
         str(row["question"]),

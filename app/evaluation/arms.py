@@ -7,7 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.core.types import Fusion, Strategy
+from app.ingest.options import Chunker, IngestOptions
 from app.retrieval.options import RetrievalOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How documents are cut for an arm; None takes the server's own."""
+
+    size: int | None = None
+    """Ceiling of a chunk, in characters."""
+    chunker: Chunker | None = None
+
+    def options(self, base: IngestOptions) -> IngestOptions:
+        """Return the options of ingest with this cutting; a smaller size keeps the share of the overlap."""
+        size = self.size or base.chunk_size
+        overlap = base.chunk_overlap if size == base.chunk_size else base.chunk_overlap * size // base.chunk_size
+        return replace(base, chunk_size=size, chunk_overlap=overlap, chunker=self.chunker or base.chunker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +35,11 @@ class Arm:
     strategy: Strategy = "baseline"
     note: str = ""
     """What it changes, for the report."""
+    top_k: int | None = None
+    """Passages asked for; None asks for as many as the run does."""
+    chunking: Chunking = Chunking()
+    cross_encoder: bool = True
+    """Whether a configured cross-encoder takes part."""
 
     @property
     def fusion(self) -> Fusion:
@@ -38,14 +59,21 @@ def plain(name: str, fusion: Fusion, note: str = "") -> Arm:
     return Arm(name, options, note=note)
 
 
-def standard_arms() -> tuple[Arm, ...]:
-    """Return the arms of every report: the legs, RRF, and the default with each of its steps taken away or added."""
-    default = RetrievalOptions()
+def plain_arms() -> tuple[Arm, ...]:
+    """Return what everything is measured against: the legs, and RRF and min-max fusion of the same two lists."""
     return (
         plain("dense", "dense", "nearest neighbours alone"),
         plain("bm25", "lexical", "BM25 alone"),
         plain("rrf", "rrf", "reciprocal rank fusion, k = 60, of the same two lists"),
         plain("min-max", "relative_score", "min-max fusion, equal shares, completed signals"),
+    )
+
+
+def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
+    """Return the arms of every report: the legs, RRF, and the default with each of its steps taken away or added."""
+    default = default or RetrievalOptions()
+    return (
+        *plain_arms(),
         Arm("default", default, note="min-max fusion with keyword overlap and word pairs"),
         Arm("without pairs", replace(default, phrase_fusion_weight=0.0), note="default without word pairs"),
         Arm("without overlap", replace(default, keyword_fusion_weight=0.0), note="default without keyword overlap"),

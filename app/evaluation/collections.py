@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -57,6 +58,17 @@ class Collection:
     questions: tuple[TestQuestion, ...]
     relevance: Mapping[str, Mapping[str, int]]
     """Question id to passage id to grade; grades over 0 are relevant."""
+    documents: int | None = None
+    """How many documents there are where the passages are not listed."""
+
+    @property
+    def size(self) -> int:
+        """How many documents are searched."""
+        return len(self.passages) if self.documents is None else self.documents
+
+    def with_passages(self, texts: Iterable[tuple[str, str]]) -> Collection:
+        """Return the same questions over these passages, each an id and a text."""
+        return replace(self, passages=tuple(TestPassage(name, "", text) for name, text in texts), documents=None)
 
     def judged(self) -> Collection:
         """Return only the answerable questions that have a relevant passage."""
@@ -107,8 +119,10 @@ def from_datasets(location: str, split: str = "test") -> Collection:
         split: Of the judgements.
 
     Raises:
-        InvalidInput: A folder without the three tables.
+        InvalidInput: A folder without the three tables, a repository that cannot be read, or `datasets` is not installed.
     """
+    if find_spec("datasets") is None:
+        raise InvalidInput("Parquet and the hub need the package `datasets`: run `make dev`, or pip install '.[bulk]'")
     from datasets import load_dataset  # noqa: PLC0415 - the bulk extra, two seconds to import
 
     folder = Path(location)
@@ -120,11 +134,14 @@ def from_datasets(location: str, split: str = "test") -> Collection:
                 raise InvalidInput(f"no Parquet file of {name!r} in {folder.name!r}; expected {name}.parquet or {name}/*.parquet")
             tables[name] = load_dataset("parquet", data_files=files, split="train")
     else:
-        tables = {
-            "corpus": load_dataset(location, "corpus", split="corpus"),
-            "queries": load_dataset(location, "queries", split="queries"),
-            "qrels": load_dataset(f"{location}-qrels", split=split),
-        }
+        try:
+            tables = {
+                "corpus": load_dataset(location, "corpus", split="corpus"),
+                "queries": load_dataset(location, "queries", split="queries"),
+                "qrels": load_dataset(f"{location}-qrels", split=split),
+            }
+        except (OSError, ValueError) as exc:  # not there, not reachable, or of another layout
+            raise InvalidInput(f"data set {location!r} cannot be read from the hub in BEIR layout: {exc}") from exc
     judgements = ((str(row["query-id"]), str(row["corpus-id"]), int(row["score"])) for row in tables["qrels"])
     return _assemble(folder.name, tables["corpus"], tables["queries"], judgements)
 
@@ -155,14 +172,16 @@ def from_library(
     found: list[TestQuestion] = []
     relevance: dict[str, dict[str, int]] = {}
     for document in draw.sample(documents, min(questions, len(documents))):
-        chunk = draw.choice(catalog.chunks(library, document.doc_id))
+        chunks = catalog.chunks(library, document.doc_id)
+        if not chunks:
+            continue
+        chunk = draw.choice(chunks)
         text = _telling_words(chunk.text, lexical, library, draw, words_per_question)
         if text:
             number = len(found) + 1
             found.append(TestQuestion(f"own-{number}", text, number))
             relevance[f"own-{number}"] = {document.doc_id: 1}
-    passages = [TestPassage(document.doc_id, document.title, "") for document in documents]
-    return Collection(f"own {library.value}", tuple(passages), tuple(found), relevance)
+    return Collection(f"own {library.value}", (), tuple(found), relevance, catalog.counts(library).documents)
 
 
 _MOST_DOCUMENTS = 20_000

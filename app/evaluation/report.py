@@ -46,14 +46,24 @@ def settings_hash(experiments: Sequence[Experiment]) -> str:
     return hashlib.sha256(json.dumps(arms, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def to_json(report: Report) -> str:
-    """Return the report with every question's outcome; only the key `timings` differs between runs."""
+_SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a JSON report, characters of each
+
+
+def to_json(report: Report, *, passages: bool = False) -> str:
+    """Return the report with every question's outcome; only the key `timings` differs between runs.
+
+    Args:
+        report: What was found.
+        passages: Add the questions' texts and the beginnings of the passages that each arm found, for a scorecard.
+    """
     content = {
         "title": report.title,
         "provenance": asdict(report.provenance),
         "remarks": list(report.remarks),
         "figures": dict(report.figures),
-        "experiments": [_experiment(experiment) for experiment in report.experiments],
+        "experiments": [
+            _experiment(experiment) | (_scorecard(experiment) if passages else {}) for experiment in report.experiments
+        ],
         "timings": {
             experiment.collection: {
                 result.arm.name: {
@@ -89,6 +99,23 @@ def _experiment(experiment: Experiment) -> dict[str, object]:
         ],
         "comparisons": [asdict(comparison) for comparison in experiment.comparisons],
     }
+
+
+def _scorecard(experiment: Experiment) -> dict[str, object]:
+    """The questions in words, and what each arm found; every passage's beginning once."""
+    previews: dict[str, str] = {}
+    found: dict[str, dict[str, list[str]]] = {}
+    for result in experiment.results:
+        found[result.arm.name] = {}
+        for question, own in result.found.items():
+            names = []
+            for passage, text in zip(own.passages[:_SHOWN], own.texts[:_SHOWN], strict=True):
+                short = text[:_PREVIEW] + ("…" if len(text) > _PREVIEW else "")
+                name = passage if previews.setdefault(passage, short) == short else f"{passage} · {result.arm.name} · {question}"
+                previews.setdefault(name, short)
+                names.append(name)
+            found[result.arm.name][question] = names
+    return {"question_texts": dict(experiment.questions), "found": found, "previews": previews}
 
 
 _COLUMNS = (

@@ -155,7 +155,7 @@ def run(
     answers = {question.id: question.answers for question in collection.questions}
     found: dict[str, dict[str, Found]] = {}
     for arm in arms:
-        found[arm.name] = {question.id: search(arm, question.text, top_k) for question in collection.questions}
+        found[arm.name] = {question.id: search(arm, question.text, arm.top_k or top_k) for question in collection.questions}
         progress(f"{collection.name}: {arm.name}, {len(found[arm.name])} questions")
     if baseline not in found:
         raise ValueError(f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, found))}")
@@ -179,4 +179,4 @@ def run(
         )
     comparisons = compare(baseline, {r.arm.name: r.values[measures[0]] for r in results}, seed=seed, resamples=resamples)
     questions = {question.id: question.text for question in collection.questions}
-    return Experiment(collection.name, questions, len(collection.passages), baseline, measures[0], tuple(results), comparisons)
+    return Experiment(collection.name, questions, collection.size, baseline, measures[0], tuple(results), comparisons)

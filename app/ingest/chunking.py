@@ -3,7 +3,8 @@
 A segment (the part of one section that stands on one page) is cut by `RecursiveCharacterTextSplitter` at paragraphs, lines,
 sentences and words, in this order, into cores without overlap; each core but the first of its segment then reaches back into the
 one before, to the start of a sentence or word. Cores partition the text, so every non-blank character is in a chunk, and a chunk
-never crosses a heading or a page: the page and section of a citation are those of every character in it.
+never crosses a heading or a page: the page and section of a citation are those of every character in it. The chunker `recursive`,
+an arm of the evaluation, cuts at pages alone; a chunk then has the section in which its core begins.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from app.core.errors import InvalidInput
 from app.core.text import sentence_spans
 from app.core.types import ChunkSpan, ParsedDocument
-from app.ingest.options import IngestOptions
-from app.ingest.sections import sections
+from app.ingest.options import Chunker, IngestOptions
+from app.ingest.sections import BODY, SectionSpan, sections
 
 CHUNKER_VERSION = "1"
 """Part of every fingerprint: chunks of another version are not interchangeable."""
@@ -56,9 +57,11 @@ def chunk(
         )
     spans = [
         _Span(start, core, end, section, page)
-        for seg_start, seg_end, section, page in _segments(parsed)
+        for seg_start, seg_end, section, page in _segments(parsed, options.chunker)
         for start, core, end in _cut(parsed.text, seg_start, seg_end, options)
     ]
+    if options.chunker == "recursive":
+        spans = _with_sections(spans, sections(parsed))
     if count_tokens is not None and max_tokens is not None:
         spans = _fit(parsed.text, spans, count_tokens, max_tokens)
     return tuple(ChunkSpan(ordinal, span.start, span.end, span.section, span.page) for ordinal, span in enumerate(spans))
@@ -74,17 +77,23 @@ class _Span(NamedTuple):
     page: int | None
 
 
-def _segments(parsed: ParsedDocument) -> Iterator[tuple[int, int, str, int | None]]:
-    """Yield the parts of the text that share section and page."""
+def _segments(parsed: ParsedDocument, chunker: Chunker) -> Iterator[tuple[int, int, str, int | None]]:
+    """Yield the parts of the text that share section and page, or page alone."""
     pages = parsed.pages
     starts = [page.start for page in pages]
-    for section in sections(parsed):
+    for section in sections(parsed) if chunker == "headings" else (SectionSpan(0, len(parsed.text), BODY),):
         position = section.start
         while position < section.end:
             index = bisect_right(starts, position) - 1
             end = min(section.end, starts[index + 1]) if index + 1 < len(starts) else section.end
             yield position, end, section.name, pages[max(index, 0)].number if pages else None
             position = end
+
+
+def _with_sections(spans: Sequence[_Span], named: Sequence[SectionSpan]) -> list[_Span]:
+    """Return spans with the name of the section in which their core begins."""
+    starts = [section.start for section in named]
+    return [span._replace(section=named[max(bisect_right(starts, span.core) - 1, 0)].name) for span in spans]
 
 
 @lru_cache(maxsize=8)

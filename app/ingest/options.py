@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Chunker = Literal["headings", "recursive"]
+"""`headings`: a chunk never crosses a heading; `recursive`: headings are text like any other, for comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,8 @@ class IngestOptions:
     """Ceiling of a chunk, in characters."""
     chunk_overlap: int = 150
     """Characters shared by neighbours; less than chunk_size."""
+    chunker: Chunker = "headings"  # docs/decisions/0010-chunks-stay-within-page-and-section.md
+    """Where a chunk may not go on; either way it is cut recursively and stays on its page."""
     max_file_bytes: int = 50 * 1024 * 1024
     max_pages: int = 5_000
     max_characters: int = 20_000_000

@@ -25,6 +25,7 @@ EXPORT = "export"
 IMPORT = "import"
 BACKUP = "backup"
 PURGE = "purge"
+EVALUATION = "evaluation"
 
 
 def register_ingest(

@@ -149,3 +149,38 @@ def test_documents_by_name_and_what_is_not_there(shell: Shell, tmp_path: Path) -
 def _rows(found: object) -> list[dict[str, object]]:
     assert isinstance(found, list)
     return found
+
+
+def test_searches_are_evaluated_over_ones_own_documents(shell: Shell, tmp_path: Path) -> None:
+    axes = ("--axis", "fusion=rrf, relative_score", "--axis", "dense_weight=0.3,0.5")
+    code, printed, complaint = shell.run("evaluate", "ablation", "-l", "papers", *axes, "--out", str(tmp_path / "made"))
+    assert code == 0, complaint
+    assert "fusion=relative_score" in printed
+    assert "cannot tell it" in printed
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["report.csv", "report.html", "report.json", "report.md"]
+    report = json.loads((tmp_path / "made" / "report.json").read_text("utf-8"))
+    assert report["experiments"][0]["questions"] > 0
+    found = shell.json("evaluate", "retrieval", "-l", "papers", "--questions", "2")
+    assert isinstance(found, dict)
+    assert found["experiments"][0]["questions"] == 2
+
+
+def test_answers_are_evaluated_by_a_set(shell: Shell, tmp_path: Path) -> None:
+    cases = tmp_path / "set.jsonl"
+    cases.write_text(json.dumps({"question": QUESTION, "library": "papers", "expected_substrings": ["1085"]}) + "\n")
+    code, printed, complaint = shell.run("evaluate", "answers", str(cases))
+    assert code == 0, complaint
+    assert "answer accuracy 1.000" in printed
+    cases.write_text('{"question": "?"}')
+    assert shell.run("evaluate", "answers", str(cases))[0] == 1
+
+
+def test_a_wrong_axis_is_named(shell: Shell) -> None:
+    for axis, said in (
+        ("speed=1", "axis 'speed'"),
+        ("fusion=best", "'best'"),
+        ("top_k=", "no values"),
+        ("top_k=ten", "needs numbers"),
+    ):
+        code, _, complaint = shell.run("evaluate", "ablation", "--axis", axis)
+        assert (code, said in complaint) == (1, True), complaint

@@ -14,6 +14,7 @@ from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import scratch_index
+from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.maintenance import StoreMaintenance
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
@@ -39,6 +40,7 @@ from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk, BulkIndexJob
 from app.jobs.bulk_plan import BulkPlanJob
+from app.jobs.evaluation import EvaluationDesk
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
@@ -72,6 +74,7 @@ class LocalServices:
     memory: ConversationMemory = field(init=False)
     rag: RAGService = field(init=False)
     suggester: Suggester = field(init=False)
+    evaluations: EvaluationDesk = field(init=False)
 
     def __post_init__(self) -> None:
         options = self.settings.answer()
@@ -112,6 +115,21 @@ class LocalServices:
             options=self.settings.answer(),
             settings=dict,
             top_k=self.settings.top_k_results,
+        )
+
+    def workshop(self) -> EvaluationWorkshop:
+        return EvaluationWorkshop(
+            store=self.store,
+            embedder_of=lambda _: self.embedder,
+            bench_embedder=lambda: self.embedder,
+            models=self.models,
+            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            grounder=Grounder(None, self.settings.generation()),
+            answer=self.settings.answer(),
+            ingest=self.settings.ingest(),
+            options=self.settings.retrieval(),
+            reranker=None,
+            folder=self.settings.data_dir / "evaluations",
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -204,6 +222,7 @@ def local_services(settings: Settings, models: FixedModels | None = None, pull: 
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels()
         )
         jobs.register(REPLAY, ReplayJob(local.replayer()))
+        local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()
         try:
             yield local

@@ -105,7 +105,7 @@ def test_ones_own_library_becomes_known_items() -> None:
     }
     catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])
     found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=3, seed=3)
-    assert len(found.passages) == 3
+    assert found.size == 3
     assert len(found.judged().questions) == 2
     for question in found.questions:
         (doc_id,) = found.relevance[question.id]

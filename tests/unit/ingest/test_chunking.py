@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -73,6 +74,37 @@ def test_chunks_cover_every_non_blank_character_and_keep_their_bounds(
     for page in parsed.pages:
         for span in spans:
             assert span.end <= page.start or span.start >= page.end or (page.start <= span.start and span.end <= page.end)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, OPTIONS, st.lists(st.integers(0, 5000), max_size=4), st.lists(st.integers(0, 5000), max_size=3))
+def test_the_recursive_chunker_covers_everything_and_stays_on_its_page(
+    text: str, options: IngestOptions, cuts: list[int], heads: list[int]
+) -> None:
+    parsed = document(text, cuts, heads)
+    spans = chunk(parsed, replace(options, chunker="recursive"))
+    covered = {at for span in spans for at in range(span.start, span.end)}
+    assert all(at in covered or char.isspace() for at, char in enumerate(text))
+    for page in parsed.pages:
+        assert all(
+            span.end <= page.start or span.start >= page.end or page.start <= span.start < span.end <= page.end for span in spans
+        )
+
+
+def test_headings_part_chunks_and_the_recursive_chunker_reads_over_them() -> None:
+    text = "Abstract\nCopper is red.\nMethods\nWe melted it.\n"
+    heads = tuple(Heading(text.index(title), text.index(title) + len(title), 1, title) for title in ("Abstract", "Methods"))
+    parsed = ParsedDocument(text, "text/plain", (), heads)
+    by_heading = chunk(parsed, IngestOptions())
+    assert [(text[s.start : s.end], s.section) for s in by_heading] == [
+        ("Abstract\nCopper is red.", "abstract"),
+        ("Methods\nWe melted it.", "methodology"),
+    ]
+    (whole,) = chunk(parsed, IngestOptions(chunker="recursive"))
+    assert (text[whole.start : whole.end], whole.section) == (text.strip(), "abstract")
+    parts = chunk(parsed, IngestOptions(chunk_size=26, chunk_overlap=0, chunker="recursive"))
+    assert [span.section for span in parts] == ["abstract", "methodology"]
+    assert chunk(ParsedDocument("", "text/plain", (), ()), IngestOptions(chunker="recursive")) == ()
 
 
 @settings(max_examples=50, deadline=None)

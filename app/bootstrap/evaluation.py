@@ -1,0 +1,146 @@
+"""The evaluation, composed: searches under any options over the libraries, or over an index of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.answer.journal import AnswerJournal
+from app.answer.memory import ConversationMemory
+from app.answer.models import ModelSelector
+from app.answer.options import AnswerOptions
+from app.answer.search import Shelf
+from app.answer.service import RAGService
+from app.answer.writing import Draftsman
+from app.bootstrap.bench import CachedEmbedder, bench
+from app.bootstrap.libraries import fingerprint_of
+from app.core.ids import fingerprint8
+from app.core.ports import Embedder, Reranker
+from app.core.types import Library
+from app.evaluation.answer_sets import Judge
+from app.evaluation.archive import ReportArchive
+from app.evaluation.arms import Arm, Chunking
+from app.evaluation.collections import Collection
+from app.evaluation.session import Session
+from app.evaluation.workshop import Ask, Place, Step
+from app.generation.grounding import Grounder
+from app.generation.prompts import PromptLibrary
+from app.index.store import IndexStore
+from app.ingest.options import IngestOptions
+from app.jobs.evaluation import EvaluationDesk, register_evaluation
+from app.jobs.runner import JobRunner
+from app.retrieval.options import RetrievalOptions
+from app.retrieval.pipeline import Retriever
+
+EmbedderOf = Callable[[Library], Embedder | None]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationWorkshop:
+    """A `Workshop` over an open store."""
+
+    store: IndexStore
+    embedder_of: EmbedderOf
+    """Of a library as it is; None while it cannot be had: then words alone are searched."""
+    bench_embedder: Callable[[], Embedder]
+    """Embeds collections and their questions."""
+    models: ModelSelector
+    draftsman: Draftsman
+    grounder: Grounder
+    answer: AnswerOptions
+    ingest: IngestOptions
+    options: RetrievalOptions
+    reranker: Reranker | None
+    folder: Path
+    """Where vectors of collections are kept between runs, and indexes for the time of one."""
+
+    @property
+    def has_cross_encoder(self) -> bool:
+        """Whether a cross-encoder is configured."""
+        return self.reranker is not None
+
+    def live(self, library: Library) -> Place:
+        """Return a library as it is; it is only read."""
+        fingerprint = self.store.catalog.fingerprint(library)
+        embedder = self.embedder_of(library)
+        made = fingerprint8(fingerprint) if fingerprint else "empty"
+        models = {fingerprint.embedding_model: fingerprint.model_digest} if fingerprint else {}
+        return self._place(self.store, library, self.embedder_of, embedder, made, models, {})
+
+    def made_with(self, chunking: Chunking) -> tuple[str, Mapping[str, str]]:
+        """Return the fingerprint of an index cut like this, and digests by model name."""
+        identity = self.bench_embedder().identity
+        return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {identity.model: identity.digest}
+
+    @contextmanager
+    def indexed(self, collection: Collection, chunking: Chunking, step: Step) -> Iterator[Place]:
+        """Index a collection beside the libraries, and remove the index afterwards."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        embedder = CachedEmbedder(self.bench_embedder(), self.folder / "vectors")
+        ingest = chunking.options(self.ingest)
+        with bench({Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, step=step) as open_:
+            made, models = self.made_with(chunking)
+            yield self._place(open_.store, Library.PUBLIC, lambda _: embedder, embedder, made, models, open_.passage_of)
+
+    def _place(
+        self,
+        store: IndexStore,
+        library: Library,
+        embedder_of: EmbedderOf,
+        embedder: Embedder | None,
+        fingerprint: str,
+        models: Mapping[str, str],
+        passage_of: Mapping[str, str],
+    ) -> Place:
+        def retriever(arm: Arm, by: Embedder | None) -> Retriever:
+            # without a writer: an evaluation leaves nothing behind
+            reranker = self.reranker if arm.cross_encoder else None
+            return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=reranker)
+
+        def shelf(of: Library, arm: Arm) -> Shelf:
+            by = embedder_of(of)
+            return Shelf(retriever(arm, by), by)
+
+        def ask_of(arm: Arm) -> Ask:
+            quiet = replace(self.answer, store_answers="off")
+            service = RAGService(
+                shelf_of=lambda of: shelf(of, arm),
+                catalog=store.catalog,
+                models=self.models,
+                draftsman=self.draftsman,
+                grounder=self.grounder,
+                memory=ConversationMemory(self.store.conversations, quiet),
+                journal=AnswerJournal(self.store.answers, quiet, dict),
+                options=quiet,
+                retrieval=arm.options,
+            )
+            return service.answer
+
+        def retriever_of(arm: Arm) -> Retriever:
+            return retriever(arm, embedder)
+
+        return Place(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
+
+
+def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationDesk:
+    """Register the evaluation job over a workshop; the judge is whatever model answers when a run begins."""
+
+    def session() -> Session:
+        model = workshop.models.select().model
+        return Session(workshop, git_sha or checkout_sha(), Judge(model, prompts) if model else None)
+
+    return register_evaluation(jobs, session, ReportArchive(workshop.folder))
+
+
+def checkout_sha() -> str:
+    """Return the commit of the checkout that this code lies in; empty outside of one, or without git."""
+    root = Path(__file__).resolve().parents[2]
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        return ""
+    found = subprocess.run([git, "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
+    return found.stdout.strip()

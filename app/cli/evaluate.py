@@ -1,0 +1,215 @@
+"""`documind evaluate`: how well searches and answers do, and whether another setting does better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from app.cli.bulk import run_job
+from app.cli.connection import connect
+from app.cli.output import emit, out, say, table
+from app.client import DocuMindClient, Json
+from app.core.errors import InvalidInput
+from app.evaluation.answer_sets import load
+from app.evaluation.request import values_of
+from app.settings import Settings
+
+SourceArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet; without one, your own documents"
+    ),
+]
+LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help="whose documents, without a folder: public or papers")]
+DatasetOption = Annotated[str | None, typer.Option(help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact")]
+CasesOption = Annotated[Path | None, typer.Option("--cases", help="answer set whose questions are asked of your own documents")]
+QuestionsOption = Annotated[int, typer.Option(min=1, help="at most this many questions, drawn by the seed")]
+HalfOption = Annotated[str, typer.Option(help="all, or only questions of even or odd lines")]
+TopKOption = Annotated[int, typer.Option("--top-k", min=1, max=50, help="passages asked for")]
+SeedOption = Annotated[int, typer.Option(min=0, help="of every draw; the same seed gives the same report")]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="folder for report.md, .csv, .json and .html")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
+
+app = typer.Typer(help="Compare searches and answers on judged questions.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(app, name="evaluate")
+
+
+@app.command()
+def retrieval(
+    source: SourceArgument = None,
+    library: LibraryOption = None,
+    dataset: DatasetOption = None,
+    cases: CasesOption = None,
+    questions: QuestionsOption = 100,
+    half: HalfOption = "all",
+    top_k: TopKOption = 10,
+    seed: SeedOption = 7,
+    to: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the search as it is set, beside its two legs and plain fusions of them.
+
+    Example: documind evaluate retrieval --library papers --out evaluation
+    """
+    body = _searched("retrieval", source, library, dataset, cases, questions, half, top_k, seed)
+    _run(body, to, as_json=as_json)
+
+
+@app.command()
+def ablation(
+    source: SourceArgument = None,
+    library: LibraryOption = None,
+    dataset: DatasetOption = None,
+    cases: CasesOption = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--axis",
+            "-a",
+            help="NAME=VALUE,VALUE; several are combined. fusion, dense_weight, keyword_weight, phrase_weight, rerank"
+            " (none, sentences, mmr, cross_encoder), top_k, strategy, chunk_size, chunker (headings, recursive)."
+            " Without one: each step of the search taken away",
+        ),
+    ] = None,
+    questions: QuestionsOption = 100,
+    half: HalfOption = "all",
+    top_k: TopKOption = 10,
+    seed: SeedOption = 7,
+    to: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare settings with each other, and say which differences are more than chance.
+
+    Example: documind evaluate ablation ../shared/data/squad --axis fusion=rrf,relative_score --axis chunk_size=500,1000
+    """
+    body = _searched("ablation", source, library, dataset, cases, questions, half, top_k, seed)
+    _run({**body, "axes": dict(_axis(text) for text in axis or ())}, to, as_json=as_json)
+
+
+@app.command()
+def answers(
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="answer set: one JSON object a line")],
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option("--strategy", help="baseline, flare, hyde or multi_query; several are compared with the first"),
+    ] = None,
+    judge: Annotated[bool, typer.Option("--judge", help="have the answering model judge whether answers follow")] = False,
+    questions: QuestionsOption = 1000,
+    to: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a set of questions and measure the answers against what the set expects.
+
+    Example: documind evaluate answers data/sample_docs/questions.jsonl --out evaluation
+    """
+    axes = {"strategy": strategy or ["baseline"]}
+    body = {"kind": "answers", "cases": _cases(cases), "axes": axes, "judge": judge, "questions": questions}
+    _run(body, to, as_json=as_json)
+
+
+def _searched(
+    kind: str,
+    source: Path | None,
+    library: str | None,
+    dataset: str | None,
+    cases: Path | None,
+    questions: int,
+    half: str,
+    top_k: int,
+    seed: int,
+) -> Json:
+    """Return the body of an evaluation of searches."""
+    return {
+        "kind": kind,
+        "collection": None if source is None else str(source.absolute()),
+        "library": library,
+        "dataset": dataset,
+        "cases": [] if cases is None else _cases(cases),
+        "questions": questions,
+        "half": half,
+        "top_k": top_k,
+        "seed": seed,
+    }
+
+
+def _cases(path: Path) -> list[Json]:
+    return [asdict(case) for case in load(path)]
+
+
+def _axis(text: str) -> tuple[str, list[str | float | int]]:
+    """Return an axis and its values.
+
+    Raises:
+        InvalidInput: It is none, or a value does not fit it.
+    """
+    name, _, listed = text.partition("=")
+    allowed = values_of(name.strip())
+    values = [value.strip() for value in listed.split(",") if value.strip()]
+    if not values:
+        raise InvalidInput(f"axis {text!r} has no values; write it as {name.strip()}=one,another")
+    if allowed is not None:
+        for value in values:
+            if value not in allowed:
+                raise InvalidInput(f"{name.strip()} {value!r} is none of {', '.join(allowed)}")
+        return name.strip(), list(values)
+    try:
+        return name.strip(), [float(value) if "." in value else int(value) for value in values]
+    except ValueError as exc:
+        raise InvalidInput(f"axis {text!r} needs numbers") from exc
+
+
+def _run(body: Json, to: Path | None, *, as_json: bool) -> None:
+    """Run an evaluation to its end, keep its files where asked, and show it."""
+    with connect(Settings()) as client:
+        job = run_job(client, client.post("/api/v1/evaluations", body), "evaluating")
+        report_id = str(job["id"])
+        report = client.evaluation(report_id)
+        written = [] if to is None else _write(client, report_id, to)
+    if as_json:
+        emit(report)
+        return
+    for experiment in cast("Sequence[Json]", report["experiments"]):
+        show_experiment(experiment, cast("Json", report["timings"]))
+    for remark in cast("Sequence[str]", report["remarks"]):
+        say(f"note: {remark}")
+    say(f"report {report_id}" + (f": {', '.join(str(path) for path in written)}" if written else ", on the page Evaluate"))
+
+
+def _write(client: DocuMindClient, report_id: str, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for kind in ("md", "csv", "html", "json"):
+        path = folder / f"report.{kind}"
+        path.write_text(client.evaluation_file(report_id, kind), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def show_experiment(experiment: Json, timings: Json) -> None:
+    """Print a table of the arms and the verdicts in words."""
+    measure = str(experiment["measure"])
+    arms = cast("Sequence[Json]", experiment["arms"])
+    verdicts = {str(c["arm"]): c for c in cast("Sequence[Json]", experiment["comparisons"])}
+    times = cast("Json", timings.get(str(experiment["collection"]), {}))
+    say(f"{experiment['collection']}: {experiment['questions']} questions, {experiment['passages']} documents")
+    rows = []
+    for arm in arms:
+        name = str(arm["name"])
+        found = cast("dict[str, float]", cast("Json", arm["measures"])[measure])
+        against = verdicts.get(name)
+        ms = cast("dict[str, float]", times.get(name, {})).get("p50_ms", 0.0)
+        interval = f"{found['low']:.3f} to {found['high']:.3f}"
+        rows.append((name, f"{found['mean']:.3f}", interval, f"{ms:.1f}", "" if against is None else against["verdict"]))
+    table(("", measure, "95 % interval", "ms", f"against {experiment['baseline']}"), rows, right=(1, 3))
+    others = {m: cast("dict[str, float]", i)["mean"] for m, i in cast("Json", arms[0]["measures"]).items() if m != measure}
+    if others:
+        say(f"{arms[0]['name']}: " + ", ".join(f"{name} {value:.3f}" for name, value in others.items()))
+    out.print()

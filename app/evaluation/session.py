@@ -1,0 +1,264 @@
+"""One evaluation from request to report; it may be stopped between two questions and goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from app.core.errors import InvalidInput
+from app.core.ports import Catalog
+from app.core.types import Library, Question
+from app.evaluation.answer_report import experiment_of, outcome_of
+from app.evaluation.answer_sets import AnswerCase, Judge, evaluate
+from app.evaluation.arms import Arm
+from app.evaluation.collections import Collection, TestQuestion, from_datasets, from_folder, from_library
+from app.evaluation.outcomes import Outcome, OutcomeLog, Remembered
+from app.evaluation.report import Provenance, Report, settings_hash
+from app.evaluation.request import EvaluationRequest
+from app.evaluation.runner import Experiment, Search, run
+from app.evaluation.statistics import RESAMPLES
+from app.evaluation.workshop import BenchSearch, Place, PlaceSearch, Workshop
+
+EXTRA = ("ir_measures", "pytrec_eval", "scipy", "altair", "vl_convert")
+"""Packages of the extra `eval`; a server that never evaluates does without them."""
+RECUT_DOCUMENTS = 2_000
+"""Documents of one's own that are cut anew for a run; more would take longer than anybody waits."""
+
+
+def require_extra(missing: Callable[[str], bool] = lambda name: find_spec(name) is None) -> None:
+    """Return when everything that an evaluation needs is installed.
+
+    Raises:
+        InvalidInput: The message names what is missing and how to get it.
+    """
+    absent = [name for name in EXTRA if missing(name)]
+    if absent:
+        raise InvalidInput(
+            f"evaluations need packages that are not installed here ({', '.join(absent)}):"
+            " run `make dev` in the checkout, or install documind-server with its extra: pip install '.[eval]'"
+        )
+
+
+class Watch(Protocol):
+    """Who waits for a run."""
+
+    def __call__(self, done: int, total: int, unit: str) -> None:
+        """Be told how far it is; may raise Cancelled, after which the run can go on later."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A run over a workshop."""
+
+    workshop: Workshop
+    git_sha: str
+    judge: Judge | None = None
+    """Judges answers where that is asked for; None when no model is there."""
+    resamples: int = RESAMPLES
+
+    def run(self, request: EvaluationRequest, log_path: Path, watch: Watch) -> Report:
+        """Ask everything that an earlier run has not asked, and return the report.
+
+        Args:
+            request: What to compare.
+            log_path: Where outcomes are kept until the report is made.
+            watch: Told after each question.
+
+        Raises:
+            InvalidInput: The request cannot be met: no such folder, an empty library, a missing package or cross-encoder.
+            Cancelled: The watch said so.
+        """
+        require_extra()
+        request.check()
+        if "cross_encoder" in request.axes.rerank and not self.workshop.has_cross_encoder:
+            raise InvalidInput("rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's ONNX files")
+        arms = request.arms(self.workshop.options)
+        log = OutcomeLog(log_path)
+        if request.kind == "answers":
+            return self._answers(request, arms, log, watch)
+        if request.collection is None and request.dataset is None and not request.axes.cuts_anew:
+            return self._live(request, arms, log, watch)
+        return self._indexed(request, arms, log, watch)
+
+    # --- searches
+
+    def _live(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
+        """Search a library as it is."""
+        place = self.workshop.live(request.library)
+        collection = self._of_library(request, place)
+        search = PlaceSearch(place)
+        experiment = self._run(request, collection, arms, search, log, watch)
+        return self._report(request, experiment, place.fingerprint, place.models, search.degraded)
+
+    def _indexed(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
+        """Search passages that are indexed for the time of the run."""
+        if request.collection is not None:
+            collection = _folder(Path(request.collection))
+        elif request.dataset is not None:
+            collection = from_datasets(request.dataset)
+        else:
+            place = self.workshop.live(request.library)
+            collection = with_texts(self._of_library(request, place), place.catalog, request.library)
+        arms = sorted(arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or ""))  # one index after the other
+
+        def step(what: str, done: int, total: int) -> None:
+            watch(done, total, what)
+
+        with BenchSearch(self.workshop, collection, step) as search:
+            experiment = self._run(request, collection, arms, search, log, watch)
+            made = [self.workshop.made_with(chunking) for chunking in dict.fromkeys(arm.chunking for arm in arms)]
+            return self._report(request, experiment, ", ".join(name for name, _ in made), made[0][1], search.degraded)
+
+    def _of_library(self, request: EvaluationRequest, place: Place) -> Collection:
+        if request.cases:
+            return from_cases(request.cases, place.catalog, request.library)
+        return from_library(place.catalog, place.lexical, request.library, questions=request.questions, seed=request.seed)
+
+    def _run(
+        self,
+        request: EvaluationRequest,
+        collection: Collection,
+        arms: Sequence[Arm],
+        search: Search,
+        log: OutcomeLog,
+        watch: Watch,
+    ) -> Experiment:
+        judged = collection.judged()
+        if request.half != "all":
+            judged = judged.half(request.half)
+        judged = judged.sample(request.questions, request.seed)
+        if not judged.questions:
+            raise InvalidInput(f"{collection.name!r} has no question with a relevant passage; add documents or name another set")
+        total, done = len(arms) * len(judged.questions), 0
+
+        def asked() -> None:
+            nonlocal done
+            done += 1
+            watch(done, total, "questions")
+
+        watch(0, total, "questions")
+        return run(
+            judged,
+            arms,
+            Remembered(search, log, asked),
+            baseline=request.baseline(arms),
+            seed=request.seed,
+            top_k=request.top_k,
+            resamples=self.resamples,
+        )
+
+    # --- answers
+
+    def _answers(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
+        """Ask an answer set under each strategy."""
+        cases = request.cases[: request.questions]
+        places = {library: self.workshop.live(library) for library in Library}
+        judge = self.judge if request.judge else None
+        total, done = len(arms) * len(cases), 0
+        outcomes: list[list[Outcome]] = []
+        watch(0, total, "questions")
+        for arm in arms:
+            ask, row = places[Library.PUBLIC].ask_of(arm), []
+            for number, case in enumerate(cases, start=1):
+                key = f"{number} {case.question}"
+                known = log.get(arm.name, key)
+                if known is None:
+                    as_asked = Question("", "public", strategy=arm.strategy)
+                    known = outcome_of(evaluate([case], ask, judge=judge, ask_as=as_asked).outcomes[0])
+                    log.add(arm.name, key, known)
+                row.append(known)
+                done += 1
+                watch(done, total, "questions")
+            outcomes.append(row)
+        documents = sum(place.catalog.counts(library).documents for library, place in places.items())
+        experiment = experiment_of(
+            "answers", cases, arms, outcomes, seed=request.seed, documents=documents, resamples=self.resamples
+        )
+        fingerprint = ", ".join(f"{library.value} {place.fingerprint}" for library, place in places.items())
+        models = {name: digest for place in places.values() for name, digest in place.models.items()}
+        report = self._report(request, experiment, fingerprint, models, set())
+        if request.judge and judge is None:
+            report = replace(report, remarks=(*report.remarks, "No model was there to judge the answers."))
+        return report
+
+    def _report(
+        self, request: EvaluationRequest, experiment: Experiment, fingerprint: str, models: Mapping[str, str], degraded: set[str]
+    ) -> Report:
+        """Return the report with what it was made from."""
+        made = Provenance(self.git_sha, settings_hash([experiment]), fingerprint, dict(models), request.seed)
+        remarks = []
+        if degraded:
+            remarks.append(f"{', '.join(sorted(degraded))}: no model was there, so the baseline searched.")
+        if request.kind != "answers" and not (request.cases or request.collection or request.dataset):
+            remarks.append(
+                "The questions are the telling words of single sentences of your own documents (known items)."
+                " They compare settings; they do not say how good a search is."
+            )
+        return Report(TITLES[request.kind].format(experiment.collection), made, (experiment,), tuple(remarks))
+
+
+TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "Answers"}
+
+
+def _folder(folder: Path) -> Collection:
+    """Read a folder in BEIR layout, as Parquet where it holds some, as JSON lines otherwise."""
+    if not folder.is_dir():
+        raise InvalidInput(f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv")
+    if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
+        return from_datasets(str(folder))
+    return from_folder(folder)
+
+
+def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) -> Collection:
+    """Return the questions of an answer set about one library, relevant being the documents that they expect.
+
+    Cases that name no document of the library are left out: nothing says what a search should find for them.
+
+    Args:
+        cases: Documents are named by doc_id, file name or source key.
+        catalog: Where the documents are.
+        library: Which one.
+    """
+    names: dict[str, str] = {}
+    documents = 0
+    cursor: str | None = None
+    while True:
+        page, cursor = catalog.documents(library, cursor=cursor, limit=500)
+        documents += len(page)
+        for document in page:
+            for name in (document.doc_id, document.filename, document.source_key):
+                names.setdefault(name, document.doc_id)
+        if cursor is None:
+            break
+    questions: list[TestQuestion] = []
+    relevance: dict[str, dict[str, int]] = {}
+    for number, case in enumerate(cases, start=1):
+        expected = {names[name]: 1 for name in case.expected_docs if name in names}
+        if expected and not case.oos and case.library in (library.value, "all"):
+            questions.append(TestQuestion(f"case-{number}", case.question, number, case.expected_substrings))
+            relevance[f"case-{number}"] = expected
+    return Collection(f"{library.value} by an answer set", (), tuple(questions), relevance, documents)
+
+
+def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Collection:
+    """Return the collection with the texts of a library's documents, to be cut anew.
+
+    Raises:
+        InvalidInput: There are more documents than anybody waits for.
+    """
+    found = []
+    cursor: str | None = None
+    if catalog.counts(library).documents > RECUT_DOCUMENTS:
+        raise InvalidInput(
+            f"{library.value} has more than {RECUT_DOCUMENTS} documents; compare chunk sizes and chunkers on a collection instead"
+        )
+    while True:
+        page, cursor = catalog.documents(library, cursor=cursor, limit=500)
+        found += [(document.doc_id, catalog.text(library, document.doc_id).text) for document in page]
+        if cursor is None:
+            break
+    return collection.with_passages(found)

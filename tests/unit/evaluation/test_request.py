@@ -1,0 +1,135 @@
+"""What may be asked of an evaluation, and the arms it means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import InvalidInput, NotFound
+from app.core.types import Library
+from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.archive import ReportArchive
+from app.evaluation.arms import Chunking
+from app.evaluation.outcomes import Outcome, OutcomeLog
+from app.evaluation.request import Axes, EvaluationRequest, values_of
+from app.evaluation.runner import Found
+from app.evaluation.session import from_cases, with_texts
+from app.ingest.options import IngestOptions
+from app.retrieval.options import RetrievalOptions
+from tests.fakes.indexes import MemoryCatalog
+from tests.fakes.retrievers import passage
+
+
+def test_a_request_survives_a_restart() -> None:
+    case = AnswerCase("Who?", "papers", "question", ("Rollo",), (), ("a.txt",), oos=False)
+    axes = Axes(fusion=("rrf",), dense_weight=(0.3, 0.5), strategy=("hyde",), chunk_size=(500,), chunker=("recursive",))
+    request = EvaluationRequest("ablation", Library.PAPERS, cases=(case,), axes=axes, questions=7, half="odd", seed=3, judge=True)
+    assert EvaluationRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_a_grid_sets_what_its_arms_are_named_for() -> None:
+    base = RetrievalOptions(top_k=7)
+    axes = Axes(
+        fusion=("rrf", "relative_score"), dense_weight=(0.4,), keyword_weight=(0.1,), phrase_weight=(0.3,), rerank=("mmr",),
+        top_k=(3,), strategy=("hyde",), chunk_size=(400,), chunker=("recursive",),
+    )  # fmt: skip
+    configured, first, second = axes.arms(base)
+    assert (configured.name, configured.options, configured.chunking) == ("configured", base, Chunking())
+    assert first.name.startswith("fusion=rrf dense_weight=0.4")
+    assert second.name.startswith("fusion=relative_score dense_weight=0.4")
+    options = second.options
+    assert (options.fusion, options.dense_weight, options.keyword_fusion_weight) == ("relative_score", 0.4, 0.1)
+    assert (options.phrase_fusion_weight, options.mmr, options.sentence_rerank, options.top_k) == (0.3, True, False, 7)
+    assert (second.top_k, second.strategy, second.chunking, second.cross_encoder) == (3, "hyde", Chunking(400, "recursive"), False)
+    by_encoder = Axes(rerank=("sentences", "cross_encoder", "none")).arms(base)[1:]
+    assert [(a.options.sentence_rerank, a.cross_encoder) for a in by_encoder] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_a_smaller_chunk_keeps_the_share_of_its_overlap() -> None:
+    base = IngestOptions(chunk_size=1000, chunk_overlap=150)
+    assert Chunking(400, "recursive").options(base) == IngestOptions(chunk_size=400, chunk_overlap=60, chunker="recursive")
+    assert Chunking().options(base) == base
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (EvaluationRequest("answers"), "needs cases"),
+        (EvaluationRequest("answers", cases=(AnswerCase("?", "papers", "question"),), axes=Axes(top_k=(3,))), "by strategy"),
+        (EvaluationRequest("answers", cases=(AnswerCase("?", "papers", "question"),), collection="/x"), "has no answer set"),
+        (EvaluationRequest("retrieval", axes=Axes(top_k=(3,))), "belong to an ablation"),
+        (EvaluationRequest(collection="/x", dataset="a/b"), "not both"),
+        (EvaluationRequest(dataset="../../etc/passwd"), "no repository"),
+        (EvaluationRequest(axes=Axes(top_k=tuple(range(1, 9)), dense_weight=tuple(n / 10 for n in range(9)))), "at most 64"),
+    ],
+)
+def test_what_makes_no_sense_is_named(request_: EvaluationRequest, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        request_.check()
+
+
+def test_axes_know_their_values() -> None:
+    assert values_of("chunker") == ("headings", "recursive")
+    assert values_of("top_k") is None
+    with pytest.raises(InvalidInput, match="'speed'"):
+        values_of("speed")
+
+
+def test_baselines() -> None:
+    base = RetrievalOptions()
+    for request, name in (
+        (EvaluationRequest("ablation"), "rrf"),
+        (EvaluationRequest("retrieval"), "rrf"),
+        (EvaluationRequest(axes=Axes(fusion=("rrf",))), "configured"),
+        (EvaluationRequest("answers", axes=Axes(strategy=("hyde", "baseline"))), "hyde"),
+    ):
+        assert request.baseline(request.arms(base)) == name
+
+
+def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
+    log = OutcomeLog(tmp_path / "o.jsonl")
+    outcome = Outcome(Found(("a",), ("text\n of a",), 1.5, {"search": 1.0}, 0.25), {"right": 1.0, "recall": None})
+    log.add("one", "Who?", outcome)
+    log.add("two", "Who?", outcome)
+    whole = (tmp_path / "o.jsonl").read_bytes()
+    (tmp_path / "o.jsonl").write_bytes(whole[:-9])
+    again = OutcomeLog(tmp_path / "o.jsonl")
+    assert again.get("one", "Who?") == outcome
+    assert again.get("two", "Who?") is None
+    again.add("two", "Who?", outcome)
+    assert (tmp_path / "o.jsonl").read_bytes() == whole
+
+
+def test_only_whole_reports_are_listed(tmp_path: Path) -> None:
+    archive = ReportArchive(tmp_path / "evaluations")
+    assert archive.list() == []
+    archive.outcomes("half")
+    assert archive.list() == []
+    for wrong in ("half", "..", "a/b", ""):
+        with pytest.raises(NotFound):
+            archive.text(wrong, "json")
+
+
+def test_an_answer_set_judges_the_documents_it_names() -> None:
+    catalog = MemoryCatalog([passage("Rollo led the Norse.", key="rollo"), passage("Wheat is a grass.", key="wheat")])
+    documents = {d.source_key: d for d in catalog.documents(Library.PAPERS)[0]}
+    cases = (
+        AnswerCase("Who led?", "papers", "question", ("Rollo",), (), ("rollo",)),
+        AnswerCase("Which grass?", "all", "question", (), (), (documents["wheat"].doc_id, "missing")),
+        AnswerCase("Elsewhere?", "public", "question", (), (), ("rollo",)),
+        AnswerCase("No document named", "papers", "question", ("x",)),
+        AnswerCase("Out of scope", "papers", "question", (), (), ("rollo",), oos=True),
+    )
+    found = from_cases(cases, catalog, Library.PAPERS)
+    assert [q.text for q in found.questions] == ["Who led?", "Which grass?"]
+    assert found.relevance["case-1"] == {documents["rollo"].doc_id: 1}
+    assert found.relevance["case-2"] == {documents["wheat"].doc_id: 1}
+    assert (found.size, found.passages) == (2, ())
+    filled = with_texts(found, catalog, Library.PAPERS)
+    assert {p.id: p.text for p in filled.passages}[documents["rollo"].doc_id] == "Rollo led the Norse."
