@@ -6,6 +6,7 @@ tests/unit/test_settings.py.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.answer.options import AnswerOptions
+from app.core.errors import InvalidInput
 from app.core.types import Fusion, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
@@ -243,6 +245,29 @@ class Settings(BaseSettings):
     def jobs(self) -> JobOptions:
         """Return the options of the job runner."""
         return JobOptions()
+
+
+def is_loopback(name: str) -> bool:
+    """Return whether a host name or address can only mean this machine."""
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def check_bind(settings: Settings) -> None:
+    """Refuse to listen beyond this machine without a key.
+
+    Raises:
+        InvalidInput: No API_KEY on an address that others can reach.
+    """
+    if not is_loopback(settings.api_host) and not settings.api_key and not settings.allow_insecure_bind:
+        raise InvalidInput(
+            f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is set:"
+            " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks for one"
+        )
 
 
 def dense_vectors_for(memory_bytes: int) -> int:

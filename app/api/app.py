@@ -52,7 +52,7 @@ from app.api.routes import (
 from app.api.services import Services
 from app.api.sse import StreamSlots
 from app.api.startup import Startup
-from app.settings import Settings
+from app.settings import Settings, check_bind
 
 logger = logging.getLogger(__name__)
 
@@ -98,8 +98,12 @@ def create_app(
         build: Makes the services; runs in a thread while probes are already answered. None is `app.bootstrap.build_services`.
         on_failure: Called in that thread when the services cannot be built.
         on_ready: Called in that thread when requests are answered and the embedder is warm.
+
+    Raises:
+        InvalidInput: The settings listen beyond this machine without a key.
     """
     settings = settings or Settings()
+    check_bind(settings)
     startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
     edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
     tools = McpDoor(edge, health.package_version())
@@ -171,6 +175,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
             trusted=_served_names(settings),
             origins=settings.cors_origins,
             any_origin=settings.cors_allow_all,
+            loopback_only=not settings.api_key and not settings.allow_insecure_bind,
         ),
         Middleware(
             CORSMiddleware,

@@ -22,6 +22,11 @@ def make_app(settings: Settings, lock: DirectoryLock, on_ready: Callable[[], Non
     return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), on_ready=on_ready)
 
 
+def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401  # an ASGI app, and the server around it
+    """Return the server of an application; `run` blocks until it is told to stop."""
+    return importlib.import_module("app.api.serving").make_server(app, settings)
+
+
 def configure_logs(settings: Settings) -> None:
     """Set up logging as the settings say."""
     importlib.import_module("app.api.logs").configure(settings.log_level, as_json=settings.log_json)

@@ -19,12 +19,12 @@ from app.cli.connection import START_TIMEOUT_S, base_url
 from app.cli.ollama_start import OllamaFound, find_or_start, missing, pull
 from app.cli.output import complain, emit, err, say
 from app.cli.processes import Background, last_lines, start
-from app.cli.serve import check_bind, check_port
+from app.cli.serve import check_port
 from app.cli.up_state import Started, UpState
 from app.client import DocuMindClient
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
 from app.index.lock import owner
-from app.settings import Settings
+from app.settings import Settings, check_bind
 
 STOP_GRACE_S = 30.0
 """A server lets answers under way end for 20 seconds; after this one it is ended by force."""

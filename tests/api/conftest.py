@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from app.api.app import create_app
+from app.api.serving import server_config
 from app.settings import Settings
 from tests.fakes.generators import FixedModels
 from tests.fakes.services import LocalServices, Pull, local_services
@@ -95,9 +96,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @contextmanager
 def listening(app: FastAPI, lifespan: Literal["on", "off"] = "on") -> Iterator[str]:
     """Serve an app on a free loopback port, as `documind serve` does, and return its address."""
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, lifespan=lifespan, log_config=None, access_log=False, timeout_graceful_shutdown=5
-    )
+    config = server_config(app, app.state.edge.settings, port=0)
+    config.lifespan, config.timeout_graceful_shutdown = lifespan, 5
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

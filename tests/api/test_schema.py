@@ -17,6 +17,10 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 from scripts.write_openapi import PAGE, TARGET, document, page
 from tests.api.conftest import LIBRARY, listening, site
 
+# The server runs in this process and uses `random` in threads of its own (names of temporary files, say); Hypothesis takes that for
+# a strategy that does.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module:hypothesis.errors.HypothesisDeprecationWarning")
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 OPERATIONS = [
     found.ok() for found in schemathesis.openapi.from_dict(json.loads(document())).get_all_operations() if isinstance(found, Ok)

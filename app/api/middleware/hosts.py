@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.middleware.scope import header, header_count, refuse
 from app.core.errors import HostRefused, OriginRefused
+from app.settings import is_loopback
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -32,20 +33,12 @@ def split_host(value: str) -> tuple[str, int | None] | None:
     return (name, port) if name else None
 
 
-def is_loopback(name: str) -> bool:
-    """Return whether a host name can only mean this machine."""
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 class HostAndOrigin:
     """Refuses foreign Host names always, and foreign origins where state may change and on websockets."""
 
-    def __init__(self, app: ASGIApp, *, trusted: Iterable[str], origins: Iterable[str], any_origin: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, *, trusted: Iterable[str], origins: Iterable[str], any_origin: bool, loopback_only: bool = False
+    ) -> None:
         """Wrap an app.
 
         Args:
@@ -53,9 +46,12 @@ class HostAndOrigin:
             trusted: Host names besides the loopback ones; `*.example.org` covers every name below example.org.
             origins: Web origins (`scheme://host[:port]`) that may change state.
             any_origin: Development: every origin may.
+            loopback_only: Refuse what arrives at an address of this machine that others can reach: there is no key, and whoever
+                started the server (uvicorn with its own --host, say) did not ask us.
         """
         self._app = app
-        names = [name.strip().lower().strip("[]") for name in trusted]
+        self._loopback_only = loopback_only
+        names = [_trusted_name(name) for name in trusted]
         self._names = frozenset(name for name in names if name and not name.startswith("*."))
         self._below = tuple(name[1:] for name in names if name.startswith("*."))
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
@@ -65,6 +61,10 @@ class HostAndOrigin:
         """Serve one request."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
+            return
+        if self._loopback_only and _reachable_by_others(scope):
+            message = "this server has no API_KEY and answers on loopback only; set API_KEY, or ALLOW_INSECURE_BIND=true"
+            await refuse(HostRefused(message), scope, receive, send)
             return
         given = header(scope, b"host") or ""
         host = split_host(given) if header_count(scope, b"host") == 1 else None
@@ -92,19 +92,37 @@ class HostAndOrigin:
             # Browsers send Origin with every unsafe request; older ones at least say which site it came from.
             site = header(scope, b"sec-fetch-site")
             return None if site in {None, "same-origin", "none"} else f"{site} (no Origin)"
-        if origin.lower() in self._origins or _same_server(origin, host):
+        if origin.lower() in self._origins or _same_server(origin, host, over_tls=scope["scheme"] in {"https", "wss"}):
             return None
         return origin
 
 
-def _same_server(origin: str, host: tuple[str, int | None]) -> bool:
-    """Return whether an Origin names the server that the Host header names; the loopback names are one server."""
+def _trusted_name(value: str) -> str:
+    """Return a name of TRUSTED_HOSTS as Host headers are compared: lower-case, without port, brackets or trailing dot."""
+    split = split_host(value.strip())
+    return split[0] if split else value.strip().lower().strip("[]")
+
+
+def _reachable_by_others(scope: Scope) -> bool:
+    """Return whether a request came in at an address beyond loopback; a name or a socket file is no address."""
+    server = scope.get("server")
+    try:
+        return server is not None and not ipaddress.ip_address(server[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -> bool:
+    """Return whether an Origin names the server that the Host header names; the loopback names are one server.
+
+    Known to be reached by TLS (a proxy that FORWARDED_ALLOW_IPS believes says so), a page that came without it is another's.
+    """
     try:
         parts = urlsplit(origin.lower())
         name, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
         return False
-    if parts.scheme not in _DEFAULT_PORTS or parts.path or parts.query or not name:
+    if parts.scheme not in _DEFAULT_PORTS or (over_tls and parts.scheme != "https") or parts.path or parts.query or not name:
         return False
     default = _DEFAULT_PORTS[parts.scheme]
     same_name = name == host[0] or (is_loopback(name) and is_loopback(host[0]))

@@ -167,6 +167,41 @@ def test_behind_a_tls_proxy_the_page_is_its_own_origin() -> None:
     assert ask(app, "POST", headers={"Host": "docs.example", "Origin": "https://docs.example:444"}).status_code == 403
 
 
+def test_reached_by_tls_a_page_without_it_is_foreign() -> None:
+    app = guarded(trusted=["docs.example"])
+
+    def status(scheme: str, origin: bytes) -> int:
+        headers = [(b"host", b"docs.example"), (b"origin", origin)]
+        return int(_call(app, method="POST", scheme=scheme, headers=headers)[0]["status"])
+
+    assert status("https", b"https://docs.example") == 200
+    assert status("https", b"http://docs.example") == 403
+    assert status("http", b"http://docs.example") == status("http", b"https://docs.example") == 200
+
+
+@pytest.mark.parametrize("trusted", ["docs.example:8443", "DOCS.example.", " docs.example "])
+def test_trusted_names_are_read_as_hosts_are(trusted: str) -> None:
+    assert ask(guarded([trusted]), headers={"Host": "docs.example:8443"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("server", "served"),
+    [
+        (("127.0.0.1", 8001), True),
+        (("::1", 8001), True),
+        (("/run/documind.sock", None), True),
+        (None, True),
+        (("192.168.1.7", 8001), False),
+        (("fd00::7", 8001), False),
+    ],
+)
+def test_without_a_key_only_loopback_addresses_answer(server: tuple[str, int | None] | None, served: bool) -> None:
+    keyless = HostAndOrigin(hello, trusted=(), origins=(), any_origin=False, loopback_only=True)
+    sent = _call(keyless, server=server)
+    assert sent[0]["status"] == (200 if served else 403)
+    assert _call(guarded(), server=server)[0]["status"] == 200
+
+
 def test_websockets_are_checked_like_changes() -> None:
     def opened(host: bytes, origin: bytes | None) -> bool:
         headers = [(b"host", host)] + ([(b"origin", origin)] if origin else [])
@@ -368,6 +403,8 @@ async def _call_async(
     method: str = "GET",
     path: str = "/x",
     root_path: str = "",
+    scheme: str = "http",
+    server: tuple[str, int | None] | None = ("127.0.0.1", 8001),
     headers: Iterable[tuple[bytes, bytes]] = ((b"host", b"127.0.0.1"),),
     client: tuple[str, int] = ("127.0.0.1", 1),
     incoming: list[Message] | None = None,
@@ -385,10 +422,12 @@ async def _call_async(
 
     scope: Scope = {
         "type": kind,
+        "scheme": scheme,
         "path": path,
         "root_path": root_path,
         "headers": list(headers),
         "client": client,
+        "server": server,
         "query_string": b"",
         **({"method": method} if kind == "http" else {}),
     }

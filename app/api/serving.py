@@ -1,0 +1,47 @@
+"""How an application is put behind a socket: one configuration for `documind serve` and for the tests that need connections."""
+
+from __future__ import annotations
+
+import uvicorn
+from fastapi import FastAPI
+
+from app.api.protocol import GuardedHttp
+from app.settings import Settings
+
+KEEP_ALIVE_S = 5
+GRACE_S = 20
+"""How long requests under way may take when the server is told to stop, seconds."""
+
+
+def make_server(app: FastAPI, settings: Settings) -> uvicorn.Server:
+    """Return a server of the app on the settings' address; `run` blocks until it is told to stop."""
+    return uvicorn.Server(server_config(app, settings))
+
+
+def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) -> uvicorn.Config:
+    """Return how to serve an app.
+
+    Args:
+        app: The application.
+        settings: Address, proxies that are believed, and the sizes that bound connections.
+        port: Instead of API_PORT; 0 chooses a free one.
+    """
+    return uvicorn.Config(
+        app,
+        host=settings.api_host,
+        port=settings.api_port if port is None else port,
+        log_config=None,
+        access_log=False,
+        http=GuardedHttp,
+        limit_concurrency=connections_allowed(settings),
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        proxy_headers=bool(settings.forwarded_allow_ips),
+        forwarded_allow_ips=settings.forwarded_allow_ips or None,
+        server_header=False,
+    )
+
+
+def connections_allowed(settings: Settings) -> int:
+    """Return how many connections there may be: twice what can be answered at once, for those that idle between requests."""
+    return 2 * (settings.thread_pool_size + settings.max_streams)

@@ -1,0 +1,165 @@
+"""Connections that harm: endless heads, heads that never end, readers that do not read, and too many of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.protocol import MAX_HEAD_BYTES, GuardedHttp
+
+WAIT_S = 20.0
+HELLO = b"HTTP/1.1 200 OK"
+
+
+class Hasty(GuardedHttp):
+    """The same with patience that a test can wait for."""
+
+    head_s = 0.3
+    reader_stall_s = 0.3
+
+
+async def hello(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
+    await send({"type": "http.response.body", "body": b"hello"})
+
+
+@contextmanager
+def serving(app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = GuardedHttp) -> Iterator[int]:
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, lifespan="off", log_config=None, access_log=False, http=http, limit_concurrency=limit
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    started = threading.Event()
+    while not server.started:
+        assert thread.is_alive()
+        started.wait(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(WAIT_S)
+
+
+@contextmanager
+def connected(port: int) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S) as connection:
+        yield connection
+
+
+def said(connection: socket.socket) -> bytes:
+    """Everything until the server closes."""
+    read = b""
+    with contextlib.suppress(ConnectionResetError):
+        while block := connection.recv(65536):
+            read += block
+    return read
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serving(hello) as number:
+        yield number
+
+
+LINE = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+LONG = {
+    "one long value": LINE + b"X: " + b"a" * (MAX_HEAD_BYTES + 10) + b"\r\n\r\n",
+    "a value that never ends": LINE + b"X: " + b"a" * (MAX_HEAD_BYTES + 10),
+    "many short headers": LINE + b"X: a\r\n" * (MAX_HEAD_BYTES // 5) + b"\r\n",
+    "a long path": b"GET /" + b"a" * (MAX_HEAD_BYTES + 10) + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "a path that never ends": b"GET /" + b"a" * (MAX_HEAD_BYTES + 10),
+}
+
+
+@pytest.mark.parametrize("sent", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("step", [1 << 20, 1000], ids=["at once", "in pieces"])
+def test_a_head_is_bounded(port: int, sent: bytes, step: int) -> None:
+    with connected(port) as connection:
+        with contextlib.suppress(OSError):  # the refusal may come while the rest is still on its way
+            for start in range(0, len(sent), step):
+                connection.sendall(sent[start : start + step])
+        reply = said(connection)
+    # A client that was still sending may only see the reset; what it must never see is a reply of the app.
+    assert reply == b"" or reply.startswith(b"HTTP/1.1 431 ")
+    assert HELLO not in reply
+    if step > len(sent):
+        head, _, body = reply.partition(b"\r\n\r\n")
+        assert b"application/problem+json" in head
+        assert json.loads(body)["code"] == "too_large"
+
+
+def test_ordinary_requests_pass_one_after_the_other(port: int) -> None:
+    with connected(port) as connection:
+        for size in (0, 60_000, 10):
+            connection.sendall(LINE + b"X: " + b"a" * size + b"\r\n\r\n")
+            read = b""
+            while not read.endswith(b"hello"):
+                read += connection.recv(65536)
+            assert read.startswith(HELLO)
+
+
+def test_a_large_body_is_no_head(port: int) -> None:
+    with connected(port) as connection:
+        body = b"b" * (3 * MAX_HEAD_BYTES)
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert said(connection).startswith(HELLO)
+
+
+def test_what_is_no_http_is_refused(port: int) -> None:
+    with connected(port) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 no HTTP at all\r\n\r\n")
+        assert said(connection).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("first", [b"", LINE, LINE + b"\r\n" + LINE], ids=["nothing", "half a head", "half of a second head"])
+def test_a_head_that_does_not_end_is_given_up(first: bytes) -> None:
+    with serving(hello, http=Hasty) as number, connected(number) as connection:
+        connection.sendall(first)
+        assert HELLO in said(connection) or b"\r\n" + LINE not in first  # and the connection ends, else this waits in vain
+
+
+def test_a_reader_that_does_not_read_loses_its_connection() -> None:
+    gone = threading.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            for _ in range(1000):  # 1 GB: more than any socket buffer takes
+                await send({"type": "http.response.body", "body": b"x" * 2**20, "more_body": True})
+        finally:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                gone.set()
+
+    with serving(endless, http=Hasty) as number, connected(number) as connection:
+        connection.sendall(LINE + b"\r\n")
+        assert gone.wait(WAIT_S)
+
+
+def test_connections_over_the_limit_are_told_when_to_come_back() -> None:
+    with serving(hello, limit=2) as number, connected(number) as first, connected(number) as second:
+        for held in (first, second):
+            held.sendall(LINE + b"\r\n")
+            assert held.recv(65536).startswith(HELLO)
+        with connected(number) as third:
+            head, _, body = said(third).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in head
+        assert json.loads(body)["code"] == "busy"
+        first.close()
+        while True:  # until the server has noticed
+            with connected(number) as again:
+                again.sendall(LINE + b"\r\n")
+                if again.recv(65536).startswith(HELLO):
+                    break
