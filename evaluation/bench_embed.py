@@ -38,7 +38,7 @@ QUESTIONS = 500
 PASSAGES = {"squad": 646, "pubmedqa": 500}
 RANKED_QUESTIONS = 1500
 BLOCK = 32
-"""Texts per block: the batch of Chroma's class. In smaller ones the other side's threads, which spin on after a run, would count."""
+"""Texts per block: the batch of Chroma's class. Smaller ones would time the other side's threads, which spin on after a run."""
 
 Embed = Callable[[list[str]], FloatArray]
 
