@@ -37,6 +37,8 @@ from app.index.steps import Steps
 
 MIN_HEAP_PER_THREAD = 15_000_000
 """tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
+MOST_TIED = 1000
+"""How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
 
 _NO_SECTION = "body"
 """The section name of text without headings; it says nothing, so it is not searched as words."""
@@ -105,11 +107,16 @@ class TantivyIndex:
     def _run(self, query: tantivy.Query, k: int) -> list[Scored]:
         with self._translated():
             searcher = self._index.searcher()
-            hits = searcher.search(query, k, count=False).hits
+            limit = k + 1
+            hits = searcher.search(query, limit, count=False).hits
+            # tantivy cuts a tie by segment; asking further lets the chunk id cut it, so that an imported library answers alike
+            while len(hits) == limit and hits[k - 1][0] == hits[-1][0] and limit < k + MOST_TIED:
+                limit = min(4 * limit, k + MOST_TIED)
+                hits = searcher.search(query, limit, count=False).hits
             ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
         scored = [Scored(int(chunk_id), float(score)) for (score, _), chunk_id in zip(hits, ids, strict=True)]
         scored.sort(key=lambda hit: (-hit.score, hit.chunk_id))
-        return scored
+        return scored[:k]
 
     def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of chunks and how many bodies hold each stemmed token."""
