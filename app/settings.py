@@ -137,6 +137,10 @@ class Settings(BaseSettings):
     rate_limit_per_minute: int = Field(0, ge=0, description="requests a minute per client; 0: off")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="least severe log line")
     log_json: bool = Field(False, description="log lines as JSON")
+    otel_exporter_otlp_endpoint: str = Field(
+        "",
+        description="OpenTelemetry collector that gets traces (OTLP over HTTP, like http://127.0.0.1:4318); empty: none",
+    )
     documind_git_sha: str = Field("", description="commit shown by diagnostics; DOCMIND_GIT_SHA is read too")
     documind_crash_at: int = Field(0, ge=0, description="for crash tests: end the process at the n-th write step; 0: never")
 

@@ -68,11 +68,14 @@ class ModelCalls:
         """
         self.cancel.raise_if_cancelled()
         self.trace.llm_calls += 1
-        for token in model.stream(prompt, self.cancel):
-            self.cancel.raise_if_cancelled()
-            if token.usage is not None:
-                self._usages.append(token.usage)
-            yield token
+        # Names of OpenTelemetry's conventions for generative AI.
+        with self.trace.within("chat", {"gen_ai.operation.name": "chat", "gen_ai.request.model": model.name}) as span:
+            for token in model.stream(prompt, self.cancel):
+                self.cancel.raise_if_cancelled()
+                if token.usage is not None:
+                    self._usages.append(token.usage)
+                    span.put(_told(token.usage))
+                yield token
 
     def ask(self, task: Task, **values: str) -> str:
         """Return what the helper makes of a task, trimmed; empty when there is no helper.
@@ -90,6 +93,11 @@ class ModelCalls:
         built = self.prompts.task(task, **values)
         prompt = Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens)
         return "".join(token.text for token in self.stream(self.helper, prompt)).strip()
+
+
+def _told(usage: Usage) -> dict[str, int]:
+    counts = {"gen_ai.usage.input_tokens": usage.prompt_tokens, "gen_ai.usage.output_tokens": usage.completion_tokens}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _sum(counts: list[int | None]) -> int | None:

@@ -27,6 +27,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError, StorageError
 from app.core.ids import new_id
 from app.core.ports import Catalog
+from app.core.spans import SILENT, Spans, ended_with_block
 from app.core.trace import Trace
 from app.core.types import (
     Answer,
@@ -67,6 +68,7 @@ class RAGService:
         journal: AnswerJournal,
         options: AnswerOptions,
         retrieval: RetrievalOptions,
+        spans: Spans = SILENT,
     ) -> None:
         """Keep what answering takes.
 
@@ -80,6 +82,7 @@ class RAGService:
             journal: Keeps finished answers.
             options: Strategies, memory and privacy.
             retrieval: Defaults of a search.
+            spans: Where the span of a question begins.
         """
         self._shelf_of = shelf_of
         self._catalog = catalog
@@ -90,6 +93,7 @@ class RAGService:
         self._journal = journal
         self._options = options
         self._retrieval = retrieval
+        self._spans = spans
 
     def answer(self, question: Question, cancel: CancelToken | None = None) -> Answer:
         """Return the final answer: `stream` folded.
@@ -122,7 +126,15 @@ class RAGService:
             raise
 
     def _events(self, question: Question, cancel: CancelToken) -> Steps[AnswerEvent, None, None]:
-        trace = Trace(full=question.trace == "full" or (self._journal.keeps_traces and not question.retrieve_only))
+        full = question.trace == "full" or (self._journal.keeps_traces and not question.retrieve_only)
+        trace = Trace(full, self._spans.begin("question", {"documind.library": question.library, "documind.mode": question.mode}))
+        with ended_with_block(trace.span) as span, closing(self._answered(question, cancel, trace)) as events:
+            for event in events:
+                if isinstance(event, FinalEvent):
+                    span.put({"documind.status": event.answer.status, "documind.strategy": event.answer.strategy})
+                yield event
+
+    def _answered(self, question: Question, cancel: CancelToken, trace: Trace) -> Steps[AnswerEvent, None, None]:
         with trace.stage("intent"):
             intent = Intent("question", without_politeness(question.text)) if question.retrieve_only else detect(question.text)
         turn = self._turn(question, intent, cancel, trace)

@@ -32,6 +32,7 @@ from app.api.middleware.limits import BodyLimit, Concurrency, RateLimit
 from app.api.middleware.metering import Metering
 from app.api.middleware.prefix import ProxyPrefix
 from app.api.middleware.request_id import RequestId
+from app.api.middleware.tracing import Tracing
 from app.api.page import add_docs, add_page
 from app.api.routes import (
     bulk,
@@ -52,6 +53,7 @@ from app.api.routes import (
 from app.api.services import Services
 from app.api.sse import StreamSlots
 from app.api.startup import Startup
+from app.core.release import package_version
 from app.settings import Settings, check_bind
 
 logger = logging.getLogger(__name__)
@@ -106,7 +108,7 @@ def create_app(
     check_bind(settings)
     startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
     edge = Edge(settings, startup, StreamSlots(settings.max_streams), KeyCheck(settings.api_key))
-    tools = McpDoor(edge, health.package_version())
+    tools = McpDoor(edge, package_version())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -121,7 +123,7 @@ def create_app(
 
     app = FastAPI(
         title="DocuMind",
-        version=health.package_version(),
+        version=package_version(),
         description=_DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
@@ -167,6 +169,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),
         Middleware(RequestId),
+        Middleware(Tracing, spans=edge.spans),
         Middleware(Metering, metrics=edge.metrics),
         Middleware(SecurityHeaders, hsts=settings.app_env == "production"),
         Middleware(Dialect),

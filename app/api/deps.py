@@ -15,6 +15,8 @@ from app.api.schemas.base import LibraryName, ScopeName
 from app.api.services import Services
 from app.api.sse import StreamSlots
 from app.api.startup import Startup
+from app.core.errors import Busy
+from app.core.spans import SILENT, Spans
 from app.core.types import Library
 from app.settings import Settings
 
@@ -33,6 +35,13 @@ class Edge:
     def uptime_s(self) -> float:
         """Return the seconds since the app was made."""
         return time.monotonic() - self.started_s
+
+    def spans(self) -> Spans:
+        """Return where spans begin; silence while the server starts."""
+        try:
+            return self.startup.services().spans
+        except Busy:
+            return SILENT
 
     def answering(self, services: Services) -> Measured:
         """Return the query use case with its answers counted; every door asks through here."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
 from app.core.ports import AnswerStore, BulkLedger, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
+from app.core.spans import Spans
 from app.core.trace import Trace
 from app.core.types import (
     Answer,
@@ -177,6 +178,11 @@ class Services(Protocol):
     @property
     def suggester(self) -> Suggester:
         """Example questions."""
+        ...
+
+    @property
+    def spans(self) -> Spans:
+        """Where spans begin, for whoever watches from outside."""
         ...
 
     def model_report(self) -> ModelReport:

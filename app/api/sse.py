@@ -8,6 +8,7 @@ the reply starts immediately, so there is a connection to watch (facts/security.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import logging
 import threading
@@ -89,7 +90,8 @@ class Pump(Generic[T]):
         """Start the thread; call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self.cancel.on_cancel(self._wake_producer)
-        threading.Thread(target=self._run, name="stream", daemon=True).start()
+        around = contextvars.copy_context()  # the request's span surrounds what the thread does
+        threading.Thread(target=around.run, args=(self._run,), name="stream", daemon=True).start()
 
     async def next_batch(self, timeout_s: float) -> list[T] | None:
         """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""

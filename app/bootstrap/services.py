@@ -18,7 +18,10 @@ from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.models import Models
+from app.bootstrap.telemetry import open_spans
 from app.core.ports import Embedder, Generator, PageLocator
+from app.core.release import package_version
+from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
@@ -65,6 +68,7 @@ class Services:
     journal: AnswerJournal
     prompts: PromptLibrary
     suggester: Suggester
+    spans: Spans
 
     @property
     def catalog(self) -> SqliteCatalog:
@@ -132,6 +136,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
     with ExitStack() as stack:
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
+        spans = stack.enter_context(open_spans(settings, package_version()))
         prompts = PromptLibrary.load(settings.prompts_dir)
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         models = stack.enter_context(Models(settings.providers(), settings.generation()))
@@ -152,8 +157,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             journal=journal,
             options=settings.answer(),
             retrieval=settings.retrieval(),
+            spans=spans,
         )
-        jobs = JobRunner(store.jobs, settings.jobs())
+        jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
@@ -220,7 +226,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
         )
         yield Services(
-            settings, store, models, libraries, parser, jobs, bulk, evaluations, rag, memory, journal, prompts, suggester
+            settings, store, models, libraries, parser, jobs, bulk, evaluations, rag, memory, journal, prompts, suggester, spans
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from app.core.spans import SILENT_SPAN, Attributes, Span, ended_with_block
 from app.core.types import ContextTrace, Disagreement, StageTrace, TraceItem, TraceReport
 
 
@@ -21,9 +22,13 @@ class StageRecorder:
 
 @dataclass(slots=True)
 class Trace:
-    """A recorder for one question; not shared between threads. `full` asks stages to record candidates."""
+    """A recorder for one question; not shared between threads. `full` asks stages to record candidates.
+
+    `span` is the question's for whoever watches from outside; stages and model calls are spans inside it.
+    """
 
     full: bool = False
+    span: Span = SILENT_SPAN
     llm_calls: int = 0
     context: ContextTrace | None = None
     disagreements: tuple[Disagreement, ...] = ()
@@ -33,12 +38,24 @@ class Trace:
     def stage(self, name: str, n_in: int = 0) -> Iterator[StageRecorder]:
         """Time a stage; it is recorded even when it raises."""
         recorder = StageRecorder(n_in)
-        start = time.perf_counter()
+        with self.within(name, {}) as span:
+            start = time.perf_counter()
+            try:
+                yield recorder
+            finally:
+                elapsed_ms = (time.perf_counter() - start) * 1000
+                span.put({"documind.in": recorder.n_in, "documind.out": recorder.n_out})
+                self._stages.append(StageTrace(name, round(elapsed_ms, 3), recorder.n_in, recorder.n_out, recorder.items))
+
+    @contextmanager
+    def within(self, name: str, attributes: Attributes) -> Iterator[Span]:
+        """Surround a block with a span; what happens there is inside it."""
+        outer = self.span
         try:
-            yield recorder
+            with ended_with_block(outer.child(name, attributes)) as self.span:
+                yield self.span
         finally:
-            elapsed_ms = (time.perf_counter() - start) * 1000
-            self._stages.append(StageTrace(name, round(elapsed_ms, 3), recorder.n_in, recorder.n_out, recorder.items))
+            self.span = outer
 
     def items(self, rows: Iterable[TraceItem]) -> tuple[TraceItem, ...]:
         """Keep candidate rows on a full trace only; the iterable is not consumed otherwise."""

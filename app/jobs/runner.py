@@ -17,6 +17,7 @@ from typing import Literal
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict, DocuMindError, InvalidInput, StorageError
 from app.core.ports import JobStore
+from app.core.spans import SILENT, Spans
 from app.core.types import Job, JobFile, JobState
 from app.jobs.board import JobBoard, LiveJob, is_finished
 from app.jobs.context import Handler, JobContext, Lane, Update
@@ -55,11 +56,18 @@ def per_library(payload: Mapping[str, object]) -> str:
 class JobRunner(JobBoard):
     """A board that also does the work; thread-safe. `start` after registering kinds, `close` at the end."""
 
-    def __init__(self, store: JobStore, options: JobOptions | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: JobStore,
+        options: JobOptions | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        spans: Spans = SILENT,
+    ) -> None:
         """Bind a store; nothing runs until `start`."""
         super().__init__(store)
         self._options = options or JobOptions()
         self._clock = clock
+        self._spans = spans
         self._kinds: dict[str, _Kind] = {}
         self._queue: list[str] = []
         self._running: dict[str, str] = {}
@@ -263,7 +271,12 @@ class JobRunner(JobBoard):
         """Take jobs of one lane until the runner closes."""
         while (live := self._next(lane)) is not None:
             self._tell(live)
-            self._run(live, lane)
+            span = self._spans.begin(f"job {live.job.kind}", {"documind.job": live.job.id, "documind.lane": lane})
+            with self._spans.around(span):
+                self._run(live, lane)
+            job = live.job
+            span.put({"documind.state": job.state, "documind.done": job.done, "documind.unit": job.unit})
+            span.end()
             self._tell(live)
 
     def _next(self, lane: Lane) -> LiveJob | None:

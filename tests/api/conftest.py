@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from app.api.app import create_app
 from app.api.serving import server_config
+from app.core.spans import SILENT, Spans
 from app.settings import Settings
 from tests.fakes.generators import FixedModels
 from tests.fakes.services import LocalServices, Pull, local_services
@@ -50,14 +51,16 @@ def settings_for(directory: Path, **values: object) -> Settings:
 
 
 @contextmanager
-def site(directory: Path, models: FixedModels | None = None, pull: Pull | None = None, **values: object) -> Iterator[Site]:
+def site(
+    directory: Path, models: FixedModels | None = None, pull: Pull | None = None, spans: Spans = SILENT, **values: object
+) -> Iterator[Site]:
     """Run the app in process, and wait until it is ready."""
     settings = settings_for(directory, **values)
     opened: list[LocalServices] = []
 
     @contextmanager
     def build(given: Settings) -> Iterator[LocalServices]:
-        with local_services(given, models, pull) as services:
+        with local_services(given, models, pull, spans) as services:
             opened.append(services)
             yield services
 

@@ -19,6 +19,7 @@ from app.bootstrap.maintenance import StoreMaintenance
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
+from app.core.spans import SILENT, Spans
 from app.core.trace import Trace
 from app.core.types import Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
 from app.generation.extractive import ExtractiveGenerator
@@ -75,6 +76,7 @@ class LocalServices:
     rag: RAGService = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationDesk = field(init=False)
+    spans: Spans = SILENT
 
     def __post_init__(self) -> None:
         options = self.settings.answer()
@@ -91,6 +93,7 @@ class LocalServices:
             journal=AnswerJournal(self.store.answers, options, dict),
             options=options,
             retrieval=self.settings.retrieval(),
+            spans=self.spans,
         )
 
         self.suggester = Suggester(
@@ -197,7 +200,9 @@ def _pull_nothing(model: str, cancel: CancelToken) -> Iterable[PullProgress]:
 
 
 @contextmanager
-def local_services(settings: Settings, models: FixedModels | None = None, pull: Pull | None = None) -> Iterator[LocalServices]:
+def local_services(
+    settings: Settings, models: FixedModels | None = None, pull: Pull | None = None, spans: Spans = SILENT
+) -> Iterator[LocalServices]:
     """Open everything in the settings' data directory and close it again."""
     directory = settings.data_dir
     options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
@@ -206,7 +211,7 @@ def local_services(settings: Settings, models: FixedModels | None = None, pull: 
     with IndexStore(options) as store:
         for library in Library:
             store.writer.claim(library, Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "test", "en_stem"))
-        jobs = JobRunner(store.jobs, settings.jobs())
+        jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
             pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest),
@@ -219,7 +224,7 @@ def local_services(settings: Settings, models: FixedModels | None = None, pull: 
         _register_collecting(jobs, store, embedder, settings)
         register_maintenance(jobs, StoreMaintenance(store))
         local = LocalServices(
-            settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels()
+            settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
         )
         jobs.register(REPLAY, ReplayJob(local.replayer()))
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")

@@ -42,11 +42,15 @@ class Metering:
         try:
             await self._app(scope, receive, watched)
         finally:
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._metrics.request(method, _route_of(scope), status, time.perf_counter() - started)
+            self._metrics.request(known_method(scope), route_of(scope), status, time.perf_counter() - started)
 
 
-def _route_of(scope: Scope) -> str:
+def known_method(scope: Scope) -> str:
+    """Return the method, or `other` for one that HTTP does not know."""
+    return str(scope["method"]) if scope["method"] in _METHODS else "other"
+
+
+def route_of(scope: Scope) -> str:
     """Return the template of the route that answered, as the OpenAPI document writes it; the router leaves it in the scope."""
     route = scope.get("route")
     return _CONVERTER.sub("}", str(getattr(route, "path", "other")))

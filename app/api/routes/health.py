@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import APIRouter, Request, Response
 
@@ -14,17 +13,10 @@ from app.api.errors import declared
 from app.api.schemas.documents import CollectionStats, Fingerprint
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
 from app.api.services import Services
+from app.core.release import package_version
 from app.core.types import Library
 
 router = APIRouter(tags=["health"])
-
-
-def package_version() -> str:
-    """Return the version of the installed distribution, or that of the checkout."""
-    try:
-        return version("documind-server")
-    except PackageNotFoundError:
-        return "0.1.0"
 
 
 @router.get("/health/live", operation_id="live", response_model=Live)

@@ -17,6 +17,7 @@ from app.api.schemas.base import ScopeName
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.query import ChatRequest, QueryRequest, QueryResponse, SearchQuery, Signals
 from app.api.services import Services
+from app.core.spans import ended_with_block
 from app.core.text import tokenise
 from app.core.trace import Trace
 from app.core.types import Evidence, Hit, Library
@@ -81,12 +82,14 @@ def _search(services: Services, scope: ScopeName, asked: SearchQuery) -> Retriev
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
     filters = asked.conditions()
-    found = {
-        library: services.retriever.retrieve(
-            SearchRequest(asked.q, library, top_k=asked.limit, filters=filters, fusion=asked.fusion, keep_weak=True), Trace()
-        )
-        for library in libraries
-    }
+    with ended_with_block(services.spans.begin("search", {"documind.library": scope})) as span:
+        trace = Trace(span=span)
+        found = {
+            library: services.retriever.retrieve(
+                SearchRequest(asked.q, library, top_k=asked.limit, filters=filters, fusion=asked.fusion, keep_weak=True), trace
+            )
+            for library in libraries
+        }
     return merge(found, asked.limit) if len(found) > 1 else next(iter(found.values()))
 
 
