@@ -9,7 +9,6 @@ the diversity step, and what the step costs on all other questions. Writes evalu
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from app.evaluation.collections import Collection, TestPassage, TestQuestion, fr
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
-from evaluation.workbench import REPORTS, SEED, arguments, indexed, say
+from evaluation.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
 
 TOPICS, COPIES, TOP_K = 20, 5, 5
 
@@ -50,6 +49,7 @@ def main() -> None:
     with indexed({Library.PUBLIC: [poisoned]}, given.cache) as bench:
         say("indexed")
         default = RetrievalOptions()
+        made = replace(bench.provenance(), settings_hash=hash_of(default))
         blind = replace(default, near_duplicate_jaccard=2.0)  # no two texts are that alike: nothing is collapsed
         others = squad.judged().half("odd").sample(300, SEED)
         figures = {
@@ -64,20 +64,18 @@ def main() -> None:
                 bench.retriever(blind), squad, others.questions, bench.passage_of
             ),
         }
-    lines = [
-        f"# Poison: {TOPICS} topics x {COPIES} near-copies among {len(squad.passages)} passages",
-        "",
-        "| figure | value |",
-        "|---|---|",
-        *(f"| {name} | {value:.3f} |" for name, value in figures.items()),
-        "",
-        f"Aim: at most {1 / TOP_K:.2f} of the top five. Near-copies are token sets with a Jaccard similarity of at least"
-        f" {RetrievalOptions().near_duplicate_jaccard}; the best of them stays.",
-    ]
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "poison.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (REPORTS / "poison.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    write_figures(
+        Figures(
+            f"Poison: {TOPICS} topics x {COPIES} near-copies among {len(squad.passages)} passages",
+            made,
+            figures,
+            remarks=(
+                f"Aim: at most {1 / TOP_K:.2f} of the top five. Near-copies are token sets with a Jaccard similarity of at least"
+                f" {RetrievalOptions().near_duplicate_jaccard}; the best stays. Copies made for other questions are there too.",
+            ),
+        ),
+        "poison",
+    )
 
 
 def _top(retriever: Retriever, question: TestQuestion, passage_of: dict[str, str]) -> list[str]:

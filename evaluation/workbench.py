@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 
 from app.bootstrap.bench import Bench as IndexedBench
@@ -37,6 +39,53 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def git_sha() -> str:
+    """Return the commit of this checkout; empty outside of one."""
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A report of named numbers; two runs that agree in provenance differ in `timings` alone."""
+
+    title: str
+    provenance: Provenance
+    figures: Mapping[str, float]
+    timings: Mapping[str, float] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+    tables: Sequence[str] = ()
+    """Markdown before the figures."""
+
+
+def write_figures(report: Figures, name: str) -> None:
+    """Write a report of figures as Markdown and JSON under evaluation/reports/, and print the Markdown."""
+    made = report.provenance
+    content = {
+        "title": report.title,
+        "provenance": asdict(made),
+        "remarks": list(report.remarks),
+        "figures": dict(report.figures),
+        "timings": dict(report.timings),
+    }
+    lines = [f"# {report.title}", "", *(line for remark in report.remarks for line in (remark, "")), *report.tables]
+    lines += ["| figure | value |", "|---|---|"]
+    lines += [f"| {key} | {value:.4g} |" for key, value in (*report.figures.items(), *report.timings.items())]
+    models = ", ".join(f"{model} {digest[:12]}" for model, digest in made.models.items())
+    origin = f"Made from git {made.git_sha[:12]}, settings {made.settings_hash}, index {made.fingerprint}"
+    lines += ["", f"{origin}, models {models}, seed {made.seed}."]
+    text = "\n".join(lines) + "\n"
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / f"{name}.md").write_text(text, encoding="utf-8")
+    (REPORTS / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(text)
+
+
+def hash_of(*settings: object) -> str:
+    """Return 16 hex digits that stand for the settings of a study: dataclasses, or anything JSON can write."""
+    plain = [asdict(one) if is_dataclass(one) and not isinstance(one, type) else one for one in settings]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Bench(IndexedBench):
     """An open index with collections in it, and what a report needs of it."""
@@ -55,9 +104,8 @@ class Bench(IndexedBench):
 
     def provenance(self) -> Provenance:
         """Return what a report over this bench is made from; the settings' hash is the report's to fill in."""
-        sha = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
         identity = self.embedder.identity
-        return Provenance(sha, "", self.fingerprint, {identity.model: identity.digest}, SEED)
+        return Provenance(git_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ReportExperiment } from "@/api/types";
 import { linear, padded, ticks } from "@/lib/scale";
-import { armDifference, scorecard } from "@/lib/scorecard";
+import { armDifference, foundBy, scorecard } from "@/lib/scorecard";
 
 const arm = (name: string, per_question: Record<string, number>) => ({ name, settings: {}, measures: {}, grounded_rate: null, overlap_with_baseline: 1, per_question });
 const experiment: ReportExperiment = {
@@ -12,6 +12,9 @@ const experiment: ReportExperiment = {
   measure: "nDCG@10",
   arms: [arm("a", { q1: 1, q2: 0.5, q3: 0 }), arm("b", { q1: 0.5, q2: 0.5, q3: 1 })],
   comparisons: [],
+  question_texts: { q1: "Who?", q2: "Where?" },
+  found: { a: { q1: ["p2", "p1"] } },
+  previews: { p1: "one", p2: "two" },
 };
 
 describe("scorecard", () => {
@@ -21,6 +24,18 @@ describe("scorecard", () => {
       ["q1", [1, 0.5], 0.5],
       ["q2", [0.5, 0.5], 0],
     ]);
+  });
+
+  it("says questions in words, or by their id where there are none", () => {
+    expect(scorecard(experiment).map((row) => row.text)).toEqual(["q3", "Who?", "Where?"]);
+  });
+
+  it("lists what an arm found, best first", () => {
+    expect(foundBy(experiment, "a", "q1")).toEqual([
+      { id: "p2", preview: "two" },
+      { id: "p1", preview: "one" },
+    ]);
+    expect(foundBy(experiment, "b", "q1")).toEqual([]);
   });
 
   it("counts what gets better and worse between two arms", () => {

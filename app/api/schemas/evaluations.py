@@ -145,11 +145,11 @@ class ReportExperiment(Reply):
     measure: str
     arms: list[ReportArm]
     comparisons: list[ReportComparison]
-    question_texts: dict[str, str] = Field(default_factory=dict, description="by question id")
+    question_texts: dict[str, str] = Field(description="by question id")
     found: dict[str, dict[str, list[str]]] = Field(
-        default_factory=dict, description="the first passages by arm and question id, best first, as keys of `previews`"
+        description="the first passages by arm and question id, best first, as keys of `previews`"
     )
-    previews: dict[str, str] = Field(default_factory=dict, description="the beginning of each passage")
+    previews: dict[str, str] = Field(description="the beginning of each passage")
 
 
 class ArmTimings(Reply):

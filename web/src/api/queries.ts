@@ -7,8 +7,8 @@ import type {
   DocumentPage,
   DocumentRecord,
   DocumentText,
+  EvaluationList,
   EvaluationReport,
-  EvaluationSummary,
   Health,
   JobList,
   JobRecord,
@@ -169,7 +169,7 @@ export const fsck = queryOptions({
 
 export const evaluations = queryOptions({
   queryKey: ["evaluations"],
-  queryFn: ({ signal }) => get<{ evaluations: EvaluationSummary[] }>("api/v1/evaluations", {}, signal),
+  queryFn: ({ signal }) => get<EvaluationList>("api/v1/evaluations", {}, signal),
 });
 
 export function evaluation(id: string) {

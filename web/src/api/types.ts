@@ -59,62 +59,10 @@ export type Diagnostics = Schemas["Diagnostics"];
 export type ModelsResponse = Schemas["ModelList"];
 export type Ledger = Schemas["BulkLedger"];
 
-export interface Interval {
-  mean: number;
-  low: number;
-  high: number;
-}
-
-/** One arm of an experiment: settings that were tried, and what they scored. */
-export interface ReportArm {
-  name: string;
-  settings: Record<string, unknown>;
-  measures: Record<string, Interval>;
-  grounded_rate: number | null;
-  overlap_with_baseline: number;
-  /** The experiment's measure by question id. */
-  per_question: Record<string, number>;
-}
-
-export interface ReportComparison {
-  arm: string;
-  baseline: string;
-  n: number;
-  difference: Interval;
-  p: number;
-  p_holm: number;
-  verdict: string;
-}
-
-export interface ReportExperiment {
-  collection: string;
-  questions: number;
-  passages: number;
-  baseline: string;
-  measure: string;
-  arms: ReportArm[];
-  comparisons: ReportComparison[];
-}
-
-export interface ArmTimings {
-  p50_ms: number;
-  p95_ms: number;
-  stages_p50_ms: Record<string, number>;
-}
-
-/** A report of the evaluation harness. */
-export interface EvaluationReport {
-  title: string;
-  provenance: { git_sha: string; settings_hash: string; fingerprint: string; models: Record<string, string>; seed: number };
-  remarks: string[];
-  figures: Record<string, number>;
-  experiments: ReportExperiment[];
-  /** Collection, then arm. */
-  timings: Record<string, Record<string, ArmTimings>>;
-}
-
-export interface EvaluationSummary {
-  id: string;
-  title: string;
-  created_at: string | null;
-}
+export type EvaluationRequest = Partial<Schemas["EvaluationBody"]>;
+export type EvaluationKind = Schemas["EvaluationBody"]["kind"];
+export type AnswerCase = Schemas["CaseBody"];
+export type EvaluationList = Schemas["EvaluationList"];
+export type EvaluationReport = Schemas["EvaluationReport"];
+export type ReportExperiment = Schemas["ReportExperiment"];
+export type ArmTimings = Schemas["ArmTimings"];

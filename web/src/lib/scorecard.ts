@@ -1,7 +1,10 @@
 import type { ReportExperiment } from "@/api/types";
 
 export interface ScoreRow {
+  /** The question's id. */
   question: string;
+  /** Its words; the id where the report does not have them. */
+  text: string;
   /** One value per arm, in the order of the experiment; null where an arm lacks it. */
   values: (number | null)[];
   spread: number;
@@ -14,9 +17,19 @@ export function scorecard(experiment: ReportExperiment): ScoreRow[] {
     .map((question) => {
       const values = experiment.arms.map((arm) => arm.per_question[question] ?? null);
       const known = values.filter((value) => value !== null);
-      return { question, values, spread: Math.max(...known) - Math.min(...known) };
+      return { question, text: experiment.question_texts[question] ?? question, values, spread: Math.max(...known) - Math.min(...known) };
     })
     .sort((a, b) => b.spread - a.spread || a.question.localeCompare(b.question));
+}
+
+export interface FoundPassage {
+  id: string;
+  preview: string;
+}
+
+/** What an arm found for a question, best first; empty where the report does not say. */
+export function foundBy(experiment: ReportExperiment, arm: string, question: string): FoundPassage[] {
+  return (experiment.found[arm]?.[question] ?? []).map((id) => ({ id, preview: experiment.previews[id] ?? "" }));
 }
 
 export interface ArmDifference {

@@ -34,7 +34,7 @@ export function ArmDiff({ experiment }: { experiment: ReportExperiment }) {
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" className="h-36 w-full" role="img" aria-label={`Difference per question from ${from} to ${to}: ${diff.better} better, ${diff.worse} worse`}>
           {changed.map((d, i) => (
             <rect key={d.question} x={i * bar} width={Math.max(0.5, bar - (bar > 3 ? 1 : 0))} y={Math.min(y(0), y(d.value))} height={Math.max(0.5, Math.abs(y(d.value) - y(0)))} fill={d.value > 0 ? "var(--good)" : "var(--bad)"}>
-              <title>{`${d.question}: ${d.value > 0 ? "+" : ""}${d.value.toFixed(3)}`}</title>
+              <title>{`${experiment.question_texts[d.question] ?? d.question}: ${d.value > 0 ? "+" : ""}${d.value.toFixed(3)}`}</title>
             </rect>
           ))}
           <line x1="0" x2={WIDTH} y1={y(0)} y2={y(0)} stroke="var(--line-strong)" vectorEffect="non-scaling-stroke" />

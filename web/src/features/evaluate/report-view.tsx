@@ -1,13 +1,16 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { send } from "@/api/http";
 import { evaluation } from "@/api/queries";
 import type { EvaluationReport, ReportExperiment } from "@/api/types";
+import { Button } from "@/components/ui/button";
 import { Facts } from "@/components/ui/facts";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
 import { count, milliseconds } from "@/lib/format";
+import { saveAs } from "@/lib/save-as";
 import { ArmDiff } from "./arm-diff";
 import { IntervalChart } from "./interval-chart";
 import { LatencyChart } from "./latency-chart";
@@ -24,7 +27,10 @@ export function ReportView({ id }: { id: string }) {
   return (
     <>
       <div>
-        <h2 className="font-serif text-lg">{data.title}</h2>
+        <div className="flex flex-wrap items-center justify-between gap-2">
+          <h2 className="font-serif text-lg">{data.title}</h2>
+          <Downloads id={id} />
+        </div>
         {data.remarks.map((remark) => (
           <p key={remark} className="mt-1 max-w-prose text-sm">
             {remark}
@@ -44,6 +50,33 @@ export function ReportView({ id }: { id: string }) {
         permutation tests with Holm's correction.
       </p>
     </>
+  );
+}
+
+const FORMATS = [
+  ["md", "Markdown"],
+  ["csv", "CSV"],
+  ["json", "JSON"],
+  ["html", "HTML"],
+] as const;
+
+/** The report as files; fetched rather than linked to, because a link carries no key. */
+function Downloads({ id }: { id: string }) {
+  const fetched = useMutation({
+    mutationFn: async (kind: string) => {
+      const reply = await send(`api/v1/evaluations/${encodeURIComponent(id)}/report.${kind}`);
+      saveAs(await reply.blob(), `evaluation-${id}.${kind}`);
+    },
+  });
+  return (
+    <div className="flex flex-wrap items-center gap-1">
+      {FORMATS.map(([kind, label]) => (
+        <Button key={kind} look="quiet" disabled={fetched.isPending} onClick={() => fetched.mutate(kind)}>
+          {label}
+        </Button>
+      ))}
+      {fetched.isError && <Failure error={fetched.error} what="The file could not be fetched." />}
+    </div>
   );
 }
 

@@ -1,50 +1,115 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { call } from "@/api/http";
-import { finished, job } from "@/api/queries";
-import type { JobRecord } from "@/api/types";
+import { finished, job, jobs } from "@/api/queries";
+import type { AnswerCase, EvaluationKind, EvaluationRequest, JobRecord, Library } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
+import { Segmented, Select } from "@/components/ui/field";
 import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure } from "@/components/ui/states";
-import { count, seconds } from "@/lib/format";
+import { answerCases } from "@/lib/answer-set";
+import { count, plural, seconds } from "@/lib/format";
+
+const KINDS: readonly { value: EvaluationKind; label: string; says: string }[] = [
+  { value: "ablation", label: "Steps", says: "Takes each step of the search away and compares with plain fusion." },
+  { value: "retrieval", label: "Search", says: "Compares the search as it is set with words alone, meaning alone and plain fusions." },
+  { value: "answers", label: "Answers", says: "Answers the questions of a set and measures the answers against what the set expects." },
+];
 
 /** Start an evaluation of the indexed documents and watch it. */
 export function RunPanel() {
   const client = useQueryClient();
-  const start = useMutation({ mutationFn: () => call<JobRecord>("POST", "api/v1/evaluations", {}) });
-  const id = start.data?.id ?? null;
+  const [kind, setKind] = useState<EvaluationKind>("ablation");
+  const [library, setLibrary] = useState<Library>("papers");
+  const [cases, setCases] = useState<AnswerCase[]>([]);
+  const [unread, setUnread] = useState<string | null>(null);
+  const start = useMutation({ mutationFn: (request: EvaluationRequest) => call<JobRecord>("POST", "api/v1/evaluations", request) });
+  const stop = useMutation({ mutationFn: (id: string) => call<JobRecord>("DELETE", `api/v1/jobs/${encodeURIComponent(id)}`) });
+  const list = useQuery(jobs);
+  const earlier = list.data?.jobs.find((record) => record.kind === "evaluation" && !finished(record));
+  const id = start.data?.id ?? earlier?.id ?? null;
   const watched = useQuery({ ...job(id ?? ""), enabled: id !== null });
   const over = finished(watched.data);
   useEffect(() => {
     if (over) void client.invalidateQueries({ queryKey: ["evaluations"] });
   }, [over, client]);
   const running = watched.data !== undefined && !over;
+  const says = KINDS.find((one) => one.value === kind)?.says ?? "";
+  const lacksCases = kind === "answers" && cases.length === 0;
+
+  async function read(file: File | undefined): Promise<void> {
+    setCases([]);
+    setUnread(null);
+    if (file === undefined) return;
+    try {
+      setCases(answerCases(await file.text()));
+    } catch (error) {
+      setUnread(error instanceof Error ? error.message : "The file could not be read.");
+    }
+  }
+
   return (
     <Section
       title="Run"
       aside={
-        <Button icon="play" disabled={start.isPending || running} onClick={() => start.mutate()}>
+        <Button icon="play" disabled={start.isPending || running || lacksCases} onClick={() => start.mutate(kind === "answers" ? { kind, cases } : { kind, library, cases })}>
           Start a run
         </Button>
       }
     >
-      <p className="text-sm text-muted">Asks the judged questions of this project under every arm and compares each with the baseline.</p>
+      <div className="flex flex-wrap items-center gap-3">
+        <Segmented label="What to compare" value={kind} options={KINDS} onValue={setKind} />
+        {kind !== "answers" && (
+          <Select
+            label="Library of the run"
+            value={library}
+            options={[
+              { value: "papers", label: "Papers" },
+              { value: "public", label: "Public" },
+            ]}
+            onValue={setLibrary}
+          />
+        )}
+        <label className="flex items-center gap-2 text-xs text-muted">
+          Answer set
+          <input type="file" accept=".jsonl,application/jsonl,application/json" onChange={(event) => void read(event.target.files?.[0])} className="text-xs" />
+        </label>
+      </div>
+      <p className="mt-2 text-sm text-muted">
+        {says} {asked(kind, cases.length)}
+      </p>
+      {unread !== null && (
+        <Banner tone="bad" className="mt-2">
+          {unread}
+        </Banner>
+      )}
       {start.isError && <Failure error={start.error} what="The run did not start." />}
       {running && (
-        <div className="mt-2">
-          <Meter value={watched.data.total === null || watched.data.total === 0 ? null : watched.data.done / watched.data.total} label="Progress of the run" />
-          <p className="mt-1 text-xs text-muted tabular-nums">
-            {count(watched.data.done)}
-            {watched.data.total !== null && ` of ${count(watched.data.total)}`} {watched.data.unit}
-            {watched.data.eta_s !== null && ` · about ${seconds(watched.data.eta_s)} left`}
-          </p>
+        <div className="mt-2 flex items-end gap-3">
+          <div className="min-w-0 flex-1">
+            <Meter value={watched.data.total === null || watched.data.total === 0 ? null : watched.data.done / watched.data.total} label="Progress of the run" />
+            <p className="mt-1 text-xs text-muted tabular-nums">
+              {watched.data.state === "paused" ? "Paused at " : ""}
+              {count(watched.data.done)}
+              {watched.data.total !== null && ` of ${count(watched.data.total)}`} {watched.data.unit}
+              {watched.data.eta_s !== null && ` · about ${seconds(watched.data.eta_s)} left`}
+            </p>
+          </div>
+          <Button look="quiet" icon="close" disabled={stop.isPending} onClick={() => id !== null && stop.mutate(id)}>
+            Cancel the run
+          </Button>
         </div>
       )}
       {over && watched.data?.state === "failed" && (
         <Banner tone="bad" className="mt-2">
           {watched.data.errors[0] ?? "The run failed without a reason."}
+        </Banner>
+      )}
+      {over && watched.data?.state === "cancelled" && (
+        <Banner tone="info" className="mt-2">
+          The run was cancelled.
         </Banner>
       )}
       {over && watched.data?.state === "done" && (
@@ -54,4 +119,10 @@ export function RunPanel() {
       )}
     </Section>
   );
+}
+
+/** Where the questions come from. */
+function asked(kind: EvaluationKind, cases: number): string {
+  if (cases > 0) return `The ${plural(cases, "question")} of the set ${cases === 1 ? "is" : "are"} asked.`;
+  return kind === "answers" ? "Choose an answer set: one JSON object a line." : "Questions are made from single sentences of your documents, unless you choose an answer set.";
 }

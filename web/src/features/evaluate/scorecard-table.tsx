@@ -1,38 +1,56 @@
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { ReportExperiment } from "@/api/types";
 import { Button } from "@/components/ui/button";
 import { Table } from "@/components/ui/table";
-import { scorecard } from "@/lib/scorecard";
+import { foundBy, scorecard } from "@/lib/scorecard";
 
 const FIRST = 25;
 
-/** Every question under every arm, those on which the arms differ most first. */
+/** Every question under every arm, those on which the arms differ most first; a question opens to what each arm found. */
 export function ScorecardTable({ experiment }: { experiment: ReportExperiment }) {
   const [shown, setShown] = useState(FIRST);
+  const [open, setOpen] = useState<string | null>(null);
   const rows = scorecard(experiment);
   return (
     <>
       <Table caption={`${experiment.measure} by question and arm`} head={["Question", ...experiment.arms.map((arm) => arm.name)]}>
         {rows.slice(0, shown).map((row) => (
-          <tr key={row.question}>
-            <td className="max-w-72 truncate" title={row.question}>
-              {row.question}
-            </td>
-            {row.values.map((value, i) => (
-              <td key={i}>
-                {value === null ? (
-                  "–"
-                ) : (
-                  <span className="flex items-center gap-1.5">
-                    <span aria-hidden="true" className="h-1.5 w-10 overflow-hidden rounded-full bg-line">
-                      <span className="block h-full bg-accent" style={{ width: `${Math.max(0, Math.min(1, value)) * 100}%` }} />
-                    </span>
-                    {value.toFixed(2)}
-                  </span>
-                )}
+          <Fragment key={row.question}>
+            <tr>
+              <td className="max-w-72">
+                <button
+                  type="button"
+                  aria-expanded={open === row.question}
+                  title={row.text}
+                  onClick={() => setOpen(open === row.question ? null : row.question)}
+                  className="w-full truncate text-left underline decoration-line-strong underline-offset-2 hover:text-accent"
+                >
+                  {row.text}
+                </button>
               </td>
-            ))}
-          </tr>
+              {row.values.map((value, i) => (
+                <td key={i}>
+                  {value === null ? (
+                    "–"
+                  ) : (
+                    <span className="flex items-center gap-1.5">
+                      <span aria-hidden="true" className="h-1.5 w-10 overflow-hidden rounded-full bg-line">
+                        <span className="block h-full bg-accent" style={{ width: `${Math.max(0, Math.min(1, value)) * 100}%` }} />
+                      </span>
+                      {value.toFixed(2)}
+                    </span>
+                  )}
+                </td>
+              ))}
+            </tr>
+            {open === row.question && (
+              <tr>
+                <td colSpan={experiment.arms.length + 1}>
+                  <Passages experiment={experiment} question={row.question} />
+                </td>
+              </tr>
+            )}
+          </Fragment>
         ))}
       </Table>
       {rows.length > shown && (
@@ -41,5 +59,31 @@ export function ScorecardTable({ experiment }: { experiment: ReportExperiment })
         </Button>
       )}
     </>
+  );
+}
+
+function Passages({ experiment, question }: { experiment: ReportExperiment; question: string }) {
+  return (
+    <div className="grid max-w-6xl gap-4 py-1 sm:grid-cols-2 lg:grid-cols-3">
+      {experiment.arms.map((arm) => {
+        const found = foundBy(experiment, arm.name, question);
+        return (
+          <section key={arm.name} aria-label={`Found by ${arm.name}`} className="min-w-0">
+            <p className="text-xs font-semibold">{arm.name}</p>
+            {found.length === 0 ? (
+              <p className="text-xs text-muted">Nothing was found.</p>
+            ) : (
+              <ol className="mt-1 list-decimal space-y-1 pl-5 text-xs">
+                {found.map((passage) => (
+                  <li key={passage.id} className="[overflow-wrap:anywhere]">
+                    <span className="text-muted">{passage.id}</span> {passage.preview}
+                  </li>
+                ))}
+              </ol>
+            )}
+          </section>
+        );
+      })}
+    </div>
   );
 }
