@@ -49,7 +49,7 @@ def status(as_json: JsonOption = False) -> None:
     table(
         ("library", "documents", "chunks", "embedded", "size", "index"),
         [
-            (r["library"], r["documents"], r["chunks"], r["embedded"], size(cast("float", r["bytes"])), r.get("build_state"))
+            (r["library"], r["documents"], r["chunks"], r["embedded"], size(cast("float", r["bytes"])), r["build"])
             for r in libraries
         ],
         right=(1, 2, 3, 4),

@@ -173,7 +173,11 @@ class VectorIndex(Protocol):
     """Nearest neighbours of a library's live build."""
 
     def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1."""
+        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1.
+
+        Raises:
+            IndexDamaged: The library has vectors, but they cannot be searched now: the index is checked or made again.
+        """
         ...
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:

@@ -13,3 +13,7 @@ class BuildState:
     state: Literal["ready", "rebuilding"]
     done: int = 0
     total: int = 0
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        return self.state if self.state == "ready" else f"{self.state} {self.done} of {self.total}"

@@ -253,8 +253,8 @@ class SqliteCatalog:
         return Fingerprint(**json.loads(row[0])) if row else None
 
     def build_state(self, library: Library) -> str:
-        """Return `ready`, or `rebuilding` while a projection is made again."""
-        return self._projector.state(library).state
+        """Return `ready`, or `rebuilding 300 of 1500` while a projection is made again."""
+        return str(self._projector.state(library))
 
     def watermarks(self) -> Mapping[str, int]:
         """Return how far each projection got, by `library/projection`, and the last change as `changes`."""

@@ -79,7 +79,7 @@ class ChromaKeeper:
                 with self._busy:
                     if not self.ready:  # another thread may have made it whole meanwhile
                         self.bring_up()
-            except StorageError:
+            except (StorageError, OSError):
                 log.exception("the vector store is not up; lexical search serves, trying again in %.0f s", RETRY_S)
                 if not self._stop.wait(RETRY_S):
                     self._wanted.set()
@@ -103,6 +103,9 @@ class ChromaKeeper:
         if self._chroma.opened:  # it failed while serving: whatever it is now, it is not trusted
             self._chroma.close()
             self._set_aside(path, "it failed while serving")
+            return True
+        if path.exists() and not path.is_dir():
+            self._set_aside(path, "it is not a directory")
             return True
         empty = not path.exists() or all(entry.name == LOCK_NAME for entry in path.iterdir())
         if empty:
@@ -138,7 +141,7 @@ class ChromaKeeper:
         return lost
 
     def _set_aside(self, path: Path, reason: str) -> None:
-        if (path / LOCK_NAME).exists():
+        if path.is_dir() and (path / LOCK_NAME).exists():
             moved = move_contents_aside(path, LOCK_NAME, self._steps, "chroma.move_aside")
         else:
             moved = move_aside(path, self._steps, "chroma.move_aside")

@@ -70,7 +70,11 @@ class DenseLibrary:
         return self._store.count(self._chroma.collection(build)) if build is not None and self._chroma.ready else 0
 
     def search(self, query: FloatArray, k: int, filters: Filters | None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending."""
+        """Return up to k chunks by cosine distance, ascending.
+
+        Raises:
+            IndexDamaged: There are vectors, but the store that finds them is not ready.
+        """
         exact, build, ready = self._exact.index, self._build, self._chroma.ready
         if build is None or k < 1:
             return []
@@ -78,7 +82,17 @@ class DenseLibrary:
             return exact.search(query, k, filters)
         if filters:
             return self._search_filtered(build, query, k, filters, ready=ready)
-        return self._neighbours(build, query, k) if ready else []
+        return self._neighbours(build, query, k) if ready else self._unready()
+
+    def _unready(self) -> list[Scored]:
+        """Return nothing when there is nothing to find.
+
+        Raises:
+            IndexDamaged: There is.
+        """
+        if self._loader.embedded(self._library):
+            raise IndexDamaged(f"the vector index of {self._library.value!r} is being checked or made again")
+        return []
 
     def _neighbours(self, build: Build, query: FloatArray, k: int) -> list[Scored]:
         hidden = self._hidden
@@ -87,7 +101,7 @@ class DenseLibrary:
         except IndexDamaged:
             log.exception("the vector store failed while serving; lexical search serves until it is made again")
             self._store.fail()
-            return []
+            return self._unready()
         return [hit for hit in found if hit.chunk_id not in hidden][:k]
 
     def _search_filtered(self, build: Build, query: FloatArray, k: int, filters: Filters, *, ready: bool) -> list[Scored]:
@@ -96,7 +110,7 @@ class DenseLibrary:
             distances = cosine_distances(query, few.rows)
             return [Scored(few.chunk_ids[at], float(distances[at])) for at in top_k_smallest(distances, k)]
         if not ready:
-            return []
+            return self._unready()
         n = 4 * k
         while True:
             found = self._neighbours(build, query, n)
@@ -209,7 +223,11 @@ class DenseVectorIndex:
         self._libraries = libraries
 
     def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1."""
+        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1.
+
+        Raises:
+            IndexDamaged: The library has vectors, but they cannot be searched now.
+        """
         return self._libraries[library].search(query, k, filters)
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:

@@ -62,7 +62,11 @@ class Legs:
             return Pool(gather([], lexical), None, trouble="embedder_unavailable")
         try:
             dense = self.vectors.search(request.library, vector, k, filters)
-        except (IndexDamaged, Conflict) as exc:
+        except IndexDamaged as exc:
+            # Single vectors still come from the catalog: what the words find is ranked by both signals.
+            _LOG.warning("searching by words alone: %s", exc)
+            return Pool(gather([], lexical), vector, trouble="index_rebuilding")
+        except Conflict as exc:
             _LOG.warning("searching by words alone: the dense index failed: %s", exc)
             return Pool(gather([], lexical), None, trouble="index_rebuilding")
         return Pool(gather(dense, lexical), vector)

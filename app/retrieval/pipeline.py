@@ -222,7 +222,7 @@ def _trouble(pool: Pool) -> tuple[Notice, ...]:
     if pool.trouble == "embedder_unavailable":
         return (Notice("embedder_unavailable", "the question could not be embedded; passages were ranked by their words alone"),)
     if pool.trouble == "index_rebuilding":
-        return (Notice("index_rebuilding", "the vector index is not available yet; passages were ranked by their words alone"),)
+        return (Notice("index_rebuilding", "the vector index is being made ready; passages were found by their words alone"),)
     if pool.without_vector:
         return (
             Notice(

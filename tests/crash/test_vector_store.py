@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.core.errors import IndexDamaged
 from app.core.ids import fingerprint8
 from app.core.types import Filters, Library
 from app.index.exact import ExactIndex
@@ -83,11 +84,25 @@ def probe_of(options: IndexOptions, count: int) -> tuple[str, ...]:
 def test_in_the_background_lexical_search_serves_at_once(large: IndexOptions) -> None:
     with IndexStore(large, vector_store="off") as store:
         fill(store)
+        with pytest.raises(IndexDamaged, match="being checked or made again"):  # the caller says so to the user
+            store.vectors.search(PAPERS, unit_rows(1)[0], 5)
+        assert store.catalog.build_state(PAPERS) == f"rebuilding 0 of {N}"
+        assert store.vectors.search(Library.PUBLIC, unit_rows(1)[0], 5) == []
     with IndexStore(large) as store:
         assert store.lexical.search(PAPERS, "number", 5) != []
         assert store.keeper.wait(60)
         assert store.catalog.build_state(PAPERS) == "ready"
         assert store.vectors.count(PAPERS) == N
+
+
+def test_a_file_in_the_place_of_the_store_is_moved_aside(large: IndexOptions) -> None:
+    with IndexStore(large, vector_store="off") as store:
+        fill(store)
+    large.chroma_dir.write_text("not a directory")
+    with IndexStore(large) as store:
+        assert store.keeper.wait(60)
+        assert store.vectors.count(PAPERS) == N
+    assert [path.read_text() for path in large.data_dir.glob("chroma.broken.*")] == ["not a directory"]
 
 
 def flip(path: Path, offset: int) -> None:

@@ -165,7 +165,7 @@ class Library(Reply):
     embedded: int
     bytes: int
     fingerprint: Fingerprint | None = Field(description="null while the library has never been written")
-    build: str = Field(description="live build of the dense index, or what is happening to it")
+    build: str = Field(description="`ready`, or `rebuilding DONE of TOTAL` while an index is made again from the catalog")
 
 
 class LibraryList(Reply):

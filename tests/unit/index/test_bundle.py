@@ -60,7 +60,8 @@ def test_results_are_identical_after_the_journey(source: IndexStore, target: Ind
         assert named(source, [hit.chunk_id for hit in ours]) == named(target, [hit.chunk_id for hit in theirs])
         assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], abs=1e-6)  # sums in another order
     for text in ("walrus 3", "wind 2 times", "übrigens"):
-        ours, theirs = (store.lexical.search(PAPERS, text, 10) for store in (source, target))
+        # All of them: where many score the same, which ten come first depends on how the segments were merged.
+        ours, theirs = (store.lexical.search(PAPERS, text, 4 * N) for store in (source, target))
         assert named(source, [hit.chunk_id for hit in ours]) == named(target, [hit.chunk_id for hit in theirs])
         assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], rel=1e-5)
     first = make_draft("0.txt", "").doc_id
