@@ -133,19 +133,21 @@ class _State:
         return family
 
     def _projections(self) -> Iterator[Metric]:
-        marks = dict(self._services.catalog.watermarks())
+        marks, lags = dict(self._services.catalog.watermarks()), self._services.catalog.lags()
         newest = marks.pop("changes", 0)
         yield GaugeMetricFamily("documind_changes", "Number of the newest change of the catalog", value=newest)
         applied = GaugeMetricFamily(
             "documind_projection_watermark", "Last change that a projection has applied", labels=("library", "projection")
         )
         lag = GaugeMetricFamily(
-            "documind_projection_lag", "Changes that a projection has yet to apply", labels=("library", "projection")
+            "documind_projection_lag",
+            "Changes a projection has yet to apply, at most 10,000",
+            labels=("library", "projection"),
         )
         for name, mark in sorted(marks.items()):
             library, _, projection = name.partition("/")
             applied.add_metric((library, projection), mark)
-            lag.add_metric((library, projection), max(0, newest - mark))
+            lag.add_metric((library, projection), lags.get(name, 0))
         yield from (applied, lag)
 
 

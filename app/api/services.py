@@ -56,6 +56,10 @@ class Shelves(Catalog, Protocol):
         """Return the last change each projection has applied, by `library/projection`, and the newest there is as `changes`."""
         ...
 
+    def lags(self) -> Mapping[str, int]:
+        """Return how many changes each projection has yet to apply, by `library/projection`; 10,000 stands for more."""
+        ...
+
 
 class Keeper(IndexWriter, Protocol):
     """The write side, with what only the edge asks."""

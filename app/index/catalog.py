@@ -256,6 +256,10 @@ class SqliteCatalog:
         """Return `ready`, or `rebuilding 300 of 1500` while a projection is made again."""
         return str(self._projector.state(library))
 
+    def lags(self) -> Mapping[str, int]:
+        """Return how many changes each projection has yet to apply, by `library/projection`; 10,000 stands for more."""
+        return self._projector.log.lags()
+
     def watermarks(self) -> Mapping[str, int]:
         """Return how far each projection got, by `library/projection`, and the last change as `changes`."""
         return {**self._projector.log.marks(), "changes": self._projector.log.last()}

@@ -15,6 +15,11 @@ from app.index.rows import unpack_ids
 Projection = Literal["lexical", "exact", "chroma"]
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
+LAG_COUNTED = 10_000
+"""Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
+_DENSE = "(ids IS NOT NULL OR kind = 'correct')"
+_LEXICAL = "kind != 'vectors'"
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -93,13 +98,31 @@ class ChangeLog:
             dense: True for those that concern vectors or what filters on them; False for those that concern text.
             limit: Most changes to return.
         """
-        relevant = "(ids IS NOT NULL OR kind = 'correct')" if dense else "kind != 'vectors'"
+        relevant = _DENSE if dense else _LEXICAL
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
                 f"SELECT seq, kind, doc, ids FROM changes WHERE library = ? AND seq > ? AND {relevant} ORDER BY seq LIMIT ?",  # noqa: S608
                 (library.value, after, limit),
             ).fetchall()
         return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
+
+    def lags(self) -> dict[str, int]:
+        """Return how many changes each projection has yet to apply, by `library/projection`; LAG_COUNTED stands for more.
+
+        The difference of two sequence numbers would not do: numbers are shared by both libraries, and not every change concerns
+        every projection.
+        """
+        found = {}
+        for name, mark in self.marks().items():
+            library, _, projection = name.partition("/")
+            relevant = _LEXICAL if projection == "lexical" else _DENSE
+            with self._database.read_raw() as cursor:
+                row = cursor.execute(
+                    f"SELECT count(*) FROM (SELECT 1 FROM changes WHERE library = ? AND seq > ? AND {relevant} LIMIT ?)",  # noqa: S608
+                    (library, mark, LAG_COUNTED),
+                ).fetchone()
+            found[name] = int(row[0])
+        return found
 
     def last(self) -> int:
         """Return the newest change; 0 before the first."""

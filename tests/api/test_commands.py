@@ -15,6 +15,7 @@ from app.evaluation.answer_sets import load
 from app.index.lock import DirectoryLock
 from app.providers.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, listening, site
+from tests.fakes.ollama_double import OllamaDouble
 from tests.unit.cli.test_main import run
 
 QUESTION = "What is the melting point of copper?"
@@ -184,3 +185,36 @@ def test_a_wrong_axis_is_named(shell: Shell) -> None:
     ):
         code, _, complaint = shell.run("evaluate", "ablation", "--axis", axis)
         assert (code, said in complaint) == (1, True), complaint
+
+
+def test_doctor_beside_a_server(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with OllamaDouble() as double:
+        monkeypatch.setenv("OLLAMA_BASE_URL", double.url)
+        found = {row["what"]: row for row in _rows(shell.json("doctor"))}
+        names = ("Ollama", "server", "papers", "public", "index", "data directory")
+        assert {name: found[name]["state"] for name in names} == dict.fromkeys(names, "ok"), found["index"]
+        assert "port" not in found  # the server has it
+        code, printed, _ = shell.run("doctor", "--quiet")
+        assert code == 0
+        assert "0 problems" in printed
+        assert "Python:" not in printed
+    monkeypatch.setenv("LLM_PROVIDER", "ollama")
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:9")
+    code, printed, _ = shell.run("doctor")
+    assert code == 1
+    assert "cure: start it: documind up" in printed
+
+
+def test_doctor_names_a_wrong_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
+    with (
+        site(tmp_path / "server", api_key="right") as opened,
+        listening(opened.app, lifespan="off") as url,
+        DirectoryLock([tmp_path / "lock"], url),
+    ):
+        monkeypatch.setenv("API_KEY", "wrong")
+        assert run(monkeypatch, "doctor") == 1
+        assert "set API_KEY as the server has it" in capsys.readouterr().out
+        monkeypatch.setenv("API_KEY", "right")
+        run(monkeypatch, "doctor")
+        assert "server: version" in capsys.readouterr().out

@@ -71,6 +71,7 @@ class Diagnostics(Reply):
     retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights in use")
     chunking: dict[str, int] = Field(description="characters")
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
-    watermarks: dict[str, int] = Field(description="last change each projection has applied; `catalog` is the newest there is")
+    watermarks: dict[str, int] = Field(description="last change each projection has applied; `changes` is the newest there is")
+    lags: dict[str, int] = Field(description="changes each projection has yet to apply; 10,000 stands for more")
     active_streams: int
     jobs: dict[str, int] = Field(description="jobs by state")

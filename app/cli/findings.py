@@ -1,0 +1,33 @@
+"""What `documind doctor` finds: one line per thing that was looked at, with its cure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. A note is worth knowing; a problem keeps something from working."""
+
+    what: str
+    state: State
+    detail: str
+    cure: str = ""
+
+
+def ok(what: str, detail: str) -> Finding:
+    """Return a finding that needs nothing."""
+    return Finding(what, "ok", detail)
+
+
+def note(what: str, detail: str, cure: str) -> Finding:
+    """Return a finding that is worth knowing."""
+    return Finding(what, "note", detail, cure)
+
+
+def problem(what: str, detail: str, cure: str) -> Finding:
+    """Return a finding that keeps something from working."""
+    return Finding(what, "problem", detail, cure)

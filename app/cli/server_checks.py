@@ -1,0 +1,115 @@
+"""What `documind doctor` asks of the model host and of a server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from app.cli.connection import base_url, connect
+from app.cli.findings import Finding, note, ok, problem
+from app.cli.ollama_start import missing
+from app.cli.output import size
+from app.client import DocuMindClient, Json
+from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
+from app.settings import Settings
+
+MEMORY_SHARE = 0.8
+"""Models that take more of the memory than this leave too little for the index and the rest of the machine."""
+
+
+def ollama(settings: Settings) -> Iterator[Finding]:
+    """Ask the model host itself, so that it is known also when no server can start."""
+    from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
+
+    wanted = wanted_models(settings)
+    if not wanted:
+        yield ok("Ollama", "not needed by these settings")
+        return
+    try:
+        host = ollama_host(settings)
+    except DocuMindError as error:
+        yield problem("Ollama", error.message, "correct OLLAMA_BASE_URL")
+        return
+    try:
+        installed = host.models(timeout_s=3.0)
+        release = host.version()
+    except ProviderError as error:
+        required = "ollama" in {settings.llm_provider, settings.embedding_provider}
+        cure = "start it: documind up, or: ollama serve"
+        if required:
+            yield problem("Ollama", error.message, cure)
+        else:
+            yield note("Ollama", f"{error.message}; without it answers are quotes", f"only if you want a model to write: {cure}")
+        return
+    finally:
+        host.http.close()
+    yield ok("Ollama", f"version {release} answers at {host.base_url}")
+    for model in missing(wanted, (row.name for row in installed)):
+        yield note("Ollama", f"{model} is not installed", f"run: ollama pull {model} (or: documind up --pull)")
+    used = [row for row in installed if not missing([row.name], wanted)]
+    need, have = sum(row.size_bytes for row in used), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if host.local and need > MEMORY_SHARE * have:
+        yield note(
+            "memory",
+            f"{' and '.join(row.name for row in used)} are {size(need)} and need that in memory, of {size(have)}",
+            "choose a smaller LLM_MODEL, or EMBEDDING_PROVIDER=minilm for a new library",
+        )
+    elif used:
+        yield ok("memory", f"{size(need)} of models, {size(have)} in this machine")
+
+
+def server(settings: Settings) -> Iterator[Finding]:
+    """Ask the server, the one that runs or one for this command; opening it probes every store."""
+    try:
+        with connect(settings) as client:
+            yield from _ask(client)
+    except Unauthorized:
+        yield problem("server", "it asks for another key than this shell has", "set API_KEY as the server has it")
+    except Locked as error:
+        yield problem("server", error.message, "wait for that command, then run: documind doctor")
+    except DocuMindError as error:
+        yield problem("server", error.message, f"start it and read what it prints: documind serve ({base_url(settings)})")
+
+
+def _ask(client: DocuMindClient) -> Iterator[Finding]:
+    health, diagnostics = client.health(), client.diagnostics()
+    yield ok("server", f"version {health['version']}, {health['status']}; every store was probed when it opened")
+    yield ok("answers", str(health["generator"]))
+    yield ok("embeds", str(health["embedder"]))
+    if client.get("/api/v1/models")["fit"] is False:
+        yield note(
+            "memory",
+            "the answering and the embedding model push each other out of Ollama's memory, so every question loads both",
+            "choose a smaller LLM_MODEL or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library",
+        )
+    for row in cast("Sequence[Json]", client.libraries()["libraries"]):
+        yield from _library(row)
+    yield from projections(cast("Mapping[str, int]", diagnostics["lags"]))
+    failed = cast("Mapping[str, int]", diagnostics["jobs"]).get("failed", 0)
+    if failed:
+        yield note("jobs", f"{failed} of the last jobs failed", "documind status, or the page under Status, says why")
+
+
+def _library(row: Json) -> Iterator[Finding]:
+    name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
+    detail = f"{row['documents']} documents, {row['chunks']} chunks"
+    if row.get("build_state") == "rebuilding":
+        yield note(name, f"{detail}; its vector index is being made anew, search is by words until then", "wait: documind status")
+    if behind:
+        yield note(name, f"{detail}, {behind} without a vector yet", "wait for the backfill: documind status")
+    else:
+        yield ok(name, detail)
+
+
+def projections(lags: Mapping[str, int]) -> Iterator[Finding]:
+    """Look for indexes that are behind the catalog.
+
+    Args:
+        lags: Changes that each has yet to apply, by `library/projection`.
+    """
+    behind = {name: count for name, count in sorted(lags.items()) if count}
+    for name, count in behind.items():
+        yield note("index", f"{name} has {count} changes to apply", "it does so by itself within seconds; if not: documind rebuild")
+    if not behind:
+        yield ok("index", "every projection is level with the catalog")
