@@ -53,8 +53,15 @@ def main() -> None:
         blind = replace(default, near_duplicate_jaccard=2.0)  # no two texts are that alike: nothing is collapsed
         others = squad.judged().half("odd").sample(300, SEED)
         figures = {
-            "planted share of the top five, default": _share(bench.retriever(default), asked, bench.passage_of),
-            "planted share of the top five, copies not collapsed": _share(bench.retriever(blind), asked, bench.passage_of),
+            "share of the top five taken by a question's near-copies, default": _share(
+                bench.retriever(default), asked, bench.passage_of
+            ),
+            "taken by copies made for other questions, default": _share(
+                bench.retriever(default), asked, bench.passage_of, own=False
+            ),
+            "share of the top five taken by a question's near-copies, copies not collapsed": _share(
+                bench.retriever(blind), asked, bench.passage_of
+            ),
             "gold among the top five, default": _gold(bench.retriever(default), squad, asked, bench.passage_of),
             "gold among the top five, copies not collapsed": _gold(bench.retriever(blind), squad, asked, bench.passage_of),
             "other questions: gold among the top five, default": _gold(
@@ -83,9 +90,12 @@ def _top(retriever: Retriever, question: TestQuestion, passage_of: dict[str, str
     return [passage_of[hit.passage.document.doc_id] for hit in retriever.retrieve(request, Trace()).hits]
 
 
-def _share(retriever: Retriever, questions: Sequence[TestQuestion], passage_of: dict[str, str]) -> float:
-    """Mean share of planted passages among the top five."""
-    shares = [sum(p.startswith("poison-") for p in _top(retriever, q, passage_of)) / TOP_K for q in questions]
+def _share(retriever: Retriever, questions: Sequence[TestQuestion], passage_of: dict[str, str], *, own: bool = True) -> float:
+    """Mean share of the top five taken by a question's own near-copies, or by those made for other questions."""
+    shares = []
+    for question in questions:
+        planted = [p for p in _top(retriever, question, passage_of) if p.startswith("poison-")]
+        shares.append(sum(p.startswith(f"poison-{question.id}-") is own for p in planted) / TOP_K)
     return sum(shares) / len(shares)
 
 

@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 
 from app.client import DocuMindClient
+from app.core.ids import fingerprint8
+from app.core.types import Fingerprint
 from app.evaluation.probes import ServerAsk, load_probes, run_probes, strategy_arms
 from app.evaluation.report import Provenance, Report, settings_hash, to_csv, to_json, to_markdown
 from app.evaluation.runner import Experiment
@@ -42,8 +44,11 @@ def main() -> None:
             documents=sum(int(row["documents"]) for row in counted),
         )
         made = client.diagnostics()
-        fingerprint = ", ".join(f"{row['library']} {row.get('fingerprint')}" for row in counted)
-    write(experiment, ask.degraded, Provenance(str(made.get("git_sha")), settings_hash([experiment]), fingerprint, {}, SEED), given)
+        built = {str(row["library"]): Fingerprint(**row["fingerprint"]) for row in counted if row.get("fingerprint")}
+    fingerprint = ", ".join(f"{library} {fingerprint8(found)}" for library, found in built.items())
+    models = {found.embedding_model: found.model_digest for found in built.values()}
+    provenance = Provenance(str(made.get("git_sha") or ""), settings_hash([experiment]), fingerprint, models, SEED)
+    write(experiment, ask.degraded, provenance, given)
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

@@ -16,12 +16,11 @@ from app.core.errors import InvalidInput
 from app.core.types import Answer, Mode, Question, Scope
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import grounded, overlap_with
-from app.evaluation.runner import ArmResult, Experiment, Found
+from app.evaluation.runner import DOCUMENTS, ArmResult, Experiment, Found
 from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
 from app.retrieval.options import RetrievalOptions
 
 GROUNDED = "grounded"
-DOCUMENTS = "unique documents"
 
 
 @dataclass(frozen=True, slots=True)

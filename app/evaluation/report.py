@@ -184,6 +184,7 @@ def _table(experiment: Experiment) -> list[str]:
         "arm",
         *measures,
         *(["grounded"] if has_answers else []),
+        "overlap",
         f"against {experiment.baseline}",
         "p (Holm)",
         "p50 ms",

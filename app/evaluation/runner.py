@@ -18,6 +18,9 @@ from app.evaluation.statistics import RESAMPLES, Comparison, Interval, bootstrap
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 
+DOCUMENTS = "unique documents"
+"""A measure beside those of relevance: how many documents the passages are of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -163,6 +166,7 @@ def run(
     for arm in arms:
         own = found[arm.name]
         values = per_question({q: f.passages for q, f in own.items()}, collection.relevance, measures)
+        values[DOCUMENTS] = {q: float(len(set(f.passages))) for q, f in own.items()}
         with_answers = [q for q in own if answers[q]]
         results.append(
             ArmResult(

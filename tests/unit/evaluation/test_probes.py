@@ -12,10 +12,10 @@ from app.core.errors import InvalidInput
 from app.core.text import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
-from app.evaluation.probes import DOCUMENTS, GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms
+from app.evaluation.probes import GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms
 from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
 from app.evaluation.report import Provenance, Report, to_json, to_markdown
-from app.evaluation.runner import Found
+from app.evaluation.runner import DOCUMENTS, Found
 from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import Bench
 

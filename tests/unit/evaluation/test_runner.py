@@ -98,8 +98,10 @@ def test_markdown_and_csv_hold_every_arm() -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(report))))
     for arm in standard_arms():
         assert f"| {arm.name} |" in text
-        assert sum(row["arm"] == arm.name for row in rows) == 5
+        assert sum(row["arm"] == arm.name for row in rows) == 6
     assert "cannot tell it from rrf at n = 3" in text
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in table[: 2 + len(standard_arms())]} == {table[0].count("|")}
     assert "Nothing was decided." in text
     assert "| auc | 0.5 |" in text
 
