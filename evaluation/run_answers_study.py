@@ -1,6 +1,7 @@
 """How the sample documents' question file is answered without a model: `python -m evaluation.run_answers_study`.
 
-Indexes the samples in a temporary directory and asks every question through the query use case, as `documind evaluate answers` does.
+Indexes the samples in a temporary directory and asks every question through the query use case, as `documind evaluate answers`
+does.
 Writes evaluation/reports/answers.{md,csv,json}.
 """
 
