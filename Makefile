@@ -96,6 +96,56 @@ clean: ## remove what the targets made, but never your data
 
 # --- benchmarks ---------------------------------------------------------------------------------------------------------
 
+# Studies read the collections in DATA (BEIR layout); vectors are kept in the system's temporary directory between runs.
+DATA ?= ../shared/data
+STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
+
+.PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
+studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
+
+study-fusion: dev ## fusion, weights and steps, into evaluation/reports/fusion.md
+	$(BIN)/python -m evaluation.run_fusion_study --data $(DATA)
+
+study-confidence: dev ## when to abstain, into evaluation/reports/confidence.md
+	$(BIN)/python -m evaluation.run_confidence_study --data $(DATA)
+
+study-titles: dev ## the title's weight in BM25, into evaluation/reports/titles.md
+	$(BIN)/python -m evaluation.run_title_study --data $(DATA)
+
+study-poison: dev ## near-copies against the top five, into evaluation/reports/poison.md
+	$(BIN)/python -m evaluation.run_poison_study --data $(DATA)
+
+study-partly-embedded: dev ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
+	$(BIN)/python -m evaluation.run_partly_embedded --data $(DATA)
+
+study-extractive: dev ## answers without a model, into evaluation/reports/extractive.md
+	$(BIN)/python -m evaluation.run_extractive_study --data $(DATA)
+
+study-sentences: dev ## what sentence vectors would cost, into evaluation/reports/sentences.md
+	$(BIN)/python -m evaluation.run_sentence_study --data $(DATA)
+
+study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
+	$(BIN)/python -m evaluation.run_answers_study
+
+study-disagreement: dev ## figures that disagree, into evaluation/reports/disagreement.md
+	$(BIN)/python -m evaluation.run_disagreement_study --data $(DATA)
+
+study-windows: dev ## vectors of 100,000 short passages, for the next two
+	$(BIN)/python -m evaluation.windows --data $(DATA) --seconds 7200
+
+study-ann: study-windows ## approximate against exact search at 50,000 sentences, into evaluation/reports/ann.md
+	$(BIN)/python -m evaluation.run_ann_study --data $(DATA)
+
+study-two-libraries: study-windows ## papers beside 100,000 passages, into evaluation/reports/two_libraries.md
+	$(BIN)/python -m evaluation.run_two_libraries_study --data $(DATA)
+
+study-retrieval: dev ## the reports above in one, held against their limits, into evaluation/reports/retrieval.md
+	$(BIN)/python -m evaluation.summarise_retrieval
+
+ablation-samples: dev ## strategies and fusions over the samples, into retrieval_ablation.* and stakeholder_dashboard.html
+	$(BIN)/python -m scripts.run_retrieval_ablation_offline
+	$(BIN)/python -m scripts.refresh_stakeholder_views
+
 bench-embed: dev ## embedded model against float32 and Chroma's own class, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.bench_embed
 

@@ -8,7 +8,6 @@ and everything is reported on odd ones. Writes evaluation/reports/confidence.{md
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,7 @@ from app.retrieval.cutoff import closeness
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
-from evaluation.workbench import REPORTS, SEED, arguments, indexed, say
+from evaluation.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa")
 TOP_K = 5  # what an answer reads by default
@@ -62,11 +61,9 @@ def main() -> None:
                 drawn = replace(collection, questions=unanswerable).half("odd").sample(given.questions, SEED).questions
                 asked[name, "unanswerable", "odd"] = [ask(question) for question in drawn]
             say(f"{name}: done")
+            made = replace(bench.provenance(), settings_hash=hash_of(RetrievalOptions()))
     lines, figures = _report(asked)
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "confidence.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (REPORTS / "confidence.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    write_figures(Figures("Confidence: does the library answer this question?", made, figures, tables=lines), "confidence")
 
 
 def _asker(retriever: Retriever, collection: Collection, passage_of: dict[str, str]) -> Callable[[TestQuestion], Signals]:
@@ -99,8 +96,6 @@ def _report(asked: Asked) -> tuple[list[str], dict[str, float]]:
     options = RetrievalOptions()
     figures = {"fitted midpoint (even lines)": midpoint, "fitted slope (even lines)": slope}
     lines = [
-        "# Confidence: does the library answer this question?",
-        "",
         f"Logistic curve of closeness fitted on even lines: midpoint {midpoint:.3f}, slope {slope:.1f}. In use: midpoint"
         f" {options.confidence_midpoint}, slope {options.confidence_slope}; cutoff of a hit {options.closeness_threshold}."
         " Below: odd lines.",
@@ -133,6 +128,7 @@ def _report(asked: Asked) -> tuple[list[str], dict[str, float]]:
         "",
         "The unanswerable questions of squad are asked about a passage that exists and lacks the answer: retrieval scores are near"
         " chance there, and nothing is promised.",
+        "",
     ]
     return lines, figures
 

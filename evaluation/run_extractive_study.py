@@ -1,9 +1,9 @@
-"""The quoting answerer: fit its weights on even lines, report on odd ones.
+"""The quoting answerer: its weights on odd lines of the questions; with --write they are fitted on even lines first.
 
-    python -m evaluation.run_extractive_study [--data ../shared/data] [--write]
+    python -m evaluation.run_extractive_study [--data ../shared/data] [--questions N] [--write]
 
 Questions of three collections are asked of their own library and of the other two, so that the evidence is right, weak or absent.
-Reports go to evaluation/reports/extractive.{json,md}; `--write` replaces app/generation/extractive.json.
+Reports go to evaluation/reports/extractive.{json,md}; `--write` uses all questions and replaces app/generation/extractive.json.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from app.bootstrap.libraries import fingerprint_of
+from app.core.ids import fingerprint8
 from app.core.ports import Embedder
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Evidence, FloatArray, Library
@@ -32,10 +34,13 @@ from app.generation.features import (
     sentence_vectors,
     sufficiency_row,
 )
+from app.ingest.options import IngestOptions
+from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.request import SearchRequest
-from evaluation.workbench import REPORTS, ROOT, SEED, Bench, arguments, indexed
+from evaluation.workbench import REPORTS, ROOT, SEED, Bench, arguments, git_sha, hash_of, indexed
 
+WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
 COMMAND = "python -m evaluation.run_extractive_study --write"
 TOP_K = 5
 _RIDGE = 0.5
@@ -244,8 +249,8 @@ class Material:
     """It does not, by `questions > library`."""
 
 
-def gather(data: Path, cache: Path) -> Material:
-    """Ask the questions of each collection of its own library and of the others."""
+def gather(data: Path, cache: Path, most: int | None) -> Material:
+    """Ask the questions of each collection of its own library and of the others; of squad `most` at most, drawn by the seed."""
     squad, pubmed, cranfield = (from_folder(data / name).judged() for name in ("squad", "pubmedqa", "cranfield"))
     own: dict[str, list[Asked]] = {}
     foreign: dict[str, list[Asked]] = {}
@@ -255,7 +260,8 @@ def gather(data: Path, cache: Path) -> Material:
             foreign[f"{guest.name} > {home}"] = ask(bench, library, guest.sample(_MOST, SEED).questions)
 
     with indexed({Library.PUBLIC: [squad], Library.PAPERS: [pubmed]}, cache) as bench:
-        with_answers = [question for question in squad.questions if question.answers]
+        chosen = squad if most is None else squad.sample(most, SEED)
+        with_answers = [question for question in chosen.questions if question.answers]
         own["squad"] = ask(bench, Library.PUBLIC, with_answers)
         others(bench, Library.PUBLIC, "squad", (pubmed, cranfield))
         own["pubmedqa"] = ask(bench, Library.PAPERS, pubmed.questions)
@@ -264,6 +270,13 @@ def gather(data: Path, cache: Path) -> Material:
         own["cranfield"] = ask(bench, Library.PAPERS, cranfield.questions)
         others(bench, Library.PAPERS, "cranfield", (squad, pubmed))
     return Material(own, foreign)
+
+
+def shipped(*, words_only: bool) -> Weights:
+    """Return the weights in use."""
+    kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    kind = "_words_only" if words_only else ""
+    return Weights(np.array(kept[f"ranking{kind}"]), np.array(kept[f"sufficiency{kind}"]), words_only)
 
 
 def fit(material: Material, *, words_only: bool) -> Weights:
@@ -296,7 +309,7 @@ def markdown(result: Mapping[str, object]) -> str:
     lines = [
         "# Quoted answers",
         "",
-        f"Made by `{result['command']}`: weights fitted on even lines, figures from odd lines, {TOP_K} passages per question,",
+        f"Weights fitted on even lines by `{result['command']}`, figures from odd lines, {TOP_K} passages per question,",
         f"nothing quoted under a probability of {result['answer_from']}. Shares with 95 % bootstrap intervals.",
     ]
     for name in ("with_vectors", "words_only"):
@@ -312,6 +325,9 @@ def markdown(result: Mapping[str, object]) -> str:
         lines += [f"| quoted from | {' | '.join(names)} |", f"|---{'|---' * len(names)}|"]
         lines += [f"| {row['answer_from']} | {' | '.join(f'{row[key]:.3f}' for key in names)} |" for row in part["curve"]]
     lines += ["", "Last tables: share of questions that get the refusal, by the probability from which sentences are quoted."]
+    made = result["provenance"]
+    assert isinstance(made, dict)
+    lines += ["", f"Made from git {made['git_sha'][:12]}, index {made['fingerprint']}, seed {made['seed']}."]
     return "\n".join(lines) + "\n"
 
 
@@ -322,13 +338,25 @@ def _line(name: str, share: Mapping[str, float]) -> str:
 def main() -> None:
     """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="replace app/generation/extractive.json")
+    parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
+    parser.add_argument("--questions", type=int, default=1200, help="most questions of squad, unless the weights are fitted")
     parser.add_argument("--answer-from", type=float, default=0.3, help="least probability at which anything is quoted")
     options = parser.parse_args()
-    material = gather(options.data, options.cache)
-    with_vectors, words_only = fit(material, words_only=False), fit(material, words_only=True)
+    material = gather(options.data, options.cache, None if options.write else options.questions)
+    if options.write:
+        with_vectors, words_only = fit(material, words_only=False), fit(material, words_only=True)
+    else:
+        with_vectors, words_only = shipped(words_only=False), shipped(words_only=True)
+    model = MiniLmEmbedder(options.cache / "graph").identity
     result = {
         "command": COMMAND,
+        "provenance": {
+            "git_sha": git_sha(),
+            "settings_hash": hash_of(RetrievalOptions(), options.answer_from),
+            "fingerprint": fingerprint8(fingerprint_of(model, IngestOptions())),
+            "models": {model.model: model.digest},
+            "seed": SEED,
+        },
         "answer_from": options.answer_from,
         "with_vectors": report(material, with_vectors, options.answer_from),
         "words_only": report(material, words_only, options.answer_from),
@@ -338,8 +366,7 @@ def main() -> None:
     (REPORTS / "extractive.md").write_text(markdown(result), encoding="utf-8")
     print(markdown(result))
     if options.write:
-        path = ROOT / "app" / "generation" / "extractive.json"
-        path.write_text(json.dumps(_packaged(with_vectors, words_only, options.answer_from), indent=2) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(json.dumps(_packaged(with_vectors, words_only, options.answer_from), indent=2) + "\n", encoding="utf-8")
 
 
 def _packaged(with_vectors: Weights, words_only: Weights, answer_from: float) -> dict[str, object]:

@@ -48,7 +48,10 @@ def main() -> None:
         "Partly embedded libraries",
         provenance,
         tuple(experiments),
-        ("Chunks get vectors in the order of their documents; the rest are found by words. Vectors made on the way are not kept.",),
+        (
+            "Chunks get vectors in the order of their documents; the rest are found by words. Vectors made on the way are not kept."
+            " How many are made within a budget of time depends on the machine: those arms differ a little from run to run.",
+        ),
     )
     write(replace(report, provenance=replace(provenance, settings_hash=settings_hash(report.experiments))), "partly_embedded")
 
