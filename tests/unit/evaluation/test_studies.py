@@ -1,0 +1,80 @@
+"""The study programs: what they share, and a rerun of one on a small collection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.core.types import Library
+from app.evaluation.collections import Collection, TestPassage
+from app.evaluation.report import Provenance
+from app.retrieval.options import RetrievalOptions
+from evaluation import summarise_retrieval, windows, workbench
+from evaluation.run_two_libraries_study import Watched, contradictions
+
+
+def _collection() -> Collection:
+    text = "Copper is a soft red metal that conducts well. It melts at 1085 degrees. People have used it for 9000 years."
+    return Collection("toy", (TestPassage("a", "Copper", text), TestPassage("b", "", "word " * 200)), (), {})
+
+
+def test_windows_are_sentences_and_runs_of_them() -> None:
+    listed = windows.sentences(_collection())
+    assert [window.text for window in listed[0]] == [
+        "Copper is a soft red metal that conducts well.",
+        "It melts at 1085 degrees.",
+        "People have used it for 9000 years.",
+    ]
+    assert {window.source for window in listed[1]} == {"toy-b"}
+    assert all(len(window.text.split()) <= windows.WORDS for window in listed[1])  # no sentence is to be found in it
+    assert [run.text for run in windows.runs(listed[:1], 2)] == [
+        "Copper is a soft red metal that conducts well. It melts at 1085 degrees.",
+        "It melts at 1085 degrees. People have used it for 9000 years.",
+    ]
+    assert windows.sentences(_collection(), frozenset({"a", "b"})) == []
+    assert len(windows.distinct(iter([*listed[0], *listed[0]]), 10)) == 3
+
+
+def test_a_contradiction_gives_another_figure_for_the_same() -> None:
+    (found,) = contradictions([TestPassage("p", "", "The dose was raised to 250 milligrams in the second week of the trial.")])
+    assert found.other == "The dose was raised to 327 milligrams in the second week of the trial."
+    assert "250" not in found.words
+    assert contradictions([TestPassage("p", "", "No figure stands in this sentence about the trial of a drug.")]) == []
+
+
+def test_a_watched_port_tells_which_libraries_were_read() -> None:
+    class Port:
+        def count(self, library: Library) -> int:
+            return len(library.value)
+
+    asked: set[Library] = set()
+    assert Watched(Port(), asked).count(Library.PUBLIC) == 6
+    assert asked == {Library.PUBLIC}
+
+
+def test_figures_are_written_with_their_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbench, "REPORTS", tmp_path)
+    made = Provenance("0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7)
+    workbench.write_figures(workbench.Figures("Toy", made, {"auc": 0.5}, {"p50 ms": 1.25}, ("A remark.",)), "toy")
+    written = json.loads((tmp_path / "toy.json").read_text("utf-8"))
+    assert written["figures"] == {"auc": 0.5}
+    assert written["timings"] == {"p50 ms": 1.25}
+    assert written["provenance"]["settings_hash"] == workbench.hash_of(RetrievalOptions())
+    assert workbench.hash_of(RetrievalOptions()) != workbench.hash_of(RetrievalOptions(top_k=6))
+    text = (tmp_path / "toy.md").read_text("utf-8")
+    assert "| auc | 0.5 |" in text
+    assert "git 0123456789ab" in text
+
+
+def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summarise_retrieval, "REPORTS", tmp_path)
+    key = "share of the top five taken by a question's near-copies, default"
+    (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.2}, "provenance": {}}))
+    assert summarise_retrieval.main() == 0
+    (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.6}, "provenance": {}}))
+    assert summarise_retrieval.main() == 1
+    text = (tmp_path / "retrieval.md").read_text("utf-8")
+    assert "| 0.600 | at most 0.2 | **no** |" in text
+    assert "Not run yet: fusion" in text
