@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from app.evaluation import session
@@ -94,6 +96,22 @@ def test_a_collection_is_indexed_beside_the_libraries_and_cut_as_the_arms_say(sh
     assert set(experiment["found"]["configured"]["q1"]) <= set(TEXTS)
     assert shop.client.get("/api/v1/libraries").json() == before
     assert len(report["provenance"]["fingerprint"].split(", ")) == 5
+
+
+def test_a_collection_may_be_parquet(shop: Site, tmp_path: Path) -> None:
+    folder = _beir(tmp_path / "tables")
+    for name in ("corpus", "queries"):
+        rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    cells = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()]
+    judged = [{"query-id": question, "corpus-id": gold, "score": int(grade)} for question, gold, grade in cells]
+    pq.write_table(pa.Table.from_pylist(judged), folder / "qrels.parquet")
+    for path in (*folder.glob("*.jsonl"), folder / "qrels.tsv"):
+        path.unlink()
+    report = _run(shop, kind="retrieval", collection=str(folder), half="odd")
+    (experiment,) = report["experiments"]
+    assert experiment["question_texts"] == {"q1": "What is the melting point of copper?"}
+    assert experiment["found"]["configured"]["q1"][0] == "copper"
 
 
 def test_strategies_are_searched_by_the_whole_use_case(shop: Site) -> None:

@@ -1,0 +1,146 @@
+"""Every strategy through the real retriever: words and vectors that reach the index, calls that reach the model host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from app.answer.options import AnswerOptions
+from app.answer.search import Shelf
+from app.core.types import Filters, FloatArray, Library, Scored, Strategy
+from app.core.vectors import l2_normalise
+from app.providers.ollama import OllamaHost
+from app.providers.ollama_generator import OllamaGenerator
+from app.providers.slots import CallSlots
+from app.retrieval.options import RetrievalOptions
+from app.retrieval.pipeline import Retriever
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.generators import FixedModels
+from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
+from tests.fakes.ollama_double import OllamaDouble, Script
+from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, codes, papers
+
+QUESTION = "What is the melting point of copper?"
+REPLY = "Copper melts at 1085 degrees Celsius [1]."
+SUPPOSED = "Copper melts at about a thousand degrees."
+CHAT = "/api/chat"
+UNSURE = Script(("Copper", " is", " red.", " Duarte", " was", " born", " in", " Lisbon."), (-0.1,) * 7 + (-3.0,))
+SURE = Script(("Copper", " is", " red."), (-0.1,) * 3)
+AGAIN = Script(("Duarte", " was", " born", " in", " Porto."), (-0.1,) * 5)
+EMBEDDER = HashEmbedder()
+
+
+class NotedWords(TextbookBM25):
+    """Keeps what was searched by words."""
+
+    def __init__(self, catalog: MemoryCatalog) -> None:
+        super().__init__(catalog)
+        self.texts: list[str] = []
+
+    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+        self.texts.append(text)
+        return super().search(library, text, k, filters)
+
+
+class NotedVectors(ExactVectors):
+    """Keeps what was searched by meaning."""
+
+    def __init__(self, catalog: MemoryCatalog) -> None:
+        super().__init__(catalog)
+        self.queries: list[FloatArray] = []
+
+    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+        self.queries.append(query)
+        return super().search(library, query, k, filters)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a scripted host must lead to."""
+
+    strategy: Strategy
+    script: tuple[str | Script, ...]
+    """Replies before the answer."""
+    words: tuple[str, ...]
+    calls: int
+    """Of the model, the answer included; as tabled in app/answer/strategies/__init__.py."""
+    options: AnswerOptions = field(default_factory=AnswerOptions)
+    version: str = "0.12.11"
+
+
+CASES = {
+    "baseline": Expected("baseline", (), (QUESTION,), 1),
+    "hyde": Expected("hyde", (SUPPOSED,), (QUESTION,), 2),
+    "multi_query": Expected(
+        "multi_query", ("copper heat\ncopper melting\nmetals\nfour",), ("copper heat", "copper melting", "metals"), 2
+    ),
+    "flare, sure": Expected("flare", (SURE,), (QUESTION,), 2),
+    "flare, masked": Expected("flare", (UNSURE, AGAIN), (QUESTION, "Duarte was born in"), 3),
+    "flare, asked": Expected(
+        "flare",
+        (UNSURE, "Where was Duarte born?", AGAIN),
+        (QUESTION, "Where was Duarte born?"),
+        4,
+        AnswerOptions(flare_query="question"),
+    ),
+    "flare, hedged": Expected(
+        "flare", ("Copper melts at ??? degrees.",), (QUESTION, f"{QUESTION} Copper melts at degrees."), 2, version="0.11.0"
+    ),
+}
+
+
+@pytest.fixture
+def double() -> Iterator[OllamaDouble]:
+    with OllamaDouble() as running:
+        yield running
+
+
+def _models(double: OllamaDouble) -> FixedModels:
+    model = OllamaGenerator(OllamaHost(double.url, read_timeout_s=5.0), "llama3.2", slots=CallSlots(4, 1.0, "Ollama"))
+    return FixedModels(model, model)
+
+
+def _bench(models: FixedModels, options: AnswerOptions) -> tuple[Bench, NotedWords, NotedVectors]:
+    catalog = MemoryCatalog([COPPER, TIDES, DUARTE])
+    words, vectors = NotedWords(catalog), NotedVectors(catalog)
+    texts = [COPPER, TIDES, DUARTE]
+    vectors.add(Library.PAPERS, [p.chunk.chunk_id for p in texts], EMBEDDER.embed_passages([p.chunk.text for p in texts]))
+    retriever = Retriever(catalog, vectors, words, EMBEDDER, RetrievalOptions())
+
+    class OverIndex(Bench):
+        def shelf_of(self, library: Library) -> Shelf:
+            return Shelf(retriever, EMBEDDER)
+
+    return OverIndex(models=models, options=options), words, vectors
+
+
+def _vectors(texts: Sequence[str]) -> list[FloatArray]:
+    return [EMBEDDER.embed_query(text) for text in texts]
+
+
+@pytest.mark.parametrize("expected", CASES.values(), ids=list(CASES))
+def test_queries_that_reach_the_index_equal_the_script(expected: Expected, double: OllamaDouble) -> None:
+    double.version = expected.version
+    double.say(*expected.script, REPLY)
+    bench, words, vectors = _bench(_models(double), expected.options)
+    answer = bench.ask(papers(QUESTION, strategy=expected.strategy))
+    assert words.texts == list(expected.words)
+    by_meaning = _vectors(expected.words)
+    if expected.strategy == "hyde":  # the supposed passage and the question, in one vector; words are the question's own
+        by_meaning = [l2_normalise(np.mean([EMBEDDER.embed_passages([SUPPOSED])[0], EMBEDDER.embed_query(QUESTION)], axis=0))]
+    assert len(vectors.queries) == len(by_meaning)
+    for searched, wanted in zip(vectors.queries, by_meaning, strict=True):
+        np.testing.assert_allclose(searched, wanted, rtol=1e-5, atol=1e-6)
+    assert (answer.strategy, answer.text, codes(answer)) == (expected.strategy, REPLY, [])
+    assert answer.trace.llm_calls == len(double.bodies(CHAT)) == expected.calls
+
+
+@pytest.mark.parametrize("strategy", ["hyde", "multi_query", "flare"])
+def test_without_a_host_the_question_alone_reaches_the_index(strategy: Strategy) -> None:
+    bench, words, vectors = _bench(FixedModels(), AnswerOptions())
+    answer = bench.ask(papers(QUESTION, strategy=strategy))
+    assert (words.texts, len(vectors.queries)) == ([QUESTION], 1)
+    assert (answer.strategy, codes(answer), answer.trace.llm_calls) == ("baseline", ["strategy_degraded"], 0)
