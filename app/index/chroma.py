@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -164,6 +165,12 @@ class ChromaStore:
         """Return the names of all collections."""
         with self._lock, _Translated(self.path):
             return [] if self._client is None else [collection.name for collection in self._client.list_collections()]
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Let nobody write to the store for as long as the block runs."""
+        with self._lock:
+            yield
 
     def close(self) -> None:
         """Let the store go."""

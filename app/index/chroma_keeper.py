@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 30.0
 """How long to wait before trying again when the disk was full."""
+
+REST_S = 10.0
+"""How long a check waits for a store that is being brought up: a small one is ready by then, and uploads wait meanwhile."""
 
 
 class ChromaKeeper:
@@ -128,6 +132,18 @@ class ChromaKeeper:
             for library in Library:
                 self._log.set_mark(library, "chroma", 0)
             self.bring_up()
+
+    @contextmanager
+    def at_rest(self) -> Iterator[bool]:
+        """Hold the store still for a check; yields False when it is being brought up, which is not waited for long."""
+        if not self._busy.acquire(timeout=REST_S):
+            yield False
+            return
+        try:
+            with self._chroma.still():
+                yield True
+        finally:
+            self._busy.release()
 
     def expected(self) -> list[Expected]:
         """Return what the collections should hold now."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.core.types import Library
-from app.index.chroma_keeper import ChromaKeeper
 from app.index.dense import DenseLibrary
-from app.index.durable import BROKEN_MARK, utc_now
+from app.index.durable import utc_now
 from app.index.fsck_catalog import CatalogCheck
+from app.index.fsck_chroma import ChromaCheck
 from app.index.fsck_report import BEYOND_REPAIR, Fault, FsckReport
 from app.index.loading import CatalogLoader
-from app.index.options import IndexOptions
-from app.index.probe import Expected, probe
 from app.index.projector import Projector
 from app.index.tantivy import TantivyIndex
 
@@ -33,8 +29,7 @@ class Fsck:
     projector: Projector
     lexical: Mapping[Library, TantivyIndex]
     dense: Mapping[Library, DenseLibrary]
-    keeper: ChromaKeeper
-    options: IndexOptions
+    chroma: ChromaCheck
 
     def run(self, *, repair: bool = False) -> FsckReport:
         """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
@@ -53,7 +48,7 @@ class Fsck:
                     if texts_hold:
                         faults += self._lexical(library, repair=repair, checked=checked)
                     faults += self._exact(library, repair=repair)
-                faults += self._chroma(repair=repair)
+                faults += self.chroma.run(repair=repair)
         return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
 
     def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
@@ -86,52 +81,3 @@ class Fsck:
             if repair:
                 dense.remake_exact()
             yield Fault("exact_rows", library.value, len(wrong), wrong[0], repair)
-
-    def _chroma(self, *, repair: bool) -> Iterator[Fault]:
-        expected = self.keeper.expected()
-        if not expected:
-            return
-        faults: list[Fault] = []
-        finding = probe(self.options.chroma_dir, self.catalog.database.path, expected, compare_all=True)
-        if finding.healthy:
-            for want in expected:
-                faults += self._chroma_ids(want, repair=repair)
-        else:
-            faults.append(Fault("chroma_store", "", len(finding.problems), "; ".join(finding.problems[:3]), repair))
-            for want in expected:
-                faults += self._chroma_ids(want, repair=repair)
-        broken = [path.name for path in self.options.data_dir.rglob(f"*{BROKEN_MARK}*")]
-        if faults and repair:
-            self.keeper.remake("; ".join(fault.detail for fault in faults[:3]))
-        if broken:
-            yield Fault("leftovers", "", len(broken), f"{broken[0]} was moved aside; documind purge removes it", repaired=True)
-        yield from faults
-
-    def _chroma_ids(self, want: Expected, *, repair: bool) -> Iterator[Fault]:
-        library = want.collection.split("__", maxsplit=1)[0]
-        held = collection_ids(self.options.chroma_dir, want.collection)
-        wanted = self.loader.vector_ids(want.build) - set(want.uncertain)
-        missing, phantom = wanted - held, held - wanted - set(want.uncertain)
-        if missing and len(held) < want.count:
-            yield Fault("chroma_missing", library, len(missing), f"chunk {min(missing)}", repair)
-        if phantom:
-            yield Fault("chroma_phantom", library, len(phantom), f"chunk {min(phantom)}", repair)
-
-
-def collection_ids(chroma: Path, collection: str) -> set[int]:
-    """Return the chunk ids a collection lists, read from its database without opening the store; empty when unreadable."""
-    database = chroma / "chroma.sqlite3"
-    if not database.exists():
-        return set()
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    try:
-        rows = connection.execute(
-            "SELECT e.embedding_id FROM embeddings e JOIN segments s ON s.id = e.segment_id"
-            " JOIN collections c ON c.id = s.collection WHERE s.scope = 'METADATA' AND c.name = ?",
-            (collection,),
-        )
-        return {int(row[0]) for row in rows if str(row[0]).isdecimal()}
-    except sqlite3.DatabaseError:
-        return set()
-    finally:
-        connection.close()

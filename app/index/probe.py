@@ -65,10 +65,19 @@ class Finding:
         return not self.problems
 
 
-def probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False) -> Finding:
-    """Ask a child process whether the store is healthy; the store itself is not opened here."""
+def probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False, open_store: bool = True) -> Finding:
+    """Ask a child process whether the store is healthy; the store itself is not opened here.
+
+    Args:
+        chroma: The store's directory.
+        catalog: The catalog's file, for the vectors that should be found.
+        expected: What the collections should hold.
+        compare_all: Compare every vector, not only some.
+        open_store: Let the child open the store; False when this process has it open, and only the files may be read.
+    """
+    wanted = [asdict(e) for e in expected]
     request = json.dumps(
-        {"chroma": str(chroma), "catalog": str(catalog), "expected": [asdict(e) for e in expected], "all": compare_all}
+        {"chroma": str(chroma), "catalog": str(catalog), "expected": wanted, "all": compare_all, "open": open_store}
     )
     root = Path(__file__).resolve().parents[2]
     lifeline, held = os.pipe()
@@ -176,7 +185,7 @@ def _self_query(chroma: Path, catalog: Path, expected: list[Expected], *, compar
         count = collection.count()
         if abs(count - want.count) > len(want.uncertain):
             problems.append(f"{want.collection} holds {count} vectors, the catalog {want.count}")
-        chosen = _sample(connection, want) + (_queued(chroma, want) if compare_all else [])
+        chosen = _sample(connection, want) + (queued(chroma, want) if compare_all else [])
         for chunk_id, row in _catalog_rows(connection, want, chosen):
             found = collection.query(query_embeddings=[row], n_results=min(10, count), include=["distances"])
             nearest = dict(zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True))
@@ -188,8 +197,8 @@ def _self_query(chroma: Path, catalog: Path, expected: list[Expected], *, compar
     return problems
 
 
-def _queued(chroma: Path, want: Expected) -> list[int]:
-    """Chunks whose vectors are not in the segment's files yet, which `compare_vectors` reads."""
+def queued(chroma: Path, want: Expected) -> list[int]:
+    """Return the chunks whose vectors are not in the segment's files yet, which `compare_vectors` reads."""
     connection = sqlite3.connect(f"file:{chroma / 'chroma.sqlite3'}?mode=ro", uri=True)
     try:
         rows = connection.execute("SELECT DISTINCT id FROM embeddings_queue ORDER BY seq_id DESC LIMIT ?", (COMPARED,)).fetchall()
@@ -211,13 +220,13 @@ def _sample(connection: sqlite3.Connection, want: Expected) -> list[int]:
     return sorted(set(chosen) - set(want.uncertain))
 
 
-def examine(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool) -> list[str]:
+def examine(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool, open_store: bool = True) -> list[str]:
     """Return what is wrong with a store; opening it may end this process, so nobody but a child calls this."""
     problems, segments = check_files(chroma)
     for want in expected:
         if not problems and want.collection in segments:
             problems += compare_vectors(segments[want.collection], catalog, want, None if compare_all else COMPARED)
-    if not problems:
+    if open_store and not problems:
         problems += _self_query(chroma, catalog, expected, compare_all=compare_all)
     return problems
 
@@ -241,7 +250,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     request = json.loads(sys.stdin.read())
     expected = [Expected(**{**item, "uncertain": tuple(item["uncertain"])}) for item in request["expected"]]
-    problems = examine(Path(request["chroma"]), Path(request["catalog"]), expected, compare_all=request["all"])
+    problems = examine(
+        Path(request["chroma"]), Path(request["catalog"]), expected, compare_all=request["all"], open_store=request["open"]
+    )
     sys.stdout.write(json.dumps({"problems": problems}) + "\n")
     sys.stdout.flush()
     return 0

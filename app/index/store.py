@@ -24,6 +24,7 @@ from app.index.dense import DenseLibrary, DenseVectorIndex
 from app.index.durable import move_aside
 from app.index.fsck import Fsck
 from app.index.fsck_catalog import CatalogCheck
+from app.index.fsck_chroma import ChromaCheck
 from app.index.job_store import SqliteJobStore
 from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
@@ -101,8 +102,7 @@ class IndexStore:
             self.projector,
             self._tantivy,
             self._dense,
-            self.keeper,
-            options,
+            ChromaCheck(self.keeper, self.chroma, self._loader, self.database.path, options),
         )
         self.purger = Purger(
             self.database,

@@ -48,8 +48,10 @@ def watch(events: TextIO) -> None:
         events.write(json.dumps({"event": event, **values}) + "\n")
         events.flush()
 
-    def watched_probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False) -> Finding:
-        finding = probe(chroma, catalog, expected, compare_all=compare_all)
+    def watched_probe(
+        chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False, open_store: bool = True
+    ) -> Finding:
+        finding = probe(chroma, catalog, expected, compare_all=compare_all, open_store=open_store)
         note("probe", inode=inode(chroma), problems=finding.problems)
         return finding
 

@@ -10,6 +10,7 @@ import pytest
 
 from app.core.types import Library
 from app.index.options import IndexOptions
+from app.index.probe import Finding, probe
 from app.index.store import IndexStore
 from tests.unit.index.drafts import unit_rows
 from tests.unit.index.test_fsck import Inject, build, options_at
@@ -50,3 +51,25 @@ def test_differences_of_chroma_are_found_and_mended(sound_with_chroma: Path, tmp
         rows = store.vectors.fetch(PAPERS, [1])
         assert store.chroma.count(collection) == 6
         assert store.chroma.query(collection, np.asarray(rows[1]), 1)[0].chunk_id == 1
+
+
+def test_an_open_store_is_checked_without_a_second_opener(
+    sound_with_chroma: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that have a store open destroy it; the check of a running server reads files and asks its own client."""
+    options = options_at(Path(shutil.copytree(sound_with_chroma, tmp_path / "data")))
+    opened: list[object] = []
+
+    def watched(*args: object, open_store: bool, **kwargs: object) -> Finding:
+        opened.append(open_store)
+        return probe(*args, open_store=open_store, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("app.index.fsck_chroma.probe", watched)
+    with IndexStore(options, vector_store="foreground") as store:
+        assert store.fsck.run().faults == ()
+        store.chroma.upsert(store.chroma.names()[0], [1], unit_rows(1, seed=3), [("x", "body")], "m")
+        assert [fault.code for fault in store.fsck.run().faults] == ["chroma_store"]
+    assert opened == [False, False]
+    with IndexStore(options, vector_store="off", heal=False) as store:
+        store.fsck.run()
+    assert opened[2:] == [True]

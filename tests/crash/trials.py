@@ -48,9 +48,11 @@ def in_child(work: Callable[[], object]) -> tuple[int, str]:
     return child.exitcode if child.exitcode is not None else -1, said
 
 
-def forked_probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False) -> Finding:
+def forked_probe(
+    chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False, open_store: bool = True
+) -> Finding:
     """What `app.index.probe.probe` does, in a forked child."""
-    status, said = in_child(partial(examine, chroma, catalog, expected, compare_all=compare_all))
+    status, said = in_child(partial(examine, chroma, catalog, expected, compare_all=compare_all, open_store=open_store))
     return Finding(()) if (status, said) == (0, "[]") else Finding((said or f"ended with {status}",))
 
 
