@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.answer.search import Shelf
+from app.core.errors import FingerprintMismatch
 from app.core.ports import Embedder, Parser, Reranker
 from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
@@ -49,6 +50,8 @@ class Wired:
     """One library with one embedder."""
 
     embedder: Embedder | None
+    build: int | None
+    """The build it is wired to; None before the first vector."""
     retriever: Retriever
     pipeline: IngestPipeline
 
@@ -77,19 +80,29 @@ class Libraries:
 
     def wired(self, library: Library) -> Wired:
         """Return how a library is searched and filled now."""
-        embedder = self._embedder_for(self._store.catalog.fingerprint(library))
+        live = self._store.builds.of(library, "live")
+        embedder = self._embedder_for(live.fingerprint if live else None)
+        build = live.number if live else None
         with self._lock:
             wired = self._wired.get(library)
-            if wired is None or wired.embedder is not embedder:
-                wired = self._wired[library] = self._wire(embedder)
+            if wired is None or wired.embedder is not embedder or wired.build != build:
+                wired = self._wired[library] = self._wire(embedder, build)
         return wired
 
-    def _wire(self, embedder: Embedder | None) -> Wired:
+    def _wire(self, embedder: Embedder | None, build: int | None) -> Wired:
         store = self._store
+        view = None if build is None else store.reembedding.view(build)
         retriever = Retriever(
-            store.catalog, store.vectors, store.lexical, embedder, self._retrieval, writer=store.writer, reranker=self._reranker
+            store.catalog,
+            view or store.vectors,
+            store.lexical,
+            embedder,
+            self._retrieval,
+            writer=view or store.writer,
+            reranker=self._reranker,
         )
-        return Wired(embedder, retriever, IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect))
+        pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect)
+        return Wired(embedder, build, retriever, pipeline)
 
     def shelf(self, library: Library) -> Shelf:
         """Return what the query use case searches."""
@@ -109,5 +122,9 @@ class Libraries:
         embedder = self.wired(library).embedder
         if embedder is None:
             return None
-        self._store.writer.claim(library, fingerprint_of(embedder.identity, self._ingest))
-        return VectorBackfill(self._store.writer, embedder, self._ingest)
+        fingerprint = fingerprint_of(embedder.identity, self._ingest)
+        self._store.writer.claim(library, fingerprint)
+        live = self._store.builds.of(library, "live")
+        if live is None or live.fingerprint != fingerprint:
+            raise FingerprintMismatch(f"library {library.value!r} was re-embedded just now: ask again")
+        return VectorBackfill(self._store.reembedding.view(live.number), embedder, self._ingest)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from app.answer.models import ModelChoice
 from app.core.cancel import CancelToken
@@ -23,7 +24,7 @@ from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_generator import OllamaGenerator
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
-from app.providers.options import HostedOptions, ProviderOptions
+from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
 from app.providers.selection import EmbedderChoice, OllamaWatch, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 
@@ -154,6 +155,26 @@ class Models:
             if key not in self._embedders:
                 self._embedders[key] = self._make_embedder(choice, dimension)
             return self._embedders[key]
+
+    def embedder_named(self, provider: str | None, model: str | None) -> Embedder:
+        """Return an embedder by name, for a library that is to be embedded anew; what is not named is as configured.
+
+        Raises:
+            ModelNotInstalled: Ollama does not have the model.
+            ProviderError: Its host is away.
+            InvalidInput: A hosted provider without a model.
+        """
+        options = self._options
+        if provider is not None:
+            options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
+        elif model is not None and options.embedding_provider == "auto":
+            options = replace(options, embedding_provider="ollama")  # the only one of the automatic two that has models to name
+        if model is not None:
+            options = replace(options, embedding_model=model)
+        choice = choose_embedder(options, self.watch, None)
+        if choice.provider == "minilm":
+            return self.sentence_embedder
+        return self._make_embedder(choice, None)
 
     def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
         if choice.provider == "ollama":

@@ -18,6 +18,7 @@ from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.models import Models
+from app.bootstrap.reembed import register_reembed
 from app.bootstrap.telemetry import open_spans
 from app.core.ports import Embedder, Generator, PageLocator
 from app.core.release import package_version
@@ -211,6 +212,13 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             folder=settings.data_dir / "evaluations",
         )
         evaluations = compose_evaluation(workshop, prompts, jobs, settings.documind_git_sha)
+        register_reembed(
+            jobs,
+            settings,
+            store,
+            live_embedder=lambda library: libraries.wired(library).embedder,
+            embedder_named=models.embedder_named,
+        )
         maintenance = StoreMaintenance(store)
         register_maintenance(jobs, maintenance)
         jobs.start()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
 LIBRARIES = ("public", "papers")
+NEW_VECTORS_FIND_LESS = 9
+"""Exit code of a re-embedding that left the old vectors in service."""
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +38,7 @@ def register(app: typer.Typer) -> None:
     app.command()(purge)
     app.command("export")(export_library)
     app.command("import")(import_library)
+    app.command()(reembed)
     app.command()(backup)
     app.command()(restore)
 
@@ -154,6 +157,47 @@ def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
         emit(found)
         return
     say(f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']} vectors")
+
+
+def reembed(
+    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
+    embedder: Annotated[str | None, typer.Option("--embedder", help="ollama, minilm or a hosted provider; as configured")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="embedding model of the provider; as configured")] = None,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="answer set (JSON Lines) to compare old and new vectors with")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="take the new vectors even when they find less")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="let the previous vectors serve again; nothing is embedded")] = False,
+    discard: Annotated[bool, typer.Option("--discard", help="remove previous and unfinished vectors")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Embed a library with another model beside the vectors that serve, and swap unless they find less.
+
+    The same command goes on after an interruption. Exit code 9: the new vectors find less and the old ones serve on.
+
+    Example: documind reembed --library papers --embedder ollama --model nomic-embed-text
+    """
+    if library not in LIBRARIES:
+        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
+    if rollback and discard:
+        raise InvalidInput("--rollback and --discard exclude each other")
+    body: Json = {
+        "library": library,
+        "action": "rollback" if rollback else "discard" if discard else "start",
+        "provider": embedder,
+        "model": model,
+        "questions": str(questions.absolute()) if questions else None,
+        "force": force,
+    }
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/reembed", body)
+        found = cast("Json", run_job(client, job, f"embedding {library} anew", "the same command")["result"])
+    if as_json:
+        emit(found)
+    else:
+        say(f"{found['outcome']}: {found['reason']}")
+    if found["outcome"] == "kept":
+        sys.exit(NEW_VECTORS_FIND_LESS)
 
 
 def backup(

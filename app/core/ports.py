@@ -78,7 +78,27 @@ class PageLocator(Protocol):
         ...
 
 
-class IndexWriter(Protocol):
+class VectorSink(Protocol):
+    """Where vectors go: those of a library's live build, or of one build it was bound to."""
+
+    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+        """Return up to `limit` live chunks without a vector; order `id`, `longest` or `linked`; `doc_ids` narrows it to some."""
+        ...
+
+    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+        """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.
+
+        Raises:
+            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded meanwhile.
+        """
+        ...
+
+    def apply(self, library: Library) -> None:
+        """Bring every projection of the library up to the last change."""
+        ...
+
+
+class IndexWriter(VectorSink, Protocol):
     """The write side of the index, as ingest sees it. One process, many threads; writes are serialised inside."""
 
     def current(self, library: Library, source_key: str) -> Document | None:
@@ -101,22 +121,6 @@ class IndexWriter(Protocol):
         Raises:
             DiskFull: No space; the batch is not acknowledged.
         """
-        ...
-
-    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector; order `id`, `longest` or `linked`; `doc_ids` narrows it to some."""
-        ...
-
-    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
-        """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.
-
-        Raises:
-            FingerprintMismatch: The rows do not fit the library's fingerprint.
-        """
-        ...
-
-    def apply(self, library: Library) -> None:
-        """Bring every projection of the library up to the last change."""
         ...
 
     def delete(self, library: Library, doc_id: str, grace_s: float = 0) -> DeleteResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -46,6 +47,7 @@ class ChangeLog:
             rows = cursor.execute("SELECT library, projection, seq FROM watermarks").fetchall()
         self._marks = {(library, projection): seq for library, projection, seq in rows}
         self._unsaved: set[tuple[str, str]] = set()
+        self._held: dict[Library, int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
         """Return up to which change a projection is applied; 0 before the first."""
@@ -83,11 +85,23 @@ class ChangeLog:
             self.save_into(sql)
             for library in Library:
                 lexical = self.mark(library, "lexical")
-                dense = min(self.mark(library, "exact"), self.mark(library, "chroma"))
+                dense = min(self.mark(library, "exact"), self.mark(library, "chroma"), self._held.get(library, sys.maxsize))
                 sql.exec_driver_sql(
                     "DELETE FROM changes WHERE library = ? AND seq <= ? AND (seq <= ? OR (kind = 'write' AND ids IS NULL))",
                     (library.value, lexical, dense),
                 )
+
+    def hold(self, library: Library, seq: int | None) -> None:
+        """Keep changes after `seq` for the projections of a staged build, until None lets them go."""
+        with self._lock:
+            if seq is None:
+                self._held.pop(library, None)
+            else:
+                self._held[library] = seq
+
+    def holds(self, library: Library) -> bool:
+        """Whether projections of a staged build are following the changes."""
+        return library in self._held
 
     def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
         """Return the next changes of a library in order.
@@ -129,3 +143,21 @@ class ChangeLog:
         with self._database.read_raw() as cursor:
             row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
         return int(row[0]) if row else 0
+
+
+class StagedLog(ChangeLog):
+    """The same changes for the projections of a staged build, whose watermarks live as long as this process.
+
+    After a crash those projections are made anew, so nothing of it has to be on disk.
+    """
+
+    def __init__(self, log: ChangeLog) -> None:
+        """Follow `log`; every projection has applied nothing."""
+        self._database = log._database
+        self._lock = threading.Lock()
+        self._marks = {}
+        self._unsaved = set()
+        self._held = {}
+
+    def save(self) -> None:
+        """Write nothing."""

@@ -123,6 +123,12 @@ class ChromaKeeper:
             return True
         return False
 
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep the store as it is for the block: whoever would open or make it anew waits."""
+        with self._busy:
+            yield
+
     def remake(self, reason: str) -> None:
         """Move the store aside and make it anew from the catalog, now."""
         with self._busy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 from app.core.types import Library
 from app.index.build_state import BuildState
@@ -52,7 +53,7 @@ class ChromaProjection:
         while changes := self._log.pending(self._library, mark, dense=True):
             uncertain.update(i for change in changes for i in change.ids)
             mark = changes[-1].seq
-        count = min(self._loader.embedded(self._library), limit)
+        count = min(self._loader.embedded(build), limit)
         return Expected(self.collection(build), build.number, build.dimension, count, tuple(sorted(uncertain)))
 
     def catch_up(self, build: Build, limit: int) -> None:
@@ -81,6 +82,13 @@ class ChromaProjection:
             self.collection(build), stored.chunk_ids[:room], stored.rows[:room], fields[:room], build.embedding_model
         )
 
+    def forget_others(self, keep: Sequence[Build]) -> None:
+        """Remove every collection of the library but those of these builds."""
+        kept = {self.collection(build) for build in keep}
+        for name in self._chroma.names():
+            if name.startswith(f"{self._prefix}__") and name not in kept:
+                self._chroma.forget(name)
+
     def fill(self, build: Build, limit: int, stop: threading.Event) -> bool:
         """Make the collection anew from the catalog, a batch at a time; `catch_up` has to follow.
 
@@ -92,12 +100,16 @@ class ChromaProjection:
         Returns:
             Whether it was completed.
         """
-        name = self.collection(build)
         self._chroma.set_ready(self._library, False)
         self._log.set_mark(self._library, "chroma", 0)
         self._log.save()  # 0 says that nothing is applied: if this is cut short, the next start begins again
+        return self.fill_beside(build, limit, stop)
+
+    def fill_beside(self, build: Build, limit: int, stop: threading.Event) -> bool:
+        """Do as `fill`, while the library goes on being searched in another collection."""
+        name = self.collection(build)
         seq = self._log.last()
-        total = min(self._loader.embedded(self._library), limit)
+        total = min(self._loader.embedded(build), limit)
         self.rebuilding = BuildState("rebuilding", 0, total)
         self._chroma.forget(name)
         after = 0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from app.core.errors import IndexDamaged
+from app.core.errors import FingerprintMismatch, IndexDamaged
 from app.core.types import Filters, FloatArray, Library, Scored
-from app.core.vectors import cosine_distances, top_k_smallest
 from app.index.build_state import BuildState
-from app.index.changes import ChangeLog
+from app.index.changes import ChangeLog, Projection, StagedLog
 from app.index.chroma import ChromaStore
 from app.index.chroma_projection import ChromaProjection
+from app.index.dense_reader import DenseReader, Serving
 from app.index.exact_projection import ExactProjection
 from app.index.loading import Build, CatalogLoader
 from app.index.options import IndexOptions
@@ -21,11 +22,14 @@ from app.index.steps import Steps
 
 log = logging.getLogger(__name__)
 
-FILTERED_SCAN = 4_000
-"""Filtered vectors read from the catalog and compared exactly, when there are no exact rows: 30 ms (m: 2,000 blobs are 14 ms)."""
 
-OVERFETCH_LIMIT = 5_000
-"""Most neighbours asked of Chroma for a filtered question; a filter that keeps fewer than k of them returns fewer."""
+@dataclass(slots=True)
+class Staged(Serving):
+    """A build whose projections are complete and follow the changes, but which nobody is sent to."""
+
+    chroma: ChromaProjection
+    whole: bool = False
+    """Whether the collection holds everything; if not, it is filled after the take-over, and exact rows serve meanwhile."""
 
 
 class DenseLibrary:
@@ -46,13 +50,21 @@ class DenseLibrary:
         self._log = change_log
         self._loader = loader
         self._store = chroma
-        self._exact = ExactProjection(library, options, change_log, loader, steps)
+        self._steps = steps
         self._chroma = ChromaProjection(library, options, change_log, loader, chroma)
         self._lock = threading.RLock()
-        self._build: Build | None = None
+        self._serving: Serving | None = None
+        self.staged: Staged | None = None
+        """The build that is being made beside the one that serves, once its projections are there."""
         self._hidden: frozenset[int] = frozenset()
         self.held_elsewhere: Callable[[], int] = lambda: 0
         """How many vectors the other library holds; both share MAX_DENSE_VECTORS."""
+
+    def _exact_projection(self, change_log: ChangeLog) -> ExactProjection:
+        return ExactProjection(self._library, self._options, change_log, self._loader, self._steps)
+
+    def _chroma_ready(self) -> bool:
+        return self._chroma.ready
 
     @property
     def limit(self) -> int:
@@ -64,69 +76,45 @@ class DenseLibrary:
     @property
     def count(self) -> int:
         """How many vectors can be searched now."""
-        exact, build = self._exact.index, self._build
-        if exact is not None:
-            return exact.count
-        return self._store.count(self._chroma.collection(build)) if build is not None and self._chroma.ready else 0
+        serving = self._serving
+        return 0 if serving is None else self._reader(serving).count
 
-    def search(self, query: FloatArray, k: int, filters: Filters | None) -> list[Scored]:
+    def search(self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None) -> list[Scored]:
         """Return up to k chunks by cosine distance, ascending.
 
+        Args:
+            query: float32 `[dim]`, norm 1.
+            k: At most this many.
+            filters: What chunks have to meet.
+            build: Which build the query was embedded for; None is the live one.
+
         Raises:
+            FingerprintMismatch: That build does not serve any more.
             IndexDamaged: There are vectors, but the store that finds them is not ready.
         """
-        exact, build, ready = self._exact.index, self._build, self._chroma.ready
-        if build is None or k < 1:
-            return []
-        if exact is not None and (filters or exact.count <= self._options.exact_unfiltered_limit or not ready):
-            return exact.search(query, k, filters)
-        if filters:
-            return self._search_filtered(build, query, k, filters, ready=ready)
-        return self._neighbours(build, query, k) if ready else self._unready()
+        serving = self._serving
+        if build is not None and (serving is None or serving.build.number != build):
+            serving = self.staged
+            if serving is None or serving.build.number != build:
+                raise FingerprintMismatch(f"library {self._library.value!r} was re-embedded while this was searched: search again")
+        return [] if serving is None else self._reader(serving).search(query, k, filters)
 
-    def _unready(self) -> list[Scored]:
-        """Return nothing when there is nothing to find.
+    def _reader(self, serving: Serving) -> DenseReader:
+        return DenseReader(serving, self._options, self._loader, self._store, self._hidden)
 
-        Raises:
-            IndexDamaged: There is.
-        """
-        if self._loader.embedded(self._library):
-            raise IndexDamaged(f"the vector index of {self._library.value!r} is being checked or made again")
-        return []
-
-    def _neighbours(self, build: Build, query: FloatArray, k: int) -> list[Scored]:
-        hidden = self._hidden
-        try:
-            found = self._store.query(self._chroma.collection(build), query, k + min(len(hidden), k))
-        except IndexDamaged:
-            log.exception("the vector store failed while serving; lexical search serves until it is made again")
-            self._store.fail()
-            return self._unready()
-        return [hit for hit in found if hit.chunk_id not in hidden][:k]
-
-    def _search_filtered(self, build: Build, query: FloatArray, k: int, filters: Filters, *, ready: bool) -> list[Scored]:
-        few = self._loader.filtered_vectors(build, filters, FILTERED_SCAN + 1)
-        if len(few.chunk_ids) <= FILTERED_SCAN:
-            distances = cosine_distances(query, few.rows)
-            return [Scored(few.chunk_ids[at], float(distances[at])) for at in top_k_smallest(distances, k)]
-        if not ready:
-            return self._unready()
-        n = 4 * k
-        while True:
-            found = self._neighbours(build, query, n)
-            matching = self._loader.matching(filters, [hit.chunk_id for hit in found])
-            kept = [hit for hit in found if hit.chunk_id in matching]
-            if len(kept) >= k or n >= OVERFETCH_LIMIT or len(found) < n:
-                return kept[:k]
-            n = min(4 * n, OVERFETCH_LIMIT)
-
-    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
-        """Return stored rows `[dim]`, from the exact rows or else the catalog; ids without a vector are absent."""
-        exact, build = self._exact.index, self._build or self._loader.live_build(self._library)
+    def fetch(self, chunk_ids: Sequence[int], build: int | None = None) -> dict[int, FloatArray]:
+        """Return stored rows `[dim]` of a build (None: the live one), from the exact rows or else the catalog."""
+        serving = self._serving
+        if build is not None and (serving is None or serving.build.number != build):
+            stored_in = self._loader.build(build)
+            exact = None
+        else:
+            stored_in = serving.build if serving else self._loader.live_build(self._library)
+            exact = serving.exact.index if serving else None
         found = exact.fetch(chunk_ids) if exact is not None else {}
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in found]
-        if missing and build is not None:
-            stored = self._loader.vectors(build, missing)
+        if missing and stored_in is not None:
+            stored = self._loader.vectors(stored_in, missing)
             found.update(zip(stored.chunk_ids, stored.rows, strict=True))
         return found
 
@@ -134,8 +122,9 @@ class DenseLibrary:
         """Stop showing chunks at once; the projections drop them when they catch up."""
         with self._lock:
             self._hidden = self._hidden | frozenset(chunk_ids)
-            if self._exact.index is not None:
-                self._exact.index.drop(chunk_ids)
+            for serving in (self._serving, self.staged):
+                if serving is not None and serving.exact.index is not None:
+                    serving.exact.index.drop(chunk_ids)
 
     # --- write
 
@@ -152,8 +141,11 @@ class DenseLibrary:
                 self._log.set_mark(self._library, "exact", last)
                 self._log.set_mark(self._library, "chroma", last)
                 return
-            self._build = build
-            self._exact.catch_up(build, self.limit)
+            serving = self._serving
+            if serving is None or serving.build.number != build.number:
+                serving = Serving(build, self._exact_projection(self._log), self._chroma.collection(build), self._chroma_ready)
+            serving.exact.catch_up(build, self.limit)
+            self._serving = serving
             if self._chroma.ready:
                 try:
                     self._catch_up_chroma(build)
@@ -187,22 +179,115 @@ class DenseLibrary:
         """Return how the exact rows differ from the catalog, one line per row; empty when there are none."""
         with self._lock:
             build = self._loader.live_build(self._library)
-            return self._exact.compare(build, self.limit) if build is not None else []
+            return self._exact_of(build).compare(build, self.limit) if build is not None else []
 
     def remake_exact(self) -> None:
         """Make the exact rows anew from the catalog."""
         with self._lock:
             build = self._loader.live_build(self._library)
             if build is not None:
-                self._exact.remake(build, self.limit)
+                self._exact_of(build).remake(build, self.limit)
+
+    def _exact_of(self, build: Build) -> ExactProjection:
+        serving = self._serving
+        return serving.exact if serving and serving.build.number == build.number else self._exact_projection(self._log)
 
     def compact_exact(self) -> None:
-        """Take dead rows off the disk."""
+        """Take dead rows off the disk, and all rows of builds that do not serve."""
         with self._lock:
-            index = self._exact.index
-            if index is not None:
-                index.compact()
-                index.save(index.seq)
+            parts = [part for part in (self._serving, self.staged) if part is not None]
+            for part in parts:
+                index = part.exact.index
+                if index is not None:
+                    index.compact()
+                    index.save(index.seq)
+            if parts:
+                parts[0].exact.remove_others([part.build.number for part in parts])
+
+    # --- a build beside the one that serves
+
+    def stage(self, build: Build, stop: threading.Event) -> bool:
+        """Make the projections of a build whose vectors are in the catalog, and let searches that name it use them.
+
+        The caller keeps Chroma's keeper quiet until `take_over` or `unstage`.
+
+        Args:
+            build: Of this library, not the live one.
+            stop: When set, the work ends early.
+
+        Returns:
+            Whether it was completed.
+        """
+        self._log.hold(self._library, self._log.last())
+        log = StagedLog(self._log)
+        exact = self._exact_projection(log)
+        exact.remove_others([serving.build.number] if (serving := self._serving) else [])
+        chroma = ChromaProjection(self._library, self._options, log, self._loader, self._store)
+        exact.catch_up(build, self.limit)
+        staged = Staged(build, exact, chroma.collection(build), lambda: staged.whole, chroma)
+        if self._chroma.ready:
+            staged.whole = chroma.fill_beside(build, self.limit, stop)
+        self.staged = staged
+        return not stop.is_set()
+
+    def follow(self) -> None:
+        """Apply to the staged projections what changed meanwhile."""
+        staged = self.staged
+        if staged is None:
+            return
+        with self._lock:
+            staged.exact.catch_up(staged.build, self.limit)
+            if staged.whole:
+                staged.chroma.catch_up(staged.build, self.limit)
+
+    def unstage(self) -> None:
+        """Forget the staged projections; the files go with the next staging or purge."""
+        self.staged = None
+        self._log.hold(self._library, None)
+
+    def take_over(self, commit: Callable[[], None]) -> None:
+        """Let the staged build serve from now on; the caller holds the write lock, so that nothing is written meanwhile.
+
+        Args:
+            commit: Makes the build the live one in the catalog and saves the watermarks with it.
+        """
+        staged = self.staged
+        if staged is None:
+            raise IndexDamaged(f"no projections of another build are ready for library {self._library.value!r}")
+        with self._lock:
+            self.follow()
+            last = self._log.last()
+            names: tuple[Projection, ...] = ("exact", "chroma")
+            before = {name: self._log.mark(self._library, name) for name in names}
+            whole = staged.whole and self._store.count(staged.collection) == min(self._loader.embedded(staged.build), self.limit)
+            self._log.set_mark(self._library, "exact", last)
+            self._log.set_mark(self._library, "chroma", last if whole else 0)
+            try:
+                commit()
+            except BaseException:
+                for name, seq in before.items():
+                    self._log.set_mark(self._library, name, seq)
+                raise
+            if not whole:
+                self._store.set_ready(self._library, False)
+            exact = self._exact_projection(self._log)
+            exact.adopt(staged.exact, staged.build)
+            self._serving = Serving(staged.build, exact, staged.collection, self._chroma_ready)
+            self._hidden = frozenset()
+            exact.remove_others([staged.build.number])
+        self.unstage()
+
+    def complete_chroma(self, stop: threading.Event) -> None:
+        """Fill the collection of the build that serves, when a take-over left it unfinished and the store is open."""
+        if self._store.opened and not self._chroma.ready:
+            self.bring_up_chroma(stop, rebuild=False)
+
+    def forget_others(self) -> None:
+        """Remove Chroma's collections of builds that do not serve."""
+        with self._lock:
+            builds = [part.build for part in (self._serving, self.staged) if part is not None]
+            if builds and self._store.opened:
+                self._chroma.forget_others(builds)
 
     def expected_in_chroma(self) -> Expected | None:
         """Return what the probe should find."""
@@ -210,30 +295,7 @@ class DenseLibrary:
 
     def rebuild_state(self) -> BuildState | None:
         """Return the progress of a rebuild, or that large libraries wait for Chroma; None when all can be searched."""
-        if self._chroma.rebuilding is None and self._exact.index is None and self._build is not None and not self._chroma.ready:
-            return BuildState("rebuilding", 0, self._loader.embedded(self._library))
+        serving = self._serving
+        if self._chroma.rebuilding is None and serving is not None and serving.exact.index is None and not self._chroma.ready:
+            return BuildState("rebuilding", 0, self._loader.embedded(serving.build))
         return self._chroma.rebuilding
-
-
-class DenseVectorIndex:
-    """The VectorIndex port over both libraries."""
-
-    def __init__(self, libraries: Mapping[Library, DenseLibrary]) -> None:
-        """Search `libraries`."""
-        self._libraries = libraries
-
-    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1.
-
-        Raises:
-            IndexDamaged: The library has vectors, but they cannot be searched now.
-        """
-        return self._libraries[library].search(query, k, filters)
-
-    def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
-        """Return stored rows `[dim]`; ids without a vector are absent."""
-        return self._libraries[library].fetch(chunk_ids)
-
-    def count(self, library: Library) -> int:
-        """Return how many vectors can be searched."""
-        return self._libraries[library].count

@@ -44,7 +44,7 @@ class ExactProjection:
         """
         if self._number != build.number:
             self.index, self._number = None, build.number
-        embedded = self._loader.embedded(self._library)
+        embedded = self._loader.embedded(build)
         path = self._path(build)
         if embedded > self._options.exact_limit:
             self.index = None
@@ -73,7 +73,7 @@ class ExactProjection:
 
     def compare(self, build: Build, limit: int) -> list[str]:
         """Return how the rows differ from the catalog's vectors, one line per chunk; rows not yet applied are no difference."""
-        if self._loader.embedded(self._library) > self._options.exact_limit:
+        if self._loader.embedded(build) > self._options.exact_limit:
             return []
         index = self.index or ExactIndex(self._path(build), build.dimension, self._steps)
         pending = self._log.pending(self._library, index.seq, dense=True, limit=-1)
@@ -94,6 +94,17 @@ class ExactProjection:
         if missing and len(held) < min(len(seen), limit):
             wrong += [f"chunk {chunk_id} has no row" for chunk_id in missing]
         return wrong
+
+    def adopt(self, other: ExactProjection, build: Build) -> None:
+        """Take over the rows of another projection, which is not used again."""
+        self.index, self._number = other.index, build.number
+
+    def remove_others(self, keep: Sequence[int]) -> None:
+        """Remove the files of every build of the library but these; searches that still read them are not disturbed."""
+        kept = {f"{self._library.value}-{number}" for number in keep}
+        for path in (self._options.data_dir / "exact").glob(f"{self._library.value}-*"):
+            if path.name not in kept:
+                remove_tree(path, self._steps, "exact.remove")
 
     def _path(self, build: Build) -> Path:
         return self._options.data_dir / "exact" / f"{self._library.value}-{build.number}"

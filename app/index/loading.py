@@ -16,7 +16,7 @@ from app.index.texts import TextCodec
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The live build of a library: whose vectors it holds, and of what dimension."""
+    """A build of a library: whose vectors it holds, and of what dimension."""
 
     number: int
     library: Library
@@ -53,6 +53,16 @@ class CatalogLoader:
                 (library.value,),
             ).fetchone()
         return Build(row[0], library, *row[1:]) if row else None
+
+    def build(self, number: int) -> Build | None:
+        """Return a build by its number; None when it was removed."""
+        with self._database.read_raw() as cursor:
+            row = cursor.execute(
+                "SELECT build, library, fingerprint8, fingerprint ->> 'dimension', fingerprint ->> 'embedding_model'"
+                " FROM builds WHERE build = ?",
+                (number,),
+            ).fetchone()
+        return Build(row[0], Library(row[1]), *row[2:]) if row else None
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""
@@ -129,11 +139,20 @@ class CatalogLoader:
             ).fetchall()
         return {row[0] for row in rows}
 
-    def embedded(self, library: Library) -> int:
-        """Return how many live chunks have a vector."""
+    def embedded(self, build: Build) -> int:
+        """Return how many live chunks have a vector in a build: from the counter for the live one, else from the rows."""
         with self._database.read_raw() as cursor:
-            row = cursor.execute("SELECT embedded FROM libraries WHERE library = ?", (library.value,)).fetchone()
-        return int(row[0]) if row else 0
+            row = cursor.execute(
+                "SELECT embedded FROM libraries WHERE library = ? AND live_build = ?", (build.library.value, build.number)
+            ).fetchone()
+            if row is None:
+                row = cursor.execute(
+                    f"SELECT count(*) FROM vectors v CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"  # noqa: S608
+                    " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
+                    " WHERE v.key > ? AND v.key < ?",
+                    (build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT),
+                ).fetchone()
+        return int(row[0])
 
     def documents(self, library: Library) -> int:
         """Return how many documents are live."""

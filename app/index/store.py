@@ -13,6 +13,7 @@ from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
+from app.index.builds import Builds
 from app.index.bundle import Bundler
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
@@ -20,7 +21,7 @@ from app.index.chroma import ChromaStore
 from app.index.chroma_keeper import ChromaKeeper
 from app.index.conversation_store import SqliteConversationStore
 from app.index.database import Database
-from app.index.dense import DenseLibrary, DenseVectorIndex
+from app.index.dense import DenseLibrary
 from app.index.durable import move_aside
 from app.index.fsck import Fsck
 from app.index.fsck_catalog import CatalogCheck
@@ -32,11 +33,13 @@ from app.index.options import IndexOptions
 from app.index.originals import Originals
 from app.index.projector import Projector
 from app.index.purge import Purger
+from app.index.reembedding import Reembedding
 from app.index.removal import Remover
 from app.index.settling import Settling
 from app.index.steps import Steps
 from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
 from app.index.texts import TextCache
+from app.index.vector_index import DenseVectorIndex
 from app.index.writer import CatalogIndexWriter
 
 log = logging.getLogger(__name__)
@@ -88,7 +91,10 @@ class IndexStore:
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
         remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.remover = remover
-        self.writer = CatalogIndexWriter(self.database, self.catalog, self.projector, remover, self.originals, settling)
+        self.builds = Builds(self.database)
+        self.writer = CatalogIndexWriter(
+            self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
+        )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
         self.jobs = SqliteJobStore(self.database)
@@ -114,6 +120,9 @@ class IndexStore:
             self.keeper,
             options,
             self.steps,
+        )
+        self.reembedding = Reembedding(
+            self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
         )
         self.bundler = Bundler(self.database, self.catalog, self._loader, self.writer, self.originals, self.steps)
         self._threads: list[threading.Thread] = []

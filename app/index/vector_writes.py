@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection
 
@@ -14,6 +15,11 @@ from app.index.bookkeeping import add_change, add_counts
 from app.index.durable import utc_now
 from app.index.rows import id_list, vector_key
 from app.index.schema import BUILD_SHIFT
+
+
+def staged_key(library: Library) -> str:
+    """Return under which key of `meta` the number of a library's staged build is kept."""
+    return f"staged_build/{library.value}"
 
 
 def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprint) -> None:
@@ -44,43 +50,74 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
     sql.exec_driver_sql("UPDATE libraries SET live_build = ? WHERE library = ?", (build, library.value))
 
 
-def store_vectors(sql: Connection, library: Library, by_id: dict[int, bytes]) -> list[int]:
-    """Insert packed vectors (float16) of live chunks into the live build, with counters and change; return the live chunks.
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A build that may be written to."""
+
+    number: int
+    dimension: int
+    embedding_model: str
+    live: bool
+
+
+def store_vectors(
+    sql: Connection, library: Library, by_id: Mapping[int, bytes], build: int | None = None, *, followed: bool = True
+) -> list[int]:
+    """Insert packed vectors (float16) of live chunks into a build; return the live chunks.
+
+    Vectors of the live build are counted and queued for its projections. Those of a staged build count when it takes over.
+
+    Args:
+        sql: A transaction of the catalog.
+        library: Whose chunks.
+        by_id: Rows by chunk id.
+        build: Which build they were made for; None is the live one.
+        followed: Queue a change for a staged build too, because its projections are there already.
 
     Raises:
-        FingerprintMismatch: No fingerprint yet, or another dimension.
+        FingerprintMismatch: No fingerprint yet, another dimension, or a build that takes no vectors any more.
     """
-    build = sql.exec_driver_sql(
-        "SELECT b.build, b.fingerprint ->> 'dimension', b.fingerprint ->> 'embedding_model'"
-        " FROM libraries l JOIN builds b ON b.build = l.live_build WHERE l.library = ?",
-        (library.value,),
-    ).first()
-    if build is None:
-        raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")
+    target = _target(sql, library, build)
     dimension = len(next(iter(by_id.values()))) // 2
-    if dimension != build[1]:
+    if dimension != target.dimension:
         raise FingerprintMismatch(
-            f"library {library.value!r} holds vectors of {build[2]!r} with {build[1]} dimensions, not {dimension}:"
-            f" use that model, or run: documind reembed --library {library.value}"
+            f"library {library.value!r} holds vectors of {target.embedding_model!r} with {target.dimension} dimensions, not"
+            f" {dimension}: use that model, or run: documind reembed --library {library.value}"
         )
-    number = build[0]
     live = sql.exec_driver_sql(
         "SELECT c.chunk_id, c.doc, v.key IS NULL FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"
         " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live' AND d.library = ?"
         " LEFT JOIN vectors v ON v.key = ? | c.chunk_id",
-        (id_list(list(by_id)), library.value, number << BUILD_SHIFT),
+        (id_list(list(by_id)), library.value, target.number << BUILD_SHIFT),
     ).all()
     if not live:
         return []
     sql.exec_driver_sql(
         "INSERT INTO vectors (key, vector) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET vector = excluded.vector",
-        [(vector_key(number, chunk_id), by_id[chunk_id]) for chunk_id, _, _ in live],
+        [(vector_key(target.number, chunk_id), by_id[chunk_id]) for chunk_id, _, _ in live],
     )
-    new: dict[int, int] = {}
-    for _, doc, is_new in live:
-        new[doc] = new.get(doc, 0) + is_new
-    sql.exec_driver_sql("UPDATE documents SET embedded = embedded + ? WHERE doc = ?", [(n, doc) for doc, n in new.items()])
-    add_counts(sql, library, 0, 0, sum(new.values()), 0)
     ids = [chunk_id for chunk_id, _, _ in live]
-    add_change(sql, library, "vectors", 0, 0, ids)
+    if target.live:
+        new: dict[int, int] = {}
+        for _, doc, is_new in live:
+            new[doc] = new.get(doc, 0) + is_new
+        sql.exec_driver_sql("UPDATE documents SET embedded = embedded + ? WHERE doc = ?", [(n, doc) for doc, n in new.items()])
+        add_counts(sql, library, 0, 0, sum(new.values()), 0)
+    if target.live or followed:
+        add_change(sql, library, "vectors", 0, 0, ids)
     return ids
+
+
+def _target(sql: Connection, library: Library, build: int | None) -> _Target:
+    rows = sql.exec_driver_sql(
+        "SELECT b.build, b.fingerprint ->> 'dimension', b.fingerprint ->> 'embedding_model', b.build = l.live_build"
+        " FROM libraries l JOIN builds b ON b.build = l.live_build"
+        " OR b.build = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?) WHERE l.library = ?",
+        (staged_key(library), library.value),
+    ).all()
+    for row in rows:
+        if row[3] if build is None else row[0] == build:
+            return _Target(row[0], row[1], row[2], bool(row[3]))
+    if build is None:
+        raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")
+    raise FingerprintMismatch(f"library {library.value!r} was re-embedded while these vectors were made: they are not kept")

@@ -23,6 +23,7 @@ from app.core.types import (
     WriteResult,
 )
 from app.index.bookkeeping import add_change, search_key
+from app.index.builds import Builds
 from app.index.catalog import SqliteCatalog
 from app.index.database import Database
 from app.index.durable import utc_now
@@ -56,6 +57,7 @@ class CatalogIndexWriter:
         remover: Remover,
         originals: Originals,
         settling: Settling,
+        builds: Builds,
     ) -> None:
         """Write to `database` and keep `projector`'s projections in step."""
         self._database = database
@@ -64,6 +66,7 @@ class CatalogIndexWriter:
         self._remover = remover
         self._originals = originals
         self._settling = settling
+        self._builds = builds
         self._codecs = threading.local()
 
     def current(self, library: Library, source_key: str) -> Document | None:
@@ -145,7 +148,9 @@ class CatalogIndexWriter:
         with self._projector.writing, self._database.write("claim") as sql:
             claim_fingerprint(sql, library, fingerprint)
 
-    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None, build: int | None = None
+    ) -> list[Chunk]:
         """Return up to `limit` live chunks without a vector; documents in order `id`, `longest` or `linked`, chunks as they stand.
 
         Args:
@@ -153,10 +158,14 @@ class CatalogIndexWriter:
             limit: At most this many.
             order: Which documents first.
             doc_ids: Only of these documents; None takes all. A backlog of millions does not slow this down.
+            build: Without a vector in this build; None is the live one. A staged build is filled in the order of chunks.
 
         Raises:
             InvalidInput: Unknown order.
+            FingerprintMismatch: The build takes no vectors any more.
         """
+        if build is not None and build != self._builds.live_number(library):
+            return self._catalog.chunks_by_id(library, self._builds.pending(library, build, limit))
         if order not in _ORDER_BY:
             raise InvalidInput(f"order {order!r} must be one of {', '.join(_ORDER_BY)}")
         if doc_ids is None:
@@ -175,13 +184,13 @@ class CatalogIndexWriter:
             ).fetchall()
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
-    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, build: int | None = None) -> None:
         """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.
 
         Chunks that were deleted or superseded meanwhile are left out.
 
         Raises:
-            FingerprintMismatch: The rows do not fit the library's fingerprint, or it has none yet (see `claim`).
+            FingerprintMismatch: The rows do not fit the build, the library has none yet (see `claim`), or it was re-embedded.
             InvalidInput: Not one row per chunk, not finite, or not of norm 1.
         """
         rows = np.asarray(vectors, dtype=np.float32)
@@ -191,9 +200,11 @@ class CatalogIndexWriter:
             return
         if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
             raise InvalidInput("vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise")
-        self.write_packed_vectors(library, {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)})
+        self.write_packed_vectors(
+            library, {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)}, build
+        )
 
-    def write_packed_vectors(self, library: Library, packed: Mapping[int, bytes]) -> None:
+    def write_packed_vectors(self, library: Library, packed: Mapping[int, bytes], build: int | None = None) -> None:
         """Store float16 rows as the catalog holds them, by chunk id, for imports that must not round twice.
 
         Raises:
@@ -202,7 +213,7 @@ class CatalogIndexWriter:
         if packed:
             with self._projector.writing, self._database.write("vectors") as sql:
                 self._projector.log.save_into(sql)
-                store_vectors(sql, library, dict(packed))
+                store_vectors(sql, library, packed, build, followed=self._projector.log.holds(library))
 
     def apply(self, library: Library) -> None:
         """Bring every projection of the library up to the last change."""

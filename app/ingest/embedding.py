@@ -11,7 +11,7 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
-from app.core.ports import Embedder, IndexWriter
+from app.core.ports import Embedder, VectorSink
 from app.core.types import Chunk, FloatArray, Library
 from app.core.vectors import l2_normalise
 from app.ingest.chunking import halves
@@ -49,8 +49,8 @@ class BackfillReport:
 class VectorBackfill:
     """Embeds pending chunks while a second thread stores the vectors of the batch before; each call keeps its own state."""
 
-    def __init__(self, writer: IndexWriter, embedder: Embedder, options: IngestOptions) -> None:
-        """Wire the backfill; `options.embed_batch` chunks make a transaction."""
+    def __init__(self, writer: VectorSink, embedder: Embedder, options: IngestOptions) -> None:
+        """Wire the backfill; `options.embed_batch` chunks make a transaction, and `writer` decides which build they are for."""
         self._writer = writer
         self._embedder = embedder
         self._options = options
@@ -120,7 +120,7 @@ class VectorBackfill:
 class _Writes:
     """Batches on their way to the catalog and the projections, in order, a few at a time."""
 
-    def __init__(self, pool: ThreadPoolExecutor, writer: IndexWriter, library: Library) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, writer: VectorSink, library: Library) -> None:
         self._pool = pool
         self._writer = writer
         self._library = library

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from app.core.errors import DiskFull, FingerprintMismatch, NotFound, ProviderError, ProviderUnreachable
 from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
-from app.ingest.embedding import VectorBackfill
+from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.pipeline import IngestPipeline, with_vectors
 from app.jobs.context import JobContext
 from app.jobs.payloads import IngestPayload, IngestReport, pending_originals
@@ -120,11 +120,12 @@ class IngestJob:
             return
         total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
         try:
-            backfill = self._backfill_of(library)
-            if backfill is None:
-                raise ProviderUnreachable("no embedder is available")
-            report = backfill.run(
-                library, progress=lambda done: context.progress(done, total, "chunks"), cancel=context.cancel, doc_ids=doc_ids
+            report = run_backfill(
+                self._backfill_of,
+                library,
+                lambda backfill: backfill.run(
+                    library, progress=lambda done: context.progress(done, total, "chunks"), cancel=context.cancel, doc_ids=doc_ids
+                ),
             )
         except (ProviderError, DiskFull) as error:
             # The documents are acknowledged and found by words: their vectors are the backfill's work, when it is possible again.
@@ -169,9 +170,6 @@ class BackfillJob:
         library = Library(str(context.payload["library"]))
         order = str(context.payload.get("order", "id"))
         limit = cast("int | None", context.payload.get("limit"))
-        backfill = self._backfill_of(library)
-        if backfill is None:
-            raise ProviderUnreachable(f"no embedder is available for library {library.value!r}; see documind doctor")
         counts = self._catalog.counts(library)
         before = counts.embedded
         total = counts.chunks if limit is None else min(counts.chunks, before + limit)
@@ -181,7 +179,34 @@ class BackfillJob:
             context.checkpoint()
 
         context.progress(before, total, "chunks")
-        report = backfill.run(library, progress=progress, cancel=context.cancel, order=order, limit=limit)
+        report = run_backfill(
+            self._backfill_of,
+            library,
+            lambda backfill: backfill.run(library, progress=progress, cancel=context.cancel, order=order, limit=limit),
+        )
         for failure in report.failed[:100]:
             context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
         return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}
+
+
+def run_backfill(
+    backfill_of: Callable[[Library], VectorBackfill | None],
+    library: Library,
+    run: Callable[[VectorBackfill], BackfillReport],
+) -> BackfillReport:
+    """Run a library's backfill, and once more with its new embedder when the library was re-embedded meanwhile.
+
+    Raises:
+        ProviderUnreachable: Nobody can embed for the library now.
+        FingerprintMismatch: The library holds vectors made otherwise.
+    """
+    for again in (True, False):
+        backfill = backfill_of(library)
+        if backfill is None:
+            break
+        try:
+            return run(backfill)
+        except FingerprintMismatch:
+            if not again:
+                raise
+    raise ProviderUnreachable(f"no embedder is available for library {library.value!r}; see documind doctor")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
-from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, VectorIndex
+from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
 from app.core.types import FloatArray, Library, NoticeCode
 from app.core.vectors import cosine_distances
 from app.retrieval.request import SearchRequest
@@ -39,7 +39,7 @@ class Legs:
     vectors: VectorIndex
     lexical: LexicalIndex
     embedder: Embedder | None
-    writer: IndexWriter | None
+    writer: VectorSink | None
     embed_budget_ms: float
 
     def query_vector(self, request: SearchRequest) -> FloatArray | None:

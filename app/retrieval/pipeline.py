@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.core.ports import Catalog, Embedder, IndexWriter, LexicalIndex, Reranker, VectorIndex
+from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
 from app.core.types import FloatArray, Fusion, Hit, Library, Notice
 from app.retrieval import fates
@@ -35,7 +35,7 @@ class Retriever:
         embedder: Embedder | None,
         options: RetrievalOptions,
         *,
-        writer: IndexWriter | None = None,
+        writer: VectorSink | None = None,
         reranker: Reranker | None = None,
     ) -> None:
         """Keep the ports.

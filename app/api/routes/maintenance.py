@@ -1,10 +1,10 @@
-"""Work on whole stores: check, export, import, back up, purge. All are jobs; paths are on the server's machine."""
+"""Work on whole stores: check, export, import, back up, purge, embed anew. All are jobs; paths are on the server's machine."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -12,11 +12,15 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import Composition
 from app.api.errors import declared
-from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.base import Flag, LibraryName, Reply, Request
 from app.api.schemas.jobs import Job
 from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.types import Library
+from app.evaluation import answer_sets, comparison
 from app.jobs.housekeeping import request_purge
 from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT
+from app.jobs.reembed import ReembedPayload, request_reembed
+from app.providers.options import EmbeddingProviderName
 
 router = APIRouter(prefix="/api/v1", tags=["maintenance"])
 
@@ -43,6 +47,21 @@ class BackupRequest(Request):
     """Where the backup goes."""
 
     path: ServerPath | None = Field(None, description="a new directory; null: a name with the time under DATA_DIR/backups")
+
+
+class ReembedRequest(Request):
+    """Which library is to be embedded anew, and how."""
+
+    library: LibraryName
+    action: Literal["start", "rollback", "discard"] = Field(
+        "start", description="rollback: let the previous vectors serve again; discard: remove previous and unfinished ones"
+    )
+    provider: EmbeddingProviderName | None = Field(None, description="who embeds; null: as configured for an empty library")
+    model: str | None = Field(None, min_length=1, max_length=200, description="embedding model; null: as configured")
+    questions: ServerPath | None = Field(
+        None, description="answer set (JSON Lines) to compare old and new with; null: made of the library's sentences and titles"
+    )
+    force: Flag = Field(False, description="let the new vectors serve even when they find less")
 
 
 class Fault(Reply):
@@ -106,6 +125,23 @@ def backup(services: Composition, asked: BackupRequest) -> Response:
     path = Path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
     return _accepted(services, BACKUP, {"path": str(path)})
+
+
+@router.post("/reembed", operation_id="reembed", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
+def reembed(services: Composition, asked: ReembedRequest) -> Response:
+    """Embed a library with another model beside the vectors that serve, compare, and swap unless fewer passages are found; a job.
+
+    The job's result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
+    """
+    cases = tuple(answer_sets.load(Path(asked.questions))) if asked.questions else ()
+    library = Library(asked.library)
+    if asked.questions and not comparison.from_answer_set(cases, library):
+        raise InvalidInput(
+            f"{Path(asked.questions).name!r} has no question about library {asked.library!r} with expected_docs or"
+            " expected_substrings; leave questions out to have some made"
+        )
+    payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
+    return JSONResponse(Job.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202)
 
 
 @router.post("/purge", operation_id="purge", status_code=202, response_model=Job, responses=declared("disk_full"))

@@ -1,0 +1,179 @@
+"""Whether a library is found as well with other vectors: the same questions to both, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.errors import NotFound
+from app.core.ports import Catalog
+from app.core.text import sentence_spans, words
+from app.core.types import Chunk, Document, Hit, Library
+from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.statistics import LEVEL, permutation_p
+
+DEPTH = 10
+"""Passages looked at; a right one below counts as not found."""
+
+QUESTIONS = 200
+"""Questions of an automatic set: a difference of 0.05 in the mean reciprocal rank is then seen more often than not."""
+
+FEWEST = 6
+"""Below, no permutation of signs can be significant at 0.05 (2 / 2^n), so any worse mean counts as worse."""
+
+_PER_DOCUMENT = 8
+_SENTENCE_WORDS = range(6, 41)
+_PAGE = 1000
+_PAGES = 20
+"""Documents an automatic set is drawn from: the newest 20,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingCase:
+    """A question and what makes a passage the right one."""
+
+    question: str
+    doc_ids: frozenset[str] = frozenset()
+    """doc_ids, file names or source keys."""
+    substrings: tuple[str, ...] = ()
+    """Any of them in the passage."""
+    not_chunk: int | None = None
+    """A passage that is passed over, because the question was taken from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How the new vectors did against the old ones."""
+
+    questions: int
+    before: float
+    """Mean reciprocal rank at 10 of the old vectors, 0..1."""
+    after: float
+    p: float
+    """Two-sided, paired permutation test."""
+    worse: bool
+    reason: str
+    """One sentence that says what may be concluded."""
+
+
+Search = Callable[[str], Sequence[Hit]]
+
+
+def from_answer_set(cases: Sequence[AnswerCase], library: Library) -> list[RankingCase]:
+    """Return the questions of an answer set that concern a library and say where their answer is."""
+    return [
+        RankingCase(case.question, frozenset(case.expected_docs), case.expected_substrings)
+        for case in cases
+        if case.library in {library.value, "all"}
+        and case.intent == "question"
+        and not case.oos
+        and (case.expected_docs or case.expected_substrings)
+    ]
+
+
+def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int = QUESTIONS) -> list[RankingCase]:
+    """Return questions made of a library's own sentences and titles, each with the document it came from.
+
+    A sentence has to lead to another passage of its document, because to find the passage that holds it word for word is no task;
+    a document of one passage is asked for by that.
+
+    Args:
+        catalog: Where documents are.
+        library: Which of them.
+        seed: Of the choice; the same library gives the same questions.
+        limit: About how many.
+
+    References:
+        The inverse cloze task: Lee, Chang, Toutanova: Latent retrieval for weakly supervised open domain question answering, ACL
+        2019, section 4.
+    """
+    rng = np.random.default_rng(seed)
+    documents = list(_documents(catalog, library))
+    if not documents:
+        return []
+    chosen = rng.permutation(len(documents))[:limit]
+    share = min(_PER_DOCUMENT, -(-limit // len(chosen)))
+    found: list[RankingCase] = []
+    for at in sorted(chosen.tolist()):
+        document = documents[at]
+        try:
+            chunks = catalog.chunks(library, document.doc_id)
+        except NotFound:  # deleted meanwhile
+            continue
+        if len(words(document.title)) in _SENTENCE_WORDS and at % 4 == 0:
+            found.append(RankingCase(document.title, frozenset({document.doc_id})))
+        sentences = list(_sentences(chunks))
+        for pick in rng.permutation(len(sentences))[:share].tolist():
+            text, chunk_id = sentences[pick]
+            found.append(RankingCase(text, frozenset({document.doc_id}), not_chunk=chunk_id if len(chunks) > 1 else None))
+    return found
+
+
+def _documents(catalog: Catalog, library: Library) -> Iterator[Document]:
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page, cursor = catalog.documents(library, "", cursor, _PAGE)
+        yield from (document for document in page if document.duplicate_of is None)
+        if cursor is None:
+            return
+
+
+def _sentences(chunks: Sequence[Chunk]) -> Iterator[tuple[str, int]]:
+    for chunk in chunks:
+        for start, end in sentence_spans(chunk.text):
+            text = " ".join(chunk.text[start:end].split())
+            if len(words(text)) in _SENTENCE_WORDS:
+                yield text, chunk.chunk_id
+
+
+def reciprocal_rank(case: RankingCase, hits: Sequence[Hit]) -> float:
+    """Return one over the rank of the first right passage among the first ten, 0 when there is none."""
+    rank = 0
+    for hit in hits:
+        if hit.passage.chunk.chunk_id == case.not_chunk:
+            continue
+        rank += 1
+        if rank > DEPTH:
+            break
+        document, text = hit.passage.document, hit.passage.chunk.text.casefold()
+        if case.doc_ids & {document.doc_id, document.filename, document.source_key} or any(
+            part.casefold() in text for part in case.substrings
+        ):
+            return 1.0 / rank
+    return 0.0
+
+
+def judge(
+    cases: Sequence[RankingCase], before: Search, after: Search, *, seed: int, progress: Callable[[int], None] | None = None
+) -> Judgement:
+    """Ask both and say whether `after` is worse.
+
+    Args:
+        cases: What to ask.
+        before: Searches the old vectors; returns at least eleven passages where there are as many.
+        after: Searches the new ones.
+        seed: Of the permutations.
+        progress: Told how many questions are done.
+    """
+    pairs: list[tuple[float, float]] = []
+    for case in cases:
+        pairs.append((reciprocal_rank(case, before(case.question)), reciprocal_rank(case, after(case.question))))
+        if progress is not None:
+            progress(len(pairs))
+    if not pairs:
+        return Judgement(0, 0.0, 0.0, 1.0, worse=False, reason="there is nothing to ask: no question says where its answer is")
+    values = np.array(pairs, dtype=np.float64)
+    old, new = float(values[:, 0].mean()), float(values[:, 1].mean())
+    p = permutation_p(values[:, 1] - values[:, 0], seed=seed)
+    few = len(pairs) < FEWEST
+    worse = new < old and (few or p <= LEVEL)
+    sizes = f"mean reciprocal rank {old:.3f} before, {new:.3f} after, {len(pairs)} questions, p = {p:.3f}"
+    if worse:
+        reason = f"the new vectors find less{' (too few questions for a test)' if few else ''}: {sizes}"
+    elif new > old and not few and p <= LEVEL:
+        reason = f"the new vectors find more: {sizes}"
+    else:
+        reason = f"no difference can be shown: {sizes}"
+    return Judgement(len(pairs), round(old, 4), round(new, 4), round(p, 4), worse, reason)
