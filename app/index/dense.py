@@ -97,7 +97,13 @@ class DenseLibrary:
             serving = self.staged
             if serving is None or serving.build.number != build:
                 raise FingerprintMismatch(f"library {self._library.value!r} was re-embedded while this was searched: search again")
-        return [] if serving is None else self._reader(serving).search(query, k, filters)
+        if serving is None:
+            return []
+        if len(query) != serving.build.dimension:
+            raise FingerprintMismatch(
+                f"the query has {len(query)} dimensions, the vectors of library {self._library.value!r} {serving.build.dimension}"
+            )
+        return self._reader(serving).search(query, k, filters)
 
     def _reader(self, serving: Serving) -> DenseReader:
         return DenseReader(serving, self._options, self._loader, self._store, self._hidden)

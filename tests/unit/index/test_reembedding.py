@@ -153,6 +153,8 @@ def test_what_was_embedded_for_one_build_is_refused_by_the_other(store: IndexSto
         old.write_vectors(PAPERS, [1], OLD.embed_passages(["walrus"]))
     with pytest.raises(FingerprintMismatch, match="not being filled"):
         old.pending_vectors(PAPERS, 1)
+    with pytest.raises(FingerprintMismatch, match="24 dimensions"):
+        store.vectors.search(PAPERS, NEW.embed_query("walrus"), 1)
     assert set(old.fetch(PAPERS, [1])) == {1}  # a search in flight still completes its distances
     assert store.reembedding.view(number).count(PAPERS) == 2
 
