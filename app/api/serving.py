@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from contextlib import suppress
+
 import uvicorn
 from fastapi import FastAPI
 
@@ -11,10 +15,16 @@ from app.settings import Settings
 KEEP_ALIVE_S = 5
 GRACE_S = 20
 """How long requests under way may take when the server is told to stop, seconds."""
+_M_ARENA_MAX = -8
+"""Of glibc's malloc.h."""
+_ARENAS = 2
+"""glibc gives every few threads an arena of their own and keeps what each ever needed: 845 MB after 100 uploads, against 641 MB
+with two of them (docs/decisions/0102)."""
 
 
 def make_server(app: FastAPI, settings: Settings) -> uvicorn.Server:
     """Return a server of the app on the settings' address; `run` blocks until it is told to stop."""
+    bound_arenas()
     return uvicorn.Server(server_config(app, settings))
 
 
@@ -45,3 +55,10 @@ def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) 
 def connections_allowed(settings: Settings) -> int:
     """Return how many connections there may be: twice what can be answered at once, for those that idle between requests."""
     return 2 * (settings.thread_pool_size + settings.max_streams)
+
+
+def bound_arenas() -> None:
+    """Let all threads share two arenas of memory, where the C library is glibc; elsewhere nothing happens."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # musl has no mallopt
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)

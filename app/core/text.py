@@ -10,6 +10,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 import Stemmer
 
@@ -67,13 +68,17 @@ def normalise(text: str) -> tuple[str, int]:
     """Return text as it is stored, and how many invisible characters were removed.
 
     NFC, newline line ends, surrogate pairs joined and lone ones replaced by U+FFFD, control characters but tab and newline
-    dropped; tag, bidi-control and zero-width characters dropped (joiners stay next to scripts and emoji that need them).
+    dropped; tag, bidi-control and zero-width characters dropped (joiners stay next to scripts and emoji that need them), and of
+    marks piled on one letter all behind the thirtieth.
     """
     text = text.replace("\r\n", "\n")
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text, 0  # most text there is; five times as fast as asking the expression
     if not _UNUSUAL.search(text):
-        return (text if text.isascii() else unicodedata.normalize("NFC", text)), 0
+        if text.isascii():
+            return text, 0
+        text, piled = _without_piles(text)
+        return unicodedata.normalize("NFC", text), piled
     if _SURROGATE.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _NEWLINES.sub("\n", text)
@@ -84,8 +89,39 @@ def normalise(text: str) -> tuple[str, int]:
         if _JOINERS.search(text):
             text, joiners = _strip_joiners(text)
             stripped += joiners
+        text, piled = _without_piles(text)
+        stripped += piled
         text = unicodedata.normalize("NFC", text)
     return text, stripped
+
+
+def _without_piles(text: str) -> tuple[str, int]:
+    """Return text with at most 30 combining marks in a row, and how many were dropped; no language piles up more.
+
+    Putting marks in canonical order costs the square of a run's length, in C and with the interpreter's lock held: half a
+    megabyte of them would stop the whole server for minutes.
+
+    References:
+        Unicode Standard Annex 15, section 13: Stream-Safe Text Format.
+    """
+    if len(text) <= _HARMLESS_PILE:
+        return text, 0
+    clean = _piles().sub(lambda run: run.group()[:_MOST_MARKS], text)
+    return clean, len(text) - len(clean)
+
+
+_MOST_MARKS = 30
+_HARMLESS_PILE = 2_000
+"""Characters: at their square nothing is noticed yet."""
+_LAST_MARK = 0x1E94A
+"""The last code point with a combining class (Unicode 16)."""
+
+
+@cache
+def _piles() -> re.Pattern[str]:
+    """Runs of more marks than any language piles up; made with the first long text that is not ASCII (10 ms)."""
+    marks = "".join(chr(point) for point in range(0x300, _LAST_MARK + 1) if unicodedata.combining(chr(point)))
+    return re.compile(f"[{marks}]{{{_MOST_MARKS + 1},}}")
 
 
 def _strip_joiners(text: str) -> tuple[str, int]:
@@ -109,7 +145,7 @@ def lexical_form(text: str) -> str:
     """
     if text.isascii():
         return text
-    folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", _without_piles(text)[0])))
     folded = folded.translate(_SIGMAS)
     return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", folded)
 
@@ -177,7 +213,8 @@ _NEVER_FINAL = frozenset(
     "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos".split()
 )
 _BOUNDARY = re.compile(
-    r"(?P<stop>[.!?\u2026]+[\"'\u201d\u2019)\]]*(?:\[\d+\])*)(?=\s|\Z)|(?P<cjk>[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019]*)"
+    # Runs are taken whole, from their beginning: giving characters back could not help, and would cost the square of their number.
+    r"(?P<stop>(?<![.!?\u2026])[.!?\u2026]++[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)|(?P<cjk>[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019]*)"
     r"|(?P<gap>\n[ \t]*\n\s*)|(?P<line>\n)"
 )
 _LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
@@ -233,7 +270,8 @@ _CONTINUING = frozenset("the a an of in on at to for by and or with from as is a
 
 
 def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -> bool:
-    following = text[after:stop].lstrip()[:1]
+    found = _NOT_BLANK.search(text, after, stop)
+    following = found.group() if found else ""
     if following.islower():
         return False
     if text[at] != "." or text[at : at + 2] in ("..", ".\u2026"):
@@ -246,6 +284,7 @@ def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -
     )
 
 
+_NOT_BLANK = re.compile(r"\S")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
 

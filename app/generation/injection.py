@@ -11,7 +11,7 @@ References:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
 from app.core.text import sentence_spans, tokenise
@@ -73,7 +73,7 @@ _TASK_VERBS = (
 )
 # Where a clause may open: at the start, after a stop that the sentence splitter did not take for one, or at a capital that no stop
 # explains (text appended to a passage that was cut in mid-sentence).
-_OPENING = r"(?:(?:\A|[.!?:;]|\n)[\s\"'\u201d\u201c)(>*#-]*(?<!\w)|(?-i:(?<=[a-z0-9)\]] )(?=[A-Z])))"
+_OPENING = r"(?:(?:\A|[.!?:;]|\n)[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)|(?-i:(?<=[a-z0-9)\]] )(?=[A-Z])))"
 # An imperative opens its clause; its verb is followed by what an object starts with, so that "Use of steel grew" and "List price"
 # pass.
 _REQUEST = re.compile(
@@ -106,14 +106,27 @@ _SHARED_MAX = 0.5
 def inspect(text: str) -> tuple[Finding, ...]:
     """Return the families of instructions found in a text, in a fixed order; empty for clean text.
 
-    Pure and linear in the text; meant for a document at ingest or a passage at query time.
+    Pure and linear in the text; meant for a document at ingest or a passage at query time. A sentence that no language has is read
+    in overlapping pieces: the patterns cost up to the square of what they are given.
     """
-    spans = sentence_spans(text)
-    sentences = [text[start:end] for start, end in spans]
+    sentences = [text[start:end] for span in sentence_spans(text) for start, end in _pieces(*span)]
     found: set[Finding] = set()
     for index in range(len(sentences)):
         found.update(findings_at(sentences, index))
     return tuple(finding for finding in get_args(Finding) if finding in found)
+
+
+def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a sentence as it is, or one that is too long in pieces that overlap by more than any pattern spans."""
+    while end - start > _LONGEST:
+        yield start, start + _LONGEST
+        start += _LONGEST - _OVERLAP
+    yield start, end
+
+
+_LONGEST = 1_500
+_OVERLAP = 400
+"""Characters; the longest pattern (`disclosure`) spans about 300."""
 
 
 def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:

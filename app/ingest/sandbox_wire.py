@@ -17,6 +17,8 @@ from app.core.types import Heading, PageBoxes, PageSpan, PageText, ParsedDocumen
 
 _SIZES = struct.Struct(">II")
 _BLOCK_BYTES = 1 << 20
+_TITLE_CHARACTERS = 2_000
+_AUTHORS = 1_000
 
 Header = Mapping[str, Any]
 """Decoded JSON; every field is checked by the constructor that it goes into."""
@@ -88,14 +90,20 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
 
 
 def unpack_document(header: Header, body: bytes) -> ParsedDocument:
-    """Return the parsed document of a frame."""
+    """Return the parsed document of a frame; titles and names are cut to lengths that nobody needs to pass.
+
+    They are read on by expressions in the server, where nothing limits the time.
+    """
     return ParsedDocument(
         text=body.decode(),
         media_type=str(header["media_type"]),
         pages=tuple(PageSpan(int(n), int(start), int(end)) for n, start, end in header["pages"]),
-        headings=tuple(Heading(int(start), int(end), int(level), str(title)) for start, end, level, title in header["headings"]),
-        title=None if header["title"] is None else str(header["title"]),
-        authors=tuple(map(str, header["authors"])),
+        headings=tuple(
+            Heading(int(start), int(end), int(level), str(title)[:_TITLE_CHARACTERS])
+            for start, end, level, title in header["headings"]
+        ),
+        title=None if header["title"] is None else str(header["title"])[:_TITLE_CHARACTERS],
+        authors=tuple(str(author)[:_TITLE_CHARACTERS] for author in header["authors"][:_AUTHORS]),
         year=None if header["year"] is None else int(header["year"]),
         warnings=tuple(map(str, header["warnings"])),
         stripped_characters=int(header["stripped"]),

@@ -16,9 +16,10 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _ATX = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\Z")
 _SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
-_LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)|<(https?://[^>\s]+)>")
-_STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+# What they span is bounded: an opening mark that is never closed must not cost the rest of its line, each time anew.
+_IMAGE = re.compile(r"!\[([^\]\n]{0,500})\]\([^)\n]{0,2000}\)")
+_LINK = re.compile(r"\[([^\]\n]{1,500})\]\([^)\n]{0,2000}\)|<(https?://[^>\s]{1,2000})>")
+_STRONG = re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1")
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 
 

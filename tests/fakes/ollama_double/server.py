@@ -36,6 +36,8 @@ class OllamaDouble(ThreadingHTTPServer):
         self.embed_ms = embed_ms
         """Milliseconds per embedded text."""
         self.max_queue = max_queue
+        self.stamps = False
+        """Whether `@now@` in an answer becomes the time at which its line is sent."""
         self.requests: list[Recorded] = []
         self.aborted = 0
         """Requests whose client went away before the end."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.fakes.ollama_double.server import OllamaDouble
 
 JSON = "application/json; charset=utf-8"
+NOW = b"@now@"
+"""Where the double writes the nanosecond of `time.monotonic_ns` at which a line leaves it, when it stamps."""
 Fields = dict[str, object]
 
 
@@ -78,6 +80,8 @@ class Wire(BaseHTTPRequestHandler):
             if fault is not None and sent == fault.after and self._break(line, fault):
                 return
             self._sleep(pause)
+            if self.server.stamps:
+                line = line.replace(NOW, b"%d" % time.monotonic_ns())
             if fault is not None and fault.kind == "joined":
                 joined += line
             elif fault is not None and fault.kind == "split":
