@@ -20,14 +20,14 @@ from app.retrieval.options import RetrievalOptions
 from evaluation.workbench import SEED, arguments, indexed, say, write
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa")
-BOOSTS = (0.0, 0.5, 1.0, 2.0)
+BOOSTS = (0.0, 1.0, 2.0)
 SHIPPED = 1.0
 
 
 def main() -> None:
     """Run the study and write its report."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=150, help="most questions per collection and half")
+    parser.add_argument("--questions", type=int, default=100, help="most questions per collection and half")
     given = parser.parse_args()
     halves: tuple[Parity, ...] = ("even", "odd")
     experiments: dict[Parity, list[Experiment]] = {half: [] for half in halves}
