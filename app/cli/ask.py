@@ -14,7 +14,7 @@ from app.client import Json
 from app.core.errors import DocuMindError
 from app.settings import Settings
 
-LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help="public, papers or all (DEFAULT_LIBRARY)")]
+LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help="public, papers or all [default: DEFAULT_LIBRARY]")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 _PREVIEW_CHARACTERS = 100
 
@@ -29,9 +29,12 @@ def ask(
     question: Annotated[str, typer.Argument(help="what you want to know")],
     library: LibraryOption = None,
     mode: Annotated[str, typer.Option(help="general, compare, methodology, datasets or reproduce")] = "general",
-    strategy: Annotated[str | None, typer.Option(help="baseline, hyde, multi_query or flare")] = None,
-    top_k: Annotated[int | None, typer.Option(help="passages to read, 1 to 50 (TOP_K_RESULTS)")] = None,
-    model: Annotated[str | None, typer.Option(help="another model for this question")] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="baseline, hyde, multi_query or flare [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"),
+    ] = None,
+    top_k: Annotated[int | None, typer.Option(help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
+    model: Annotated[str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the documents, with its sources.

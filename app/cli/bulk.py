@@ -25,7 +25,10 @@ LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or p
 SourceArgument = Annotated[
     str, typer.Argument(help="a MediaWiki dump, .zim, .parquet, .jsonl, a folder of them or of .txt, or hub:owner/name")
 ]
-NameOption = Annotated[str | None, typer.Option(help="what the source is called in the ledger (a dump says its own name)")]
+NameOption = Annotated[
+    str | None,
+    typer.Option(help="what the source is called in the ledger [default: the name that a dump has for itself, or the file's]"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print progress and result as JSON, one object a line")]
 KINDS = frozenset({"bulk", "bulk_plan", "backfill"})
 
@@ -86,12 +89,17 @@ def index(
     library: LibraryOption = "public",
     name: NameOption = None,
     workers: Annotated[
-        int | None, typer.Option(min=0, max=64, help="processes that parse; 0: none but the server (by source and cores)")
+        int | None, typer.Option(min=0, max=64, help="processes that parse; 0: none but the server [default: by source and cores]")
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="documents of articles the source no longer has: remove, keep or force")
+        str | None,
+        typer.Option(
+            help="documents of articles the source no longer has: remove, keep or force [default: keep for a part, else remove]"
+        ),
     ] = None,
-    articles: Annotated[int | None, typer.Option(min=1, help="at most this many, from the beginning; all")] = None,
+    articles: Annotated[
+        int | None, typer.Option(min=1, help="at most this many articles, from the beginning [default: all]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Index a source: its text is searchable when this ends. Ctrl-C pauses; the same command goes on where it stopped.
@@ -117,7 +125,7 @@ def show_ledger(ledger: Json) -> None:
 def embed(
     library: LibraryOption = "public",
     order: Annotated[str, typer.Option(help="which documents first: id or longest")] = "id",
-    limit: Annotated[int | None, typer.Option(min=1, help="at most this many chunks")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="at most this many chunks [default: all]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give chunks without a vector theirs. Ctrl-C pauses; the same command goes on.

@@ -46,8 +46,8 @@ def register(app: typer.Typer) -> None:
 
 def chat(
     library: LibraryOption = None,
-    model: Annotated[str | None, typer.Option(help="another model for this chat")] = None,
-    conversation: Annotated[str | None, typer.Option(help="id of a conversation to go on with")] = None,
+    model: Annotated[str | None, typer.Option(help="another model for this chat [default: LLM_MODEL]")] = None,
+    conversation: Annotated[str | None, typer.Option(help="id of a conversation to go on with [default: a new one]")] = None,
 ) -> None:
     """Talk with the libraries; earlier turns are remembered, also after a restart. /help lists what else there is.
 

@@ -20,18 +20,30 @@ from app.settings import Settings
 
 SourceArgument = Annotated[
     Path | None,
-    typer.Argument(
-        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet; without one, your own documents"
+    typer.Argument(help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet [default: your own documents]"),
+]
+LibraryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--library",
+        "-l",
+        help="whose documents where no folder is named: public or papers [default: DEFAULT_LIBRARY, or the one that has any]",
     ),
 ]
-LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help="whose documents, without a folder: public or papers")]
-DatasetOption = Annotated[str | None, typer.Option(help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact")]
-CasesOption = Annotated[Path | None, typer.Option("--cases", help="answer set whose questions are asked of your own documents")]
+DatasetOption = Annotated[
+    str | None, typer.Option(help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact [default: none]")
+]
+CasesOption = Annotated[
+    Path | None,
+    typer.Option("--cases", help="answer set whose questions are asked of your own documents [default: questions made from them]"),
+]
 QuestionsOption = Annotated[int, typer.Option(min=1, help="at most this many questions, drawn by the seed")]
 HalfOption = Annotated[str, typer.Option(help="all, or only questions of even or odd lines")]
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, max=50, help="passages asked for")]
-SeedOption = Annotated[int, typer.Option(min=0, help="of every draw; the same seed gives the same report")]
-OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="folder for report.md, .csv, .json and .html")]
+SeedOption = Annotated[int, typer.Option(min=0, help="number every draw starts from; the same seed gives the same report")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="folder for report.md, .csv, .json and .html [default: none is written]")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
 
 app = typer.Typer(help="Compare searches and answers on judged questions.", no_args_is_help=True, rich_markup_mode=None)
@@ -76,7 +88,7 @@ def ablation(
             "-a",
             help="NAME=VALUE,VALUE; several are combined. fusion, dense_weight, keyword_weight, phrase_weight, rerank"
             " (none, sentences, mmr, cross_encoder), top_k, strategy, chunk_size, chunker (headings, recursive)."
-            " Without one: each step of the search taken away",
+            " [default: each step of the search taken away in turn]",
         ),
     ] = None,
     questions: QuestionsOption = 100,
@@ -99,7 +111,9 @@ def answers(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="answer set: one JSON object a line")],
     strategy: Annotated[
         list[str] | None,
-        typer.Option("--strategy", help="baseline, flare, hyde or multi_query; several are compared with the first"),
+        typer.Option(
+            "--strategy", help="baseline, flare, hyde or multi_query; several are compared with the first [default: baseline]"
+        ),
     ] = None,
     judge: Annotated[bool, typer.Option("--judge", help="have the answering model judge whether answers follow")] = False,
     questions: QuestionsOption = 1000,

@@ -142,8 +142,8 @@ def samples(as_json: JsonOption = False) -> None:
 
 
 def list_documents(
-    library: Annotated[str | None, typer.Option("--library", "-l", help="public or papers (both)")] = None,
-    query: Annotated[str, typer.Option("--query", "-q", help="part of a title or file name")] = "",
+    library: Annotated[str | None, typer.Option("--library", "-l", help="public or papers [default: both]")] = None,
+    query: Annotated[str, typer.Option("--query", "-q", help="part of a title or file name [default: any]")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List what is indexed.

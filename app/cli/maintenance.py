@@ -140,7 +140,9 @@ def export_library(
 
 def import_library(
     file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
-    library: Annotated[str | None, typer.Option("--library", "-l", help="where to; the library it came from")] = None,
+    library: Annotated[
+        str | None, typer.Option("--library", "-l", help="where to: public or papers [default: the one it came from]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add an exported file to a library; nothing is embedded again. The same command goes on after an interruption.
@@ -161,10 +163,16 @@ def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
 
 def reembed(
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
-    embedder: Annotated[str | None, typer.Option("--embedder", help="ollama, minilm or a hosted provider; as configured")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="embedding model of the provider; as configured")] = None,
+    embedder: Annotated[
+        str | None, typer.Option("--embedder", help="ollama, minilm or a hosted provider [default: EMBEDDING_PROVIDER]")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="embedding model of the provider [default: EMBEDDING_MODEL]")] = None,
     questions: Annotated[
-        Path | None, typer.Option("--questions", help="answer set (JSON Lines) to compare old and new vectors with")
+        Path | None,
+        typer.Option(
+            "--questions",
+            help="answer set (JSON Lines) to compare old and new vectors with [default: questions made from the documents]",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="take the new vectors even when they find less")] = False,
     rollback: Annotated[bool, typer.Option("--rollback", help="let the previous vectors serve again; nothing is embedded")] = False,

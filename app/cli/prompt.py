@@ -33,7 +33,7 @@ def show() -> None:
 
 @app.command()
 def check(
-    directory: Annotated[Path | None, typer.Argument(help="folder with YAML files (PROMPTS_DIR)")] = None,
+    directory: Annotated[Path | None, typer.Argument(help="folder with YAML files [default: PROMPTS_DIR]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is wrong with an overlay of prompts. Exit code 1 when something is.

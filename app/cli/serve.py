@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="address to listen on (API_HOST)")] = None,
-    port: Annotated[int | None, typer.Option(help="port to listen on (API_PORT)")] = None,
+    host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
+    port: Annotated[int | None, typer.Option(help="port to listen on [default: API_PORT]")] = None,
 ) -> None:
     """Start the server and stay in the foreground; Ctrl-C ends it cleanly.
 

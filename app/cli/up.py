@@ -58,8 +58,8 @@ class Report:
 def up(
     pull_models: Annotated[bool, typer.Option("--pull", help="fetch the models that are missing (several GB)")] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="do not open the page in a browser")] = False,
-    host: Annotated[str | None, typer.Option(help="address to listen on (API_HOST)")] = None,
-    port: Annotated[int | None, typer.Option(help="port to listen on (API_PORT)")] = None,
+    host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
+    port: Annotated[int | None, typer.Option(help="port to listen on [default: API_PORT]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start everything in the background: Ollama when it is installed, then the server; open the page when it is ready.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 
 from app.cli import main as entry
 from app.core import errors
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 
@@ -65,6 +67,36 @@ def test_every_option_says_what_it_does() -> None:
     for path, command in COMMANDS:
         for parameter in command.params:
             assert parameter.name == "help" or parameter.help, (path, parameter.name)
+
+
+def options() -> Iterator[tuple[str, Any]]:
+    """Yield every option and optional argument that takes a value, with its command."""
+    for path, command in COMMANDS:
+        for parameter in command.params:
+            if not parameter.required and not getattr(parameter, "is_flag", False):
+                yield " ".join(path), parameter
+
+
+def test_every_option_that_takes_a_value_says_its_default() -> None:
+    known = {name.upper() for name in Settings.model_fields}
+    for path, parameter in options():
+        named = re.search(r"\[default: (.+)\]$", parameter.help)
+        if parameter.default is None or parameter.default == "":
+            assert named, f"{path} {parameter.name}: say [default: ...], typer shows none for None"
+            assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]+\b", named[1])) <= known, (path, parameter.name)
+        else:
+            assert parameter.show_default is not False, (path, parameter.name)
+            assert not named, f"{path} {parameter.name}: typer shows the default itself"
+
+
+UNITS = {"passages", "hits", "processes", "articles", "chunks", "questions", "port", "number"}
+
+
+def test_every_number_says_what_it_counts() -> None:
+    numbers = [(path, parameter) for path, parameter in options() if parameter.bare_type() in {"int", "float"}]
+    assert len(numbers) >= 10
+    for path, parameter in numbers:
+        assert set(re.findall(r"[a-z]+", parameter.help)) & UNITS, f"{path} {parameter.name}: {parameter.help}"
 
 
 def test_every_error_has_one_documented_exit_code() -> None:
