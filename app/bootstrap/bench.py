@@ -25,6 +25,9 @@ from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 
+PREFIX = "documind-bench-"
+"""Of temporary directories."""
+
 Step = Callable[[str, int, int], None]
 """Told what is being done, how much is done, of how much; may raise Cancelled."""
 
@@ -104,7 +107,7 @@ def bench(
         InvalidInput: A passage cannot be indexed.
         Cancelled: The step said so.
     """
-    with tempfile.TemporaryDirectory(prefix="documind-bench-", dir=parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent) as folder:
         options = IndexOptions(Path(folder), Path(folder) / "chroma")
         if boost is not None:
             options = replace(options, title_boost=boost)

@@ -16,7 +16,7 @@ from app.answer.options import AnswerOptions
 from app.answer.search import Shelf
 from app.answer.service import RAGService
 from app.answer.writing import Draftsman
-from app.bootstrap.bench import CachedEmbedder, bench
+from app.bootstrap.bench import PREFIX, CachedEmbedder, bench
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
 from app.core.ports import Embedder, Reranker
@@ -77,10 +77,12 @@ class EvaluationWorkshop:
         return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {identity.model: identity.digest}
 
     @contextmanager
-    def indexed(self, collection: Collection, chunking: Chunking, step: Step) -> Iterator[Place]:
-        """Index a collection beside the libraries, and remove the index afterwards."""
+    def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[Place]:
+        """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        embedder = CachedEmbedder(self.bench_embedder(), self.folder / "vectors")
+        embedder = self.bench_embedder()
+        if keep_vectors:
+            embedder = CachedEmbedder(embedder, self.folder / "vectors")
         ingest = chunking.options(self.ingest)
         with bench({Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, step=step) as open_:
             made, models = self.made_with(chunking)
@@ -127,7 +129,12 @@ class EvaluationWorkshop:
 
 
 def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationDesk:
-    """Register the evaluation job over a workshop; the judge is whatever model answers when a run begins."""
+    """Register the evaluation job over a workshop; the judge is whatever model answers when a run begins.
+
+    What a run that was killed left of its index is removed.
+    """
+    for left in workshop.folder.glob(f"{PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
     def session() -> Session:
         model = workshop.models.select().model

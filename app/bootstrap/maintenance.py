@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from app.core.errors import NotFound
 from app.core.types import Library
+from app.evaluation.archive import ReportArchive
 from app.index.backup import restore
 from app.index.steps import Steps
 from app.index.store import IndexStore
@@ -29,6 +31,8 @@ class StoreMaintenance:
     """Adapts an open store: reports as JSON values."""
 
     store: IndexStore
+    reports: ReportArchive
+    """Of evaluations; they quote passages."""
 
     def check(self) -> Mapping[str, object]:
         """Check everything and change nothing."""
@@ -48,7 +52,18 @@ class StoreMaintenance:
 
     def purge(self) -> Mapping[str, object]:
         """Make deletions physical."""
-        return asdict(self.store.purger.run())
+        purged = asdict(self.store.purger.run())
+        return {**purged, "report_passages": self.reports.forget(self._alive)}
+
+    def _alive(self, doc_id: str) -> bool:
+        """Whether a document is still in a library."""
+        for library in Library:
+            try:
+                self.store.catalog.document(library, doc_id)
+            except NotFound:
+                continue
+            return True
+        return False
 
     def end_grace(self) -> int:
         """Remove the rows of deleted documents whose grace is over; return how many."""

@@ -219,7 +219,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             live_embedder=lambda library: libraries.wired(library).embedder,
             embedder_named=models.embedder_named,
         )
-        maintenance = StoreMaintenance(store)
+        maintenance = StoreMaintenance(store, evaluations.reports)
         register_maintenance(jobs, maintenance)
         jobs.start()
         stack.callback(jobs.close)

@@ -10,6 +10,7 @@ from app.evaluation.answer_sets import AnswerCase, CaseOutcome
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import overlap_with
 from app.evaluation.outcomes import Outcome, Values
+from app.evaluation.report import ANSWER
 from app.evaluation.runner import ArmResult, Experiment, Found
 from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
 
@@ -51,7 +52,7 @@ def outcome_of(row: CaseOutcome) -> Outcome:
     for stage in answer.trace.stages:
         stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
     best = {e.hit.passage.document.doc_id: e.hit.passage.chunk.text for e in reversed(answer.evidence)}
-    passages = ("answer", *reversed(best))
+    passages = (ANSWER, *reversed(best))
     found = Found(passages, (answer.text, *reversed(best.values())), row.ms, stages, answer.confidence)
     return Outcome(found, {name: None if value is None else float(value) for name, value in values.items()})
 

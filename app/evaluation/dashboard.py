@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from app.evaluation.report import Report
-from app.evaluation.runner import ArmResult, Experiment
+from app.evaluation.report import Report, to_json
 
 _WIDTH, _ROW_HEIGHT = 460, 26  # of a chart, in pixels
 _QUESTIONS = 40
@@ -20,80 +21,76 @@ _STYLE = (
 )
 
 
+Content = Mapping[str, Any]
+"""A part of a JSON report with passages."""
+
+
 def to_html(report: Report) -> str:
     """Return the whole page: per collection two charts, the verdicts, and a scorecard with the passages."""
-    made = report.provenance
+    return page_of(json.loads(to_json(report, passages=True)))
+
+
+def page_of(content: Content) -> str:
+    """Return the page of a JSON report that was written with its passages."""
+    made, title = content["provenance"], html.escape(content["title"])
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-        f"<title>{html.escape(report.title)}</title><style>{_STYLE}</style></head><body><h1>{html.escape(report.title)}</h1>",
-        *(f"<p>{html.escape(remark)}</p>" for remark in report.remarks),
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
+        *(f"<p>{html.escape(remark)}</p>" for remark in content["remarks"]),
     ]
-    for experiment in report.experiments:
-        parts += _section(experiment)
+    for experiment in content["experiments"]:
+        parts += _section(experiment, content["timings"].get(experiment["collection"], {}))
     parts.append(
-        f"<p><small>git {html.escape(made.git_sha[:12])}, settings {html.escape(made.settings_hash)}, index"
-        f" {html.escape(made.fingerprint)}, seed {made.seed}</small></p></body></html>"
+        f"<p><small>git {html.escape(made['git_sha'][:12])}, settings {html.escape(made['settings_hash'])}, index"
+        f" {html.escape(made['fingerprint'])}, seed {made['seed']}</small></p></body></html>"
     )
     return "".join(parts)
 
 
-def _section(experiment: Experiment) -> Iterator[str]:
-    yield f"<h2>{html.escape(experiment.collection)}</h2>"
-    yield f"<p>{len(experiment.questions)} questions, {experiment.passages} documents</p>"
-    yield f"<div class='charts'>{_svg(_quality(experiment))}{_svg(_quality_by_latency(experiment))}</div><ul>"
-    for comparison in experiment.comparisons:
-        yield f"<li>{html.escape(comparison.arm)}: {html.escape(comparison.verdict)}</li>"
+def _section(experiment: Content, timings: Content) -> Iterator[str]:
+    rows = _rows(experiment, timings)
+    measure = experiment["measure"]
+    yield f"<h2>{html.escape(experiment['collection'])}</h2>"
+    yield f"<p>{experiment['questions']} questions, {experiment['passages']} documents</p>"
+    yield f"<div class='charts'>{_svg(_quality(rows, measure))}{_svg(_quality_by_latency(rows, measure))}</div><ul>"
+    for comparison in experiment["comparisons"]:
+        yield f"<li>{html.escape(comparison['arm'])}: {html.escape(comparison['verdict'])}</li>"
     yield "</ul><h3>Where the arms differ</h3>"
     yield from _scorecard(experiment)
 
 
-def _rows(experiment: Experiment) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for result in experiment.results:
-        interval = result.intervals[experiment.measure]
-        rows.append(
-            {
-                "arm": result.arm.name,
-                "mean": interval.mean,
-                "low": interval.low,
-                "high": interval.high,
-                "p50": result.latency_ms(0.5),
-            }
-        )
-    return rows
+def _rows(experiment: Content, timings: Content) -> list[dict[str, object]]:
+    return [
+        {"arm": arm["name"], **arm["measures"][experiment["measure"]], "p50": timings.get(arm["name"], {}).get("p50_ms", 0.0)}
+        for arm in experiment["arms"]
+    ]
 
 
-def _quality(experiment: Experiment) -> dict[str, object]:
+def _quality(rows: list[dict[str, object]], measure: str) -> dict[str, object]:
     """Means with their intervals, in the order of the arms."""
     import altair as alt  # noqa: PLC0415 - the eval extra
 
-    data = alt.Data(values=_rows(experiment))
+    data = alt.Data(values=rows)
     y = alt.Y("arm:N", sort=None, title=None)
-    bars = (
-        alt.Chart(data)
-        .mark_errorbar(ticks=True)
-        .encode(alt.X("low:Q", title=experiment.measure).scale(zero=False), alt.X2("high:Q"), y)
-    )
+    bars = alt.Chart(data).mark_errorbar(ticks=True).encode(alt.X("low:Q", title=measure).scale(zero=False), alt.X2("high:Q"), y)
     points = alt.Chart(data).mark_point(filled=True, size=60).encode(alt.X("mean:Q").scale(zero=False), y)
-    chart = alt.layer(bars, points).properties(
-        width=_WIDTH, height=_ROW_HEIGHT * len(experiment.results), title="Quality, 95 % intervals"
-    )
+    chart = alt.layer(bars, points).properties(width=_WIDTH, height=_ROW_HEIGHT * len(rows), title="Quality, 95 % intervals")
     spec: dict[str, object] = chart.to_dict()
     return spec
 
 
-def _quality_by_latency(experiment: Experiment) -> dict[str, object]:
+def _quality_by_latency(rows: list[dict[str, object]], measure: str) -> dict[str, object]:
     """Mean against median time, one labelled point per arm."""
     import altair as alt  # noqa: PLC0415 - the eval extra
 
-    data = alt.Data(values=_rows(experiment))
+    data = alt.Data(values=rows)
     base = alt.Chart(data).encode(
         alt.X("p50:Q", title="median search time, ms").scale(type="log"),
-        alt.Y("mean:Q", title=experiment.measure).scale(zero=False),
+        alt.Y("mean:Q", title=measure).scale(zero=False),
     )
     labels = base.mark_text(align="left", dx=7).encode(text="arm:N")
     chart = alt.layer(base.mark_point(filled=True, size=60), labels).properties(
-        width=_WIDTH, height=_ROW_HEIGHT * len(experiment.results), title="Quality against time"
+        width=_WIDTH, height=_ROW_HEIGHT * len(rows), title="Quality against time"
     )
     spec: dict[str, object] = chart.to_dict()
     return spec
@@ -107,29 +104,23 @@ def _svg(spec: dict[str, object]) -> str:
     return drawn
 
 
-def _scorecard(experiment: Experiment) -> Iterator[str]:
+def _scorecard(experiment: Content) -> Iterator[str]:
     """The questions on which the arms differ most, each arm's value and passages."""
+    arms = experiment["arms"]
 
     def spread(question: str) -> float:
-        values = [result.values[experiment.measure].get(question, 0.0) for result in experiment.results]
+        values = [float(arm["per_question"].get(question, 0.0)) for arm in arms]
         return max(values) - min(values)
 
-    shown = sorted(experiment.questions, key=lambda question: (-spread(question), question))[:_QUESTIONS]
-    for question in shown:
-        marks = " ".join(
-            f"{html.escape(result.arm.name)} {result.values[experiment.measure].get(question, 0.0):.2f}"
-            for result in experiment.results
-        )
-        yield f"<details><summary>{html.escape(experiment.questions[question])} <small>{marks}</small></summary>"
-        for result in experiment.results:
-            yield from _passages(result, question)
+    texts = experiment["question_texts"]
+    for question in sorted(texts, key=lambda question: (-spread(question), question))[:_QUESTIONS]:
+        marks = " ".join(f"{html.escape(arm['name'])} {arm['per_question'].get(question, 0.0):.2f}" for arm in arms)
+        yield f"<details><summary>{html.escape(texts[question])} <small>{marks}</small></summary>"
+        for arm in arms:
+            yield f"<h4>{html.escape(arm['name'])}</h4><ol>"
+            for passage in experiment["found"][arm["name"]].get(question, ()):
+                mark = " class='hit'" if passage in experiment["relevant"].get(question, ()) else ""
+                preview = html.escape(experiment["previews"].get(passage, ""))
+                yield f"<li{mark}><small>{html.escape(passage)}</small> {preview}</li>"
+            yield "</ol>"
         yield "</details>"
-
-
-def _passages(result: ArmResult, question: str) -> Iterator[str]:
-    found = result.found[question]
-    yield f"<h4>{html.escape(result.arm.name)}</h4><ol>"
-    for passage, text in zip(found.passages[:5], found.texts[:5], strict=True):
-        short = text[:200] + ("…" if len(text) > 200 else "")
-        yield f"<li><small>{html.escape(passage)}</small> {html.escape(short)}</li>"
-    yield "</ol>"

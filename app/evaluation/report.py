@@ -46,6 +46,10 @@ def settings_hash(experiments: Sequence[Experiment]) -> str:
     return hashlib.sha256(json.dumps(arms, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
+ANSWER = "answer"
+"""Stands for the answer itself among the passages of a question."""
+SEPARATOR = " · "
+"""Between a passage's name and what tells it from another of the same document."""
 _SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a JSON report, characters of each
 
 
@@ -109,13 +113,16 @@ def _scorecard(experiment: Experiment) -> dict[str, object]:
         found[result.arm.name] = {}
         for question, own in result.found.items():
             names = []
-            for passage, text in zip(own.passages[:_SHOWN], own.texts[:_SHOWN], strict=True):
+            for rank, (passage, text) in enumerate(zip(own.passages[:_SHOWN], own.texts[:_SHOWN], strict=True), start=1):
                 short = text[:_PREVIEW] + ("…" if len(text) > _PREVIEW else "")
-                name = passage if previews.setdefault(passage, short) == short else f"{passage} · {result.arm.name} · {question}"
-                previews.setdefault(name, short)
+                name = passage
+                if previews.setdefault(passage, short) != short:
+                    name = SEPARATOR.join((passage, result.arm.name, question, str(rank)))
+                    previews[name] = short
                 names.append(name)
             found[result.arm.name][question] = names
-    return {"question_texts": dict(experiment.questions), "found": found, "previews": previews}
+    relevant = {question: list(passages) for question, passages in experiment.relevant.items()}
+    return {"question_texts": dict(experiment.questions), "relevant": relevant, "found": found, "previews": previews}
 
 
 _COLUMNS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -117,6 +117,8 @@ class Experiment:
     measure: str
     results: tuple[ArmResult, ...]
     comparisons: tuple[Comparison, ...]
+    relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Relevant passages by question id."""
 
     def result(self, arm: str) -> ArmResult:
         """Return an arm's result by name.
@@ -183,4 +185,5 @@ def run(
         )
     comparisons = compare(baseline, {r.arm.name: r.values[measures[0]] for r in results}, seed=seed, resamples=resamples)
     questions = {question.id: question.text for question in collection.questions}
-    return Experiment(collection.name, questions, collection.size, baseline, measures[0], tuple(results), comparisons)
+    relevant = {q: tuple(p for p, grade in collection.relevance.get(q, {}).items() if grade > 0) for q in questions}
+    return Experiment(collection.name, questions, collection.size, baseline, measures[0], tuple(results), comparisons, relevant)

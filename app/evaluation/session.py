@@ -108,7 +108,8 @@ class Session:
         def step(what: str, done: int, total: int) -> None:
             watch(done, total, what)
 
-        with BenchSearch(self.workshop, collection, step) as search:
+        public = request.collection is not None or request.dataset is not None  # one's own texts leave nothing behind
+        with BenchSearch(self.workshop, collection, step, keep_vectors=public) as search:
             experiment = self._run(request, collection, arms, search, log, watch)
             made = [self.workshop.made_with(chunking) for chunking in dict.fromkeys(arm.chunking for arm in arms)]
             return self._report(request, experiment, ", ".join(name for name, _ in made), made[0][1], search.degraded)

@@ -61,8 +61,10 @@ class Workshop(Protocol):
         """Return the fingerprint of an index cut like this, and digests by model name."""
         ...
 
-    def indexed(self, collection: Collection, chunking: Chunking, step: Step) -> AbstractContextManager[Place]:
-        """Index a collection beside the libraries, and remove the index afterwards."""
+    def indexed(
+        self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool
+    ) -> AbstractContextManager[Place]:
+        """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
         ...
 
 
@@ -110,8 +112,9 @@ class PlaceSearch:
 class BenchSearch:
     """A `Search` over a collection that is cut as each arm says; one index is open at a time."""
 
-    def __init__(self, workshop: Workshop, collection: Collection, step: Step) -> None:
+    def __init__(self, workshop: Workshop, collection: Collection, step: Step, *, keep_vectors: bool) -> None:
         """Keep what indexes; nothing is indexed before it is searched."""
+        self._keep_vectors = keep_vectors
         self._workshop = workshop
         self._collection = collection
         self._step = step
@@ -138,7 +141,9 @@ class BenchSearch:
             self._degraded = set(self.degraded)
             self._open = None
             self._stack.close()
-            place = self._stack.enter_context(self._workshop.indexed(self._collection, chunking, self._step))
+            place = self._stack.enter_context(
+                self._workshop.indexed(self._collection, chunking, self._step, keep_vectors=self._keep_vectors)
+            )
             self._open = (chunking, PlaceSearch(place))
         return self._open[1]
 

@@ -38,7 +38,8 @@ class EvaluationJob:
 
         context.checkpoint()
         report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
-        entry = self._archive.save(context.job_id, report, datetime.now(UTC).isoformat(timespec="milliseconds"))
+        own = request.collection is None and request.dataset is None
+        entry = self._archive.save(context.job_id, report, datetime.now(UTC).isoformat(timespec="milliseconds"), own_documents=own)
         return asdict(entry)
 
 

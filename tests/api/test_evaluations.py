@@ -283,3 +283,37 @@ def test_a_run_goes_on_after_a_restart_where_it_stopped(tmp_path: Path, monkeypa
     report.pop("timings")
     again.pop("timings")
     assert report == again
+
+
+def test_what_reports_quote_of_deleted_documents_goes_with_them(tmp_path: Path) -> None:
+    with site(tmp_path) as own:
+        own.upload(*((f"{name}.txt", text.encode()) for name, text in TEXTS.items()))
+        _run(own, kind="retrieval", questions=4)
+        _run(own, kind="answers", cases=CASES)
+        _run(own, kind="ablation", axes={"chunk_size": [300]}, questions=4)
+        folder = own.settings.data_dir / "evaluations"
+        assert b"1085" in _everything(folder)
+        copper = next(d for d in own.client.get("/api/v1/papers?library=papers").json()["documents"] if "copper" in str(d).lower())
+        own.client.delete(f"/api/v1/papers/{copper['doc_id']}?library=papers")
+        job = _finish(own, own.client.post("/api/v1/purge").json())
+        assert job["state"] == "done"
+        assert job["result"]["report_passages"] > 0
+        left = _everything(folder)
+        for words in (b"1085 degrees", b"soft red metal", b"conductivity"):
+            assert words not in left
+        assert b"Lions live in prides" in left  # documents that are still there keep their passages
+        for entry in own.client.get("/api/v1/evaluations").json()["evaluations"]:
+            assert own.client.get(f"/api/v1/evaluations/{entry['id']}").status_code == 200
+            assert "soft red metal" not in own.client.get(f"/api/v1/evaluations/{entry['id']}/report.html").text
+
+
+def _everything(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_a_killed_run_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    left = tmp_path / "data" / "evaluations" / "documind-bench-killed"
+    left.mkdir(parents=True)
+    (left / "catalog.db").write_bytes(b"half an index")
+    with site(tmp_path):
+        assert not left.exists()

@@ -63,7 +63,7 @@ def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
 def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
     filled_with(shop)
     jobs = shop.services.jobs
-    housekeeper = Housekeeper(StoreMaintenance(shop.services.store), jobs)
+    housekeeper = Housekeeper(StoreMaintenance(shop.services.store, shop.services.evaluations.reports), jobs)
     assert housekeeper.look() is False
     assert shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers"}).status_code == 200
     assert housekeeper.look() is False  # a minute has not passed
@@ -83,7 +83,7 @@ def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
 def test_a_grace_ends_by_itself(shop: Site) -> None:
     filled_with(shop)
     gone = shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers", "grace_s": 3600}).json()
-    keeper = StoreMaintenance(shop.services.store)
+    keeper = StoreMaintenance(shop.services.store, shop.services.evaluations.reports)
     assert keeper.end_grace() == 0
     with shop.services.store.database.write("test") as sql:
         sql.exec_driver_sql("UPDATE documents SET purge_at = '2026-01-01T00:00:00.000Z' WHERE state = 'deleted'")

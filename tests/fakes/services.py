@@ -22,6 +22,7 @@ from app.core.ports import Generator
 from app.core.spans import SILENT, Spans
 from app.core.trace import Trace
 from app.core.types import Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
+from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
@@ -222,7 +223,7 @@ def local_services(
         )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
         _register_collecting(jobs, store, embedder, settings)
-        register_maintenance(jobs, StoreMaintenance(store))
+        register_maintenance(jobs, StoreMaintenance(store, ReportArchive(settings.data_dir / "evaluations")))
         local = LocalServices(
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
         )

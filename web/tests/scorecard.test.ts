@@ -13,6 +13,7 @@ const experiment: ReportExperiment = {
   arms: [arm("a", { q1: 1, q2: 0.5, q3: 0 }), arm("b", { q1: 0.5, q2: 0.5, q3: 1 })],
   comparisons: [],
   question_texts: { q1: "Who?", q2: "Where?" },
+  relevant: { q1: ["p1"] },
   found: { a: { q1: ["p2", "p1"] } },
   previews: { p1: "one", p2: "two" },
 };
@@ -32,8 +33,8 @@ describe("scorecard", () => {
 
   it("lists what an arm found, best first", () => {
     expect(foundBy(experiment, "a", "q1")).toEqual([
-      { id: "p2", preview: "two" },
-      { id: "p1", preview: "one" },
+      { id: "p2", preview: "two", relevant: false },
+      { id: "p1", preview: "one", relevant: true },
     ]);
     expect(foundBy(experiment, "b", "q1")).toEqual([]);
   });

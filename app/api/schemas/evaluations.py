@@ -146,6 +146,7 @@ class ReportExperiment(Reply):
     arms: list[ReportArm]
     comparisons: list[ReportComparison]
     question_texts: dict[str, str] = Field(description="by question id")
+    relevant: dict[str, list[str]] = Field(description="judged passages by question id; of one's own documents their doc_id")
     found: dict[str, dict[str, list[str]]] = Field(
         description="the first passages by arm and question id, best first, as keys of `previews`"
     )

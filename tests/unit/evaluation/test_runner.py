@@ -114,3 +114,5 @@ def test_the_dashboard_needs_nothing_from_outside() -> None:
     assert "@import" not in page
     assert "&lt;b&gt;Hastings" in page
     assert "Where was England conquered?" in page
+    assert "<li class='hit'><small>hastings</small>" in page
+    assert "<li class='hit'><small>sonata</small>" not in page

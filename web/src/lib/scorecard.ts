@@ -25,11 +25,14 @@ export function scorecard(experiment: ReportExperiment): ScoreRow[] {
 export interface FoundPassage {
   id: string;
   preview: string;
+  /** Whether the judgements say that it answers the question. */
+  relevant: boolean;
 }
 
 /** What an arm found for a question, best first; empty where the report does not say. */
 export function foundBy(experiment: ReportExperiment, arm: string, question: string): FoundPassage[] {
-  return (experiment.found[arm]?.[question] ?? []).map((id) => ({ id, preview: experiment.previews[id] ?? "" }));
+  const relevant = experiment.relevant[question] ?? [];
+  return (experiment.found[arm]?.[question] ?? []).map((id) => ({ id, preview: experiment.previews[id] ?? "", relevant: relevant.includes(id) }));
 }
 
 export interface ArmDifference {

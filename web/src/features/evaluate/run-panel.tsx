@@ -9,6 +9,7 @@ import { Segmented, Select } from "@/components/ui/field";
 import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure } from "@/components/ui/states";
+import { useWorkspace } from "@/hooks/use-workspace";
 import { answerCases } from "@/lib/answer-set";
 import { count, plural, seconds } from "@/lib/format";
 
@@ -22,7 +23,8 @@ const KINDS: readonly { value: EvaluationKind; label: string; says: string }[] =
 export function RunPanel() {
   const client = useQueryClient();
   const [kind, setKind] = useState<EvaluationKind>("ablation");
-  const [library, setLibrary] = useState<Library>("papers");
+  const { library: shelf } = useWorkspace();
+  const [library, setLibrary] = useState<Library>(shelf === "public" ? "public" : "papers");
   const [cases, setCases] = useState<AnswerCase[]>([]);
   const [unread, setUnread] = useState<string | null>(null);
   const start = useMutation({ mutationFn: (request: EvaluationRequest) => call<JobRecord>("POST", "api/v1/evaluations", request) });

@@ -2,6 +2,7 @@ import { Fragment, useState } from "react";
 import type { ReportExperiment } from "@/api/types";
 import { Button } from "@/components/ui/button";
 import { Table } from "@/components/ui/table";
+import { Tag } from "@/components/ui/tag";
 import { foundBy, scorecard } from "@/lib/scorecard";
 
 const FIRST = 25;
@@ -76,7 +77,7 @@ function Passages({ experiment, question }: { experiment: ReportExperiment; ques
               <ol className="mt-1 list-decimal space-y-1 pl-5 text-xs">
                 {found.map((passage) => (
                   <li key={passage.id} className="[overflow-wrap:anywhere]">
-                    <span className="text-muted">{passage.id}</span> {passage.preview}
+                    <span className="text-muted">{passage.id}</span> {passage.relevant && <Tag tone="good">relevant</Tag>} {passage.preview}
                   </li>
                 ))}
               </ol>
