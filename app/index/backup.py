@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
-from app.index.database import Database
+from app.index.database import Database, refuse_newer, schema_of
 from app.index.durable import disk_errors, remove_tree, replace_file, sync_directory, sync_file, utc_now
 from app.index.originals import Originals
 from app.index.steps import Steps
@@ -160,6 +160,7 @@ def verify(source: Path) -> list[str]:
     Raises:
         InvalidInput: No complete backup.
         IndexDamaged: A file is not what the manifest says.
+        StorageError: A newer release wrote it.
     """
     try:
         manifest = json.loads((source / MANIFEST).read_bytes())
@@ -168,6 +169,7 @@ def verify(source: Path) -> list[str]:
         raise InvalidInput(f"{str(source)!r} is no complete backup: it has no readable {MANIFEST}") from exc
     if not (source / "catalog.sqlite3").exists() or _sha256(source / "catalog.sqlite3") != wanted:
         raise IndexDamaged(f"the catalog of the backup {str(source)!r} is damaged; use another backup")
+    refuse_newer(source / "catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
     for name in names:
         path = source / "originals" / f"{name}.bin"
         if not path.exists() or _sha256(path) != name:

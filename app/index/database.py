@@ -9,8 +9,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
@@ -20,6 +21,8 @@ from app.core.errors import IndexDamaged, StorageError
 from app.index.durable import disk_full
 from app.index.schema import SCHEMA_VERSION
 from app.index.steps import Steps
+
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 BUSY_TIMEOUT_MS = 30_000
 """A backup or an outside reader may hold the file for a moment; our own writers queue on a lock before it."""
@@ -131,16 +134,10 @@ class Database:
         # Imported here: only the first start of a release migrates, every other start would pay 100 ms for nothing.
         from alembic import command  # noqa: PLC0415
         from alembic.config import Config  # noqa: PLC0415
-        from alembic.script import ScriptDirectory  # noqa: PLC0415
 
+        refuse_newer(self.path, version)
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        if version is not None and version not in known:
-            raise StorageError(
-                f"the catalog {self.path.name!r} has schema {version!r}, this release knows up to {SCHEMA_VERSION!r}:"
-                " start the newer release again, or restore a backup made by this one"
-            )
+        config.set_main_option("script_location", str(MIGRATIONS))
         with self.write("migrate") as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
@@ -167,6 +164,42 @@ class Database:
         """Close every connection; the last one folds the log into the file."""
         self._readers.dispose()
         self._writer.dispose()
+
+
+def refuse_newer(path: Path, version: str | None) -> None:
+    """Refuse a catalog whose schema this release does not know.
+
+    Args:
+        path: Its file, for the message.
+        version: What it says of itself; None for a new one.
+
+    Raises:
+        StorageError: A newer release wrote it.
+    """
+    from alembic.script import ScriptDirectory  # noqa: PLC0415  # takes 100 ms, and only an upgrade or a restore asks
+
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if version is not None and version not in known:
+        raise StorageError(
+            f"the catalog {path.name!r} has schema {version!r}, this release knows up to {SCHEMA_VERSION!r}:"
+            " start the newer release again, or restore a backup made by this one"
+        )
+
+
+def schema_of(path: Path) -> str | None:
+    """Return the schema version of a catalog that nobody has open; None where it names none.
+
+    Raises:
+        IndexDamaged: It cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as connection:
+            if not connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'").fetchone()[0]:
+                return None
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.DatabaseError as exc:
+        raise damaged(path, str(exc)) from exc
+    return str(row[0]) if row else None
 
 
 def damaged(path: Path, detail: str) -> IndexDamaged:
