@@ -103,7 +103,7 @@ def ablation(
     Example: documind evaluate ablation ../shared/data/squad --axis fusion=rrf,relative_score --axis chunk_size=500,1000
     """
     body = _searched("ablation", source, library, dataset, cases, questions, half, top_k, seed)
-    _run({**body, "axes": dict(_axis(text) for text in axis or ())}, to, as_json=as_json)
+    _run({**body, "axes": dict(read_axis(text) for text in axis or ())}, to, as_json=as_json)
 
 
 @app.command()
@@ -158,7 +158,7 @@ def _cases(path: Path) -> list[Json]:
     return [asdict(case) for case in load(path)]
 
 
-def _axis(text: str) -> tuple[str, list[str | float | int]]:
+def read_axis(text: str) -> tuple[str, list[str | float | int]]:
     """Return an axis and its values.
 
     Raises:

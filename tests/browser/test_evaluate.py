@@ -16,6 +16,7 @@ def test_a_run_ends_in_a_report_whose_questions_open(filled: DocuMind, open_page
     page = open_page(filled)
     page.get_by_role("link", name="Evaluate", exact=True).click()
     page.get_by_role("group", name="What to compare").get_by_role("button", name="Search").click()
+    page.get_by_label("Library of the run").select_option("papers")
     page.get_by_role("button", name="Start a run").click()
     expect(page.get_by_text("The run is done; its report is below.")).to_be_visible(timeout=RUN_MS)
     expect(page.get_by_role("heading", name="Retrieval: own papers")).to_be_visible()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+from app.cli import evaluate
 from app.cli import main as entry
 from app.core import errors
+from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.request import Axes
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -147,3 +151,19 @@ def test_an_overlay_of_prompts_is_checked(
     monkeypatch.setenv("PROMPTS_DIR", str(tmp_path))
     assert run(monkeypatch, "prompt", "show") == 1
     assert "mood" in capsys.readouterr().err
+
+
+def test_every_evaluation_in_the_docs_parses_and_every_axis_has_a_row() -> None:
+    page = (ROOT / "docs/evaluation.md").read_text("utf-8")
+    lines = [line.strip() for line in page.splitlines() if line.startswith("    documind evaluate ")]
+    assert len(lines) >= 6
+    commands = dict(COMMANDS)
+    for line in lines:
+        _, *words = shlex.split(line)
+        context = commands[tuple(words[:2])].make_context("documind", words[2:])
+        for axis in context.params.get("axis") or ():
+            evaluate.read_axis(axis)
+    for field in fields(Axes):
+        assert f"`{field.name}`" in page
+    for field in fields(AnswerCase):
+        assert f"`{field.name}`" in page
