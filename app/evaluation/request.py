@@ -125,7 +125,7 @@ class EvaluationRequest:
     @classmethod
     def from_json(cls, row: Mapping[str, object]) -> EvaluationRequest:
         """Return the request of a job; its values were checked when it was made."""
-        values = dict(row)
+        values = {name: value for name, value in row.items() if name != "retry"}
         axes = cast("Mapping[str, Sequence[object]]", values.pop("axes", {}))
         cases = cast("Sequence[Mapping[str, object]]", values.pop("cases", ()))
         library = Library(str(values.pop("library", Library.PUBLIC.value)))

@@ -60,7 +60,8 @@ class EvaluationDesk:
         """
         require_extra()
         request.check()
-        return self._runner.submit(EVALUATION, request.to_json(), unit="questions")
+        # a model host that goes away for a while costs a wait, not the run: what was asked is kept
+        return self._runner.submit(EVALUATION, {**request.to_json(), "retry": True}, unit="questions")
 
 
 def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationDesk:
