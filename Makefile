@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -181,6 +181,9 @@ bench-aborts: dev ## 100 abandoned answers at each moment, until the model host 
 
 bench-load: dev ## 64 streams, the event loop under a bulk run, 5,000 questions; into evaluation/reports/load.md
 	$(BIN)/python -m evaluation.bench_load
+
+bench-hostile: dev ## hostile files against a real server: verdict, time, memory, /health meanwhile; into evaluation/reports/hostile.md
+	$(BIN)/python -m evaluation.bench_hostile
 
 pdf-questions: dev ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
 	$(BIN)/python -m evaluation.run_pdf_questions

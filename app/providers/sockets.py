@@ -15,10 +15,22 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+"""RFC 6052 and RFC 8215: a translator behind them reaches IPv4 addresses, private ones too."""
+
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address belongs to the public internet."""
-    return ipaddress.ip_address(address.partition("%")[0]).is_global
+    """Return whether an IP address belongs to the public internet, and so does an IPv4 address that it carries."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        carried = [found.ipv4_mapped, found.sixtofour, *(found.teredo or ())]
+        if found in _NAT64:
+            carried.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
+        if found in _LOCAL_NAT64 or not all(one.is_global for one in carried if one is not None):
+            return False
+        return found.is_global or found.ipv4_mapped is not None
+    return found.is_global
 
 
 class SocketWatch:
