@@ -210,13 +210,14 @@ class Weights:
 
 def figures(weights: Weights, questions: Sequence[Asked], threshold: float) -> dict[str, object]:
     """Return how often the gold string stands in the first and in any sentence, and how often nothing is quoted."""
-    first, some, none, words, sentences = [], [], [], [], []
+    first, some, none, dangling, words, sentences = [], [], [], [], [], []
     for one in questions:
         quoted = weights.chosen(one) if weights.probability(one) >= threshold else ()
         none.append(not quoted)
         first.append(bool(quoted) and holds(quoted[0].text, one.question))
         some.append(any(holds(candidate.text, one.question) for candidate in quoted))
         if quoted:
+            dangling.append(quoted[0].dangles)
             words.append(sum(len(rendered(candidate).split()) for candidate in quoted))
             sentences.append(len(quoted))
     return {
@@ -224,6 +225,7 @@ def figures(weights: Weights, questions: Sequence[Asked], threshold: float) -> d
         "gold_in_first": _share(first),
         "gold_in_three": _share(some),
         "abstained": _share(none),
+        "opens_with_dangling_pronoun": _share(dangling),
         "most_words": max(words, default=0),
         "most_sentences": max(sentences, default=0),
     }
@@ -317,7 +319,7 @@ def markdown(result: Mapping[str, object]) -> str:
         assert isinstance(part, dict)
         squad = part["squad"]
         lines += ["", f"## {name}", "", "| measure | share | interval |", "|---|---|---|"]
-        for measure in ("gold_in_first", "gold_in_three"):
+        for measure in ("gold_in_first", "gold_in_three", "opens_with_dangling_pronoun"):
             lines.append(_line(f"squad, {squad['questions']} answerable questions: {measure.replace('_', ' ')}", squad[measure]))
         lines += [_line(f"nothing quoted: {asked}", share) for asked, share in part["abstained"].items()]
         lines += ["", f"Longest answer: {squad['most_sentences']} sentences, {squad['most_words']} words with marks.", ""]

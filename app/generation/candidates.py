@@ -12,6 +12,8 @@ from app.generation.injection import findings_at
 
 MIN_WORDS, MAX_WORDS = 4, 90
 """Shorter is a heading or a stray line; longer takes the answer's whole room."""
+_MIN_WORDS_OPEN = 8
+"""Words of a line that no stop closes: shorter is a title."""
 _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]")
 _LIST_MARKER = re.compile(r"\A\s*[-*\u2022\u2013]\s+")
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n[ \t]*(?=[a-z])")
@@ -19,6 +21,13 @@ _POINTS_BACK = re.compile(
     r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
     r"|in contrast),?\s+)?"
     r"(?:he|she|it|they|his|her|its|their|this|these|those|that|such|both|here|there(?! (?:is|are|was|were)))\b",
+    re.IGNORECASE,
+)
+_DANGLES = re.compile(
+    r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
+    r"|in contrast),?\s+)?"
+    r"(?:he|she|it|they|his|her|its|their|(?:this|these|those|that|such|both)\s+(?:is|are|was|were|has|had|have|can|may|will|would"
+    r"|could|led|made|gave|means|meant|includes?|included|became|did|does|allowed|allows))\b",
     re.IGNORECASE,
 )
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
@@ -42,6 +51,8 @@ class Candidate:
     """Begins and ends like a sentence, not in the middle of one."""
     points_back: bool
     """Opens with a word that refers to a sentence before it."""
+    dangles: bool
+    """Opens with a pronoun that means nothing without a sentence before it; "This method" still says what it means."""
     suspicious: bool
     """Reads like an instruction to a model."""
 
@@ -60,7 +71,8 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
         sentences = [text[start:end] for start, end in spans]
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
-            if not MIN_WORDS <= len(line.split()) <= MAX_WORDS or line.endswith("?"):
+            whole = _is_whole(line)
+            if not (MIN_WORDS if whole else _MIN_WORDS_OPEN) <= len(line.split()) <= MAX_WORDS or line.endswith("?"):
                 continue
             found.append(
                 Candidate(
@@ -70,8 +82,9 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     end,
                     line,
                     frozenset(tokenise(line)),
-                    _is_whole(line),
+                    whole,
                     bool(_POINTS_BACK.match(line)),
+                    bool(_DANGLES.match(line)),
                     bool(findings_at(sentences, index)),
                 )
             )

@@ -39,8 +39,8 @@ _NEAR_DUPLICATE = 0.7
 _CONTINUATION = 0.5
 """Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in a row read as a text."""
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
-_PREFERENCE = 0.4
-"""Score (log-odds) that a whole sentence which does not point back may be worse and still open the answer."""
+_PREFERENCE = 0.5
+"""Score (log-odds) that a whole sentence which does not dangle may be worse and still open the answer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,16 +147,17 @@ def probability(row: Floats, weights: Floats) -> float:
 def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
     """Return at most three candidates, no two saying the same: the best, then the others in reading order.
 
-    Sentences that read like instructions are never chosen. One that is cut off or points back to a sentence before it opens the
-    answer only when nothing comes near it.
+    Sentences that read like instructions are never chosen. One that is cut off or begins with a pronoun that means nothing alone
+    opens the answer only when nothing comes near it, and then behind the sentence before it, where that can be quoted.
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if quotable(found[int(row)])]
     if not order:
         return ()
     lead = next((row for row in order if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE), order[0])
-    chosen = [found[lead]]
-    left = MAX_WORDS - len(found[lead].text.split())
-    after = (chosen[0].item.n, chosen[0].ordinal + 1)
+    opening = _opening(found, order, lead)
+    chosen = list(opening)
+    left = MAX_WORDS - sum(len(candidate.text.split()) for candidate in chosen)
+    after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
     for row in sorted(order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True):
         candidate = found[row]
         length = len(candidate.text.split())
@@ -166,7 +167,19 @@ def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
         left -= length
         if len(chosen) == MAX_SENTENCES:
             break
-    return (chosen[0], *sorted(chosen[1:], key=lambda candidate: candidate.key))
+    return (*opening, *sorted(chosen[len(opening) :], key=lambda candidate: candidate.key))
+
+
+def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int) -> list[Candidate]:
+    """Return what the answer opens with: the best sentence, where it dangles behind the one it points to."""
+    best = found[lead]
+    if best.dangles:
+        before = (best.item.n, best.ordinal - 1)
+        for row in order:
+            candidate = found[row]
+            if candidate.key == before and len(candidate.text.split()) + len(best.text.split()) <= MAX_WORDS:
+                return [candidate, best]
+    return [best]
 
 
 def quotable(candidate: Candidate) -> bool:
@@ -183,7 +196,7 @@ def rendered(candidate: Candidate) -> str:
 
 
 def _stands_alone(candidate: Candidate) -> bool:
-    return candidate.whole and not candidate.points_back
+    return candidate.whole and not candidate.dangles
 
 
 def _alike(one: Candidate, other: Candidate) -> bool:

@@ -40,7 +40,7 @@ Its oldest tree \U0001f333 was planted by the gardener Anselm Rook in 1702. \U00
 
 The harvest \U0001f9fa begins in September and needs forty pickers for three weeks.
 """
-GARDENER = "Who planted the oldest tree of the orchard of Quillane?"
+PEARS = "How many kinds of pears does the orchard of Quillane grow?"
 
 OBSERVATORY = """# The Observatory of Tal Venn
 

@@ -13,7 +13,7 @@ import requests
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, GARDENER, LENS, OBSERVATORY, ORCHARD, lighthouse_pdf
+from tests.browser.documents import ENGINEER, LENS, OBSERVATORY, ORCHARD, PEARS, lighthouse_pdf
 from tests.browser.servers import DocuMind
 from tests.browser.views import ask, choose
 from tests.fakes.ollama_double import OllamaDouble
@@ -96,7 +96,7 @@ def _text_under(pdf: bytes, number: int, sheet: Locator, boxes: Locator) -> str:
 def test_a_quote_behind_emoji_is_marked_exactly(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
     choose(page, "Papers")
-    ask(page, GARDENER)
+    ask(page, PEARS)
     page.get_by_role("button", name="Citation 1", exact=True).first.click()
     mark = page.locator("[data-highlight]")
     expect(mark).to_contain_text("\U0001f34e orchard of Quillane")
@@ -153,7 +153,7 @@ def test_delete_hides_and_undo_brings_back(filled: DocuMind, open_page: OpenPage
     assert len(cast("list[object]", filled.get("/api/v1/papers", library="papers")["documents"])) == 1
     page.get_by_role("button", name="Undo").click()
     expect(documents).to_contain_text("The Orchard Notes")
-    ask(page, GARDENER)
+    ask(page, PEARS)
     expect(page.get_by_role("article").first).to_contain_text("Anselm Rook")
 
 
@@ -198,13 +198,17 @@ def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage)
         DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm") as server,
     ):
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
-        double.say("The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60)
         page = open_page(server)
+        expect(
+            page.get_by_role("list", name="Suggested questions")
+        ).to_be_visible()  # the model has made them: what it says next is the answer
+        double.say("The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60)
         box = page.get_by_label("Question", exact=True)
         box.fill(ENGINEER)
         box.press("Enter")
-        expect(page.get_by_role("article")).to_contain_text("Ilse", timeout=30_000)
+        said = page.get_by_role("article", name=ENGINEER)
+        expect(said).to_contain_text("Ilse", timeout=30_000)
         page.get_by_role("button", name="Stop", exact=True).click()
-        expect(page.get_by_role("article")).to_contain_text("Stopped.")
+        expect(said).to_contain_text("Stopped.")
         with double.abort_seen:
             assert double.abort_seen.wait_for(lambda: double.aborted == 1, timeout=10)

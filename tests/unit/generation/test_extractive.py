@@ -30,7 +30,8 @@ def answer(question: str, found: tuple[Evidence, ...], embedder: HashEmbedder | 
 @pytest.mark.parametrize("embedder", [None, HashEmbedder()])
 def test_the_sentence_that_answers_comes_first_and_is_cited(embedder: HashEmbedder | None) -> None:
     text = answer("Who swore fealty to King Charles III?", evidence(WARSAW, NORMANS), embedder)
-    assert text.startswith("Their leader Rollo swore fealty to King Charles III of West Francia in the year 911 [2].")
+    opening = "The Normans were descended from Norse raiders [2]. "  # without it, nobody knew whose leader
+    assert text.startswith(opening + "Their leader Rollo swore fealty to King Charles III of West Francia in the year 911 [2].")
 
 
 def test_an_instruction_in_the_evidence_is_never_quoted() -> None:
