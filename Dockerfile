@@ -16,7 +16,7 @@ RUN python -m venv .venv && .venv/bin/pip install --no-deps --require-hashes -r 
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY app/ app/
 COPY scripts/ scripts/
-RUN .venv/bin/pip install --no-deps --no-build-isolation -e .
+RUN .venv/bin/pip install --no-deps --no-build-isolation -e . && .venv/bin/python -m compileall -q app scripts
 
 FROM python:3.11-slim
 ARG DOCUMIND_GIT_SHA=""

@@ -91,6 +91,10 @@ check: lint types imports test web-check crash-short browser ## everything CI ru
 crash-short: dev ## the short form of the crash campaign
 	$(BIN)/python -m pytest tests/crash
 
+.PHONY: docker-steps
+docker-steps: dev ## the Dockerfile's steps as a plain user in an empty directory, down to a started server (minutes, downloads)
+	$(BIN)/python -m scripts.run_dockerfile_steps
+
 clean: ## remove what the targets made, but never your data
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
 

@@ -1,14 +1,18 @@
 """Rules for what is deployed. No container engine runs here, so the files themselves are held to what can go wrong in them."""
 
+import json
 import re
+import shutil
+import subprocess
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 import yaml
 
 from app.settings import Settings
+from scripts.dockerfile import ignored, patterns_of, stages
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -62,6 +66,97 @@ def test_the_server_cannot_write_outside_its_volume() -> None:
 def test_compose_passes_only_known_settings() -> None:
     known = {name.upper() for name in Settings.model_fields}
     assert set(SERVICES["documind"]["environment"]) <= known
+
+
+PROFILES = {
+    "": {"documind"},
+    "ollama": {"documind", "ollama", "ollama-pull"},
+    "ollama-gpu": {"documind", "ollama-gpu", "ollama-gpu-pull"},
+    "monitoring": {"documind", "prometheus", "grafana"},
+}
+
+
+def started_by(profile: str) -> set[str]:
+    """The services that a profile starts, as compose decides it."""
+    return {name for name, service in SERVICES.items() if not service.get("profiles") or profile in service["profiles"]}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_each_profile_starts_what_belongs_together(profile: str) -> None:
+    started = started_by(profile)
+    assert started == PROFILES[profile]
+    volumes = [str(volume).split(":")[0] for name in started for volume in SERVICES[name].get("volumes", ())]
+    assert all(volume.startswith("./") or volume in COMPOSE["volumes"] for volume in volumes)
+    needs = [needed for name in started for needed in SERVICES[name].get("depends_on", ())]
+    assert set(needs) <= started
+    program = shutil.which("docker-compose")
+    if program is not None:  # the rules above hold without it; with it, compose itself reads the file
+        shown = subprocess.run(
+            [program, *(["--profile", profile] if profile else []), "config", "--services"],
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert shown.returncode == 0, shown.stderr
+        assert set(shown.stdout.split()) >= started
+
+
+def test_models_are_pulled_once_their_host_is_healthy() -> None:
+    for pull, host in (("ollama-pull", "ollama"), ("ollama-gpu-pull", "ollama-gpu")):
+        assert SERVICES[pull]["depends_on"] == {host: {"condition": "service_healthy"}}
+        assert SERVICES[pull]["restart"] == "no"
+        assert "ollama pull ${LLM_MODEL:-llama3.2}" in SERVICES[pull]["command"][0]
+        assert "ollama pull ${EMBEDDING_MODEL:-nomic-embed-text}" in SERVICES[pull]["command"][0]
+        assert SERVICES[host]["environment"]["OLLAMA_NO_CLOUD"] == "1"
+        assert "ports" not in SERVICES[host]  # it knows no key: nobody but our services reaches it
+        assert SERVICES[host]["networks"]["default"]["aliases"] == ["ollama"]
+    (device,) = SERVICES["ollama-gpu"]["deploy"]["resources"]["reservations"]["devices"]
+    assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
+    assert "deploy" not in SERVICES["ollama"]
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_no_service_has_more_power_than_it_needs(name: str) -> None:
+    service = SERVICES[name]
+    assert not {"privileged", "pid", "network_mode", "cap_add"} & set(service)
+    assert not any("docker.sock" in str(volume) for volume in service.get("volumes", ()))
+    configured = [str(volume) for volume in service.get("volumes", ()) if str(volume).startswith("./")]
+    assert all(volume.endswith(":ro") for volume in configured)
+
+
+def test_image_and_compose_ask_liveness_the_same_way() -> None:
+    asked = SERVICES["documind"]["healthcheck"]["test"]
+    said = re.search(r"CMD (\[.*health/live.*\])", DOCKERFILE)
+    assert said is not None
+    assert asked == ["CMD", *json.loads(said[1])]
+
+
+def test_the_dockerfile_is_understood_step_by_step() -> None:
+    page, environment, image = stages(DOCKERFILE)
+    assert (page.name, page.base, environment.base) == ("page", "node:20-slim", "python:3.11-slim")
+    assert [one.name for one in page.instructions] == ["WORKDIR", "COPY", "RUN", "COPY", "COPY", "RUN"]
+    copies = [one for one in image.instructions if one.name == "COPY"]
+    assert [one.flags.get("from") for one in copies] == ["environment", "page", None]
+    env = next(one for one in image.instructions if one.name == "ENV").pairs()
+    assert env["DATA_DIR"] == next(one.text for one in image.instructions if one.name == "VOLUME")
+    assert set(env) - {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"} <= {name.upper() for name in Settings.model_fields}
+    with pytest.raises(ValueError, match="not known"):
+        stages("FROM a\nADD http://x /y")
+    with pytest.raises(ValueError, match="before the first FROM"):
+        stages("RUN true")
+
+
+def test_the_build_context_leaves_out_what_is_no_part_of_the_image() -> None:
+    patterns = patterns_of(ROOT / ".dockerignore")
+    out = [
+        "web/node_modules/react/index.js",
+        "app/api/static/page/index.html",
+        ".git/config",
+        ".env",
+        "app/core/__pycache__/x.pyc",
+        "var/a",
+    ]
+    assert all(ignored(PurePosixPath(path), patterns) for path in out)
+    kept = ["app/core/text.py", "web/src/main.tsx", "data/sample_docs/public/x.md", "requirements.lock", ".env.example"]
+    assert not any(ignored(PurePosixPath(path), patterns) for path in kept)
 
 
 def test_optional_services_stay_behind_profiles() -> None:
