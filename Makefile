@@ -95,6 +95,17 @@ crash-short: dev ## the short form of the crash campaign
 docker-steps: dev ## the Dockerfile's steps as a plain user in an empty directory, down to a started server (minutes, downloads)
 	$(BIN)/python -m scripts.run_dockerfile_steps
 
+.PHONY: sbom audit licences
+sbom: dev ## everything a release consists of, as CycloneDX, into dist/sbom.json
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py requirements requirements.lock --output-reproducible --of JSON -o dist/sbom.json
+
+audit: dev ## known vulnerabilities of the locked packages; needs the package index (AUDIT_OFFLINE=1 goes on without)
+	$(BIN)/python -m scripts.audit
+
+licences: dev ## licences of the locked packages
+	$(BIN)/python -m scripts.licences
+
 clean: ## remove what the targets made, but never your data
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
 
