@@ -8,6 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-gone bench-concurrency bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -202,3 +203,6 @@ bench-hostile: dev ## hostile files against a real server: verdict, time, memory
 
 pdf-questions: dev ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
 	$(BIN)/python -m evaluation.run_pdf_questions
+
+bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md
+	$(BIN)/python -m evaluation.gone

@@ -178,6 +178,7 @@ def delete(
         return
     for row in gone:
         say(f"deleted {row['doc_id']}: {row['chunks']} chunks, {row['vectors']} vectors, {row['originals']} originals")
+    _say_out_of_reach(gone[-1])
 
 
 def clear(
@@ -193,4 +194,13 @@ def clear(
         typer.confirm(f"Remove every document of {library!r}?", abort=True, err=True)
     with connect(Settings()) as client:
         gone = client.clear(library)
-    emit(gone) if as_json else say(f"removed {gone['documents']} documents and {gone['chunks']} chunks from {library}")
+    if as_json:
+        emit(gone)
+        return
+    say(f"removed {gone['documents']} documents and {gone['chunks']} chunks from {library}")
+    _say_out_of_reach(gone)
+
+
+def _say_out_of_reach(reply: Json) -> None:
+    say("the last bytes in index files go a while later, or now with: documind purge")
+    say("out of reach: " + "; ".join(cast("list[str]", reply["out_of_reach"])))

@@ -18,6 +18,7 @@ import numpy as np
 from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import FloatArray, Library, Scored
 from app.index.durable import disk_full, utc_now
+from app.index.scrub import scrub_collection
 from app.index.steps import Steps
 
 if TYPE_CHECKING:
@@ -145,6 +146,11 @@ class ChromaStore:
         hits = [Scored(int(i), max(0.0, float(d))) for i, d in zip(found["ids"][0], distances, strict=True)]
         hits.sort(key=lambda hit: (hit.score, hit.chunk_id))
         return hits
+
+    def scrub(self, name: str) -> None:
+        """Zero what the collection's files hold of memory that was never used; before it may be searched."""
+        with self._lock:
+            scrub_collection(self.path, name, self._steps)
 
     def fail(self) -> None:
         """Stop searching the store: it failed, and is made again."""

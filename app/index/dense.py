@@ -176,6 +176,7 @@ class DenseLibrary:
                 return
             with self._lock:
                 self._catch_up_chroma(build)
+                self._store.scrub(self._chroma.collection(build))
                 self._store.set_ready(self._library, True)
                 self._chroma.rebuilding = None
         elif not stop.is_set():
@@ -233,6 +234,7 @@ class DenseLibrary:
         staged = Staged(build, exact, chroma.collection(build), lambda: staged.whole, chroma)
         if self._chroma.ready:
             staged.whole = chroma.fill_beside(build, self.limit, stop)
+            self._store.scrub(staged.collection)
         self.staged = staged
         return not stop.is_set()
 

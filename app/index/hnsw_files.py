@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from app.core.types import FloatArray
 
-_HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
+HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
 _BLOCK = 20_000
 """Elements checked at a time: 34 MB of 384 dimensions."""
 
@@ -89,9 +89,9 @@ def read_segment(path: Path) -> Segment | None:
 
 def _read_header(path: Path) -> SegmentHeader:
     raw = (path / "header.bin").read_bytes()
-    if len(raw) < _HEADER.size:
-        raise SegmentDamage(f"header.bin has {len(raw)} bytes, not {_HEADER.size}")
-    version, links, capacity, elements, size, label, vector, level, entry, upper, level0, m, mult, _ = _HEADER.unpack_from(raw)
+    if len(raw) < HEADER.size:
+        raise SegmentDamage(f"header.bin has {len(raw)} bytes, not {HEADER.size}")
+    version, links, capacity, elements, size, label, vector, level, entry, upper, level0, m, mult, _ = HEADER.unpack_from(raw)
     header = SegmentHeader(elements, capacity, size, label, vector, level, entry, upper, level0, links)
     sane = (
         version == 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.core.removal import OUT_OF_REACH
 from app.core.types import Library
 from app.index.chroma_keeper import ChromaKeeper
 from app.index.database import Database
@@ -17,14 +18,6 @@ from app.index.projector import Projector
 from app.index.removal import Remover
 from app.index.steps import Steps
 from app.index.tantivy import TantivyIndex
-
-OUT_OF_REACH = (
-    "exports and backups made before",
-    "copies of the data directory, and snapshots of the file system or the disk",
-    "what a hosted provider was sent, where one was used",
-    "names of files in the list of finished jobs, until those are forgotten",
-)
-"""What a purge cannot change; shown with every report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from app.api.schemas.base import LibraryName, Reply, Request
 from app.api.schemas.query import Signals, Year
+from app.core.removal import OUT_OF_REACH
 from app.core.types import Band
 from app.core.types import Document as CoreDocument
 
@@ -95,6 +96,7 @@ class Deleted(Reply):
     originals: int
     quotes_blanked: int = Field(description="quotes of it removed from stored answers")
     purged: bool = Field(description="false while the grace period runs")
+    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
 
 
 class Cleared(Reply):
@@ -104,6 +106,7 @@ class Cleared(Reply):
     documents: int
     chunks: int
     vectors: int
+    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
 
 
 class TextSpan(Reply):
