@@ -1,0 +1,107 @@
+"""Questions, answers, and the events of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.core.types.prompts import Message, Usage
+from app.core.types.retrieval import Evidence, Filters, Notice
+from app.core.types.traces import TraceReport
+from app.core.types.vocabulary import AnswerStatus, Fusion, Mode, Scope, Strategy, TraceLevel, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`document_text[start:end] == quote` in the cited revision of evidence `n`; support in [0, 1]."""
+
+    n: int
+    start: int
+    end: int
+    quote: str
+    support: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the answer at `answer[answer_start:answer_end]` with what supports it."""
+
+    text: str
+    answer_start: int
+    answer_end: int
+    verdict: Verdict
+    citations: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as the use case gets it; the edge has validated ranges."""
+
+    text: str
+    library: Scope
+    mode: Mode = "general"
+    strategy: Strategy = "baseline"
+    retrieve_only: bool = False
+    top_k: int | None = None
+    filters: Filters = Filters()
+    history: tuple[Message, ...] = ()
+    conversation_id: str | None = None
+    fusion: Fusion | None = None
+    model: str | None = None
+    trace: TraceLevel = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of a question; see API.md, QueryResponse. Abstained answers carry no evidence."""
+
+    answer_id: str
+    text: str
+    status: AnswerStatus
+    question: Question
+    generator: str
+    embedder: str
+    strategy: Strategy = "baseline"
+    """The strategy that searched: the question's, or `baseline` where that was degraded or not needed."""
+    evidence: tuple[Evidence, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    rewritten_query: str | None = None
+    confidence: float = 0.0
+    """Calibrated probability in [0, 1] that the answer is supported."""
+    trace: TraceReport = TraceReport()
+    usage: Usage = Usage()
+    conversation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEvent:
+    """First event: who answers, and as what id."""
+
+    answer_id: str
+    generator: str
+    embedder: str
+    conversation_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesEvent:
+    """The evidence, before the first token."""
+
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """Provisional text; the final event carries the guarded one."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalEvent:
+    """Last event of a stream that did not fail."""
+
+    answer: Answer
+
+
+AnswerEvent = MetaEvent | SourcesEvent | TokenEvent | FinalEvent

@@ -1,0 +1,51 @@
+"""What models are told and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from app.core.types.retrieval import Evidence
+from app.core.types.vocabulary import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation or prompt."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a generator gets. Generators that speak to a model send `messages`; the extractive one reads question and evidence."""
+
+    messages: tuple[Message, ...]
+    question: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    logprobs: bool = False
+    json_schema: Mapping[str, object] | None = None
+    model: str | None = None
+    """Overrides the generator's model for this call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as the provider reports them; None when it does not."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of generated text. The last one of a stream has `finish` set and may have empty text and usage."""
+
+    text: str
+    logprob: float | None = None
+    finish: Literal["stop", "length"] | None = None
+    usage: Usage | None = None

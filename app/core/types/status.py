@@ -1,0 +1,40 @@
+"""How hosts and services are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host that models run on, and whether it answers."""
+
+    name: str
+    url: str
+    reachable: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """How the parts of a running server are; counts and change numbers, no model call."""
+
+    hosts: tuple[HostStatus, ...] = ()
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """`library:projection` -> last change applied; `catalog` -> newest change there is."""
+    builds: Mapping[str, str] = field(default_factory=dict)
+    """Library -> its live build, or what is happening to it (`rebuilding 40 %`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """Models of the host that runs here: what is there, in memory, and used for what."""
+
+    installed: tuple[tuple[str, int | None], ...] = ()
+    """Name and bytes on disk."""
+    loaded: tuple[str, ...] = ()
+    in_use: Mapping[str, str] = field(default_factory=dict)
+    """Purpose (`answers`, `helper`, `embeds`) -> `provider:model`."""
+    fit: bool | None = None
+    """Whether the answering and the embedding model stay in memory together; None when that cannot be told."""

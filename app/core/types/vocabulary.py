@@ -1,0 +1,43 @@
+"""Names that everything shares."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+"""float32; `[dim]` for one vector, `[n, dim]` for rows. Embeddings have L2 norm 1."""
+
+
+class Library(StrEnum):
+    """A shelf that can be written."""
+
+    PUBLIC = "public"
+    PAPERS = "papers"
+
+
+Scope = Literal["public", "papers", "all"]
+Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
+Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
+Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
+Band = Literal["strong", "partial", "weak"]
+Verdict = Literal["supported", "weak", "unsupported"]
+AnswerStatus = Literal["answered", "abstained", "chitchat", "conversation", "retrieved"]
+TraceLevel = Literal["none", "summary", "full"]
+Role = Literal["system", "user", "assistant"]
+NoticeCode = Literal[
+    "fallback_used",
+    "strategy_degraded",
+    "vectors_missing",
+    "index_rebuilding",
+    "context_cut",
+    "library_empty",
+    "filter_matched_nothing",
+    "injection_flagged",
+    "embedder_unavailable",
+    "generator_unavailable",
+    "hosted_provider",
+]
