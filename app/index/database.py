@@ -144,10 +144,21 @@ class Database:
 
     def check(self) -> list[str]:
         """Return what `PRAGMA quick_check` and the foreign keys find wrong, one line each; empty when sound."""
+        lines = self.check_pages()
+        if lines:
+            return lines  # asking damaged pages for more would end in an error
         with self.read() as connection:
-            lines = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(20)"))]
             orphans = [f"row of {row[0]} without its {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
-        return [line for line in lines if line != "ok"] + orphans[:20]
+        return orphans[:20]
+
+    def check_pages(self) -> list[str]:
+        """Return what `PRAGMA quick_check` finds wrong, one line each; empty when sound."""
+        try:
+            with self.read() as connection:
+                lines = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(20)"))]
+        except IndexDamaged as exc:  # some damage ends the check itself
+            return [f"the check ended with: {exc.__cause__}"]
+        return [line for line in lines if line != "ok"]
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file and cut it to zero bytes."""

@@ -15,6 +15,7 @@ from app.index.fsck_report import BEYOND_REPAIR, Fault, FsckReport
 from app.index.loading import CatalogLoader
 from app.index.projector import Projector
 from app.index.tantivy import TantivyIndex
+from app.index.tantivy_files import damaged_files
 
 CONTENT_SAMPLE = 200
 """Chunks per library that are asked for their own words."""
@@ -53,6 +54,12 @@ class Fsck:
 
     def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
         index = self.lexical[library]
+        damaged = damaged_files(index.path)
+        if damaged:  # asking such an index would say nothing
+            if repair:
+                self.projector.rebuild_lexical(library, self.loader.documents(library))
+            yield Fault("lexical_files", library.value, len(damaged), damaged[0], repair)
+            return
         held, wanted = index.ids(), self.loader.live_chunk_ids(library)
         checked["lexical"] = checked.get("lexical", 0) + len(held)
         faults: list[Fault] = []

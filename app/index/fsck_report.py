@@ -15,6 +15,7 @@ FaultCode = Literal[
     "catalog_vectors",
     "catalog_orphan_vectors",
     "catalog_watermarks",
+    "lexical_files",
     "lexical_missing",
     "lexical_phantom",
     "lexical_content",

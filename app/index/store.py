@@ -20,7 +20,7 @@ from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
 from app.index.chroma_keeper import ChromaKeeper
 from app.index.conversation_store import SqliteConversationStore
-from app.index.database import Database
+from app.index.database import Database, damaged
 from app.index.dense import DenseLibrary
 from app.index.durable import move_aside
 from app.index.fsck import Fsck
@@ -38,6 +38,7 @@ from app.index.removal import Remover
 from app.index.settling import Settling
 from app.index.steps import Steps
 from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
+from app.index.tantivy_files import CHECKED_AT_START_BYTES, damaged_files
 from app.index.texts import TextCache
 from app.index.vector_index import DenseVectorIndex
 from app.index.writer import CatalogIndexWriter
@@ -47,6 +48,9 @@ log = logging.getLogger(__name__)
 VectorStoreUse = Literal["background", "foreground", "off"]
 
 CATALOG_NAME = "catalog.sqlite3"
+
+CATALOG_CHECKED_AT_START_BYTES = 128 << 20
+"""A catalog up to this size has its pages checked at every start, which takes well under a second."""
 
 REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 """A lexical index up to this size is rebuilt before the store opens (a second); a larger one while it serves."""
@@ -76,12 +80,14 @@ class IndexStore:
         self.steps = Steps(crash_at)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = Database(options.data_dir / CATALOG_NAME, self.steps)
+        if heal:
+            self._refuse_damaged_catalog()
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self._log = ChangeLog(self.database)
         self._loader = CatalogLoader(self.database)
         self.chroma = ChromaStore(options.chroma_dir, self.steps, ef_search_factor=options.ef_search_factor)
-        self._tantivy = {library: self._open_lexical(library) for library in Library}
+        self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
         self._dense = {
             library: DenseLibrary(library, options, self._log, self._loader, self.chroma, self.steps) for library in Library
         }
@@ -133,15 +139,32 @@ class IndexStore:
         elif vector_store == "foreground":
             self.keeper.bring_up()
 
-    def _open_lexical(self, library: Library) -> TantivyIndex:
+    def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
+        problems = damaged_files(path, CHECKED_AT_START_BYTES) if heal else []
         try:
-            return TantivyIndex(path, self.options, self.steps)
-        except IndexDamaged:
-            log.exception("the lexical index of %s is damaged; it is moved aside and made again from the catalog", library.value)
-            move_aside(path, self.steps, "tantivy.move_aside")
-            self._log.set_mark(library, "lexical", 0)
-            return TantivyIndex(path, self.options, self.steps)
+            if not problems:
+                return TantivyIndex(path, self.options, self.steps)
+        except IndexDamaged as exc:
+            problems = [exc.message]
+        log.error(
+            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog", library.value, problems[0]
+        )
+        move_aside(path, self.steps, "tantivy.move_aside")
+        self._log.set_mark(library, "lexical", 0)
+        return TantivyIndex(path, self.options, self.steps)
+
+    def _refuse_damaged_catalog(self) -> None:
+        """Look for damaged pages while that takes no time to speak of; a larger catalog is checked by `documind fsck`.
+
+        Raises:
+            IndexDamaged: There are some; the message names the cure.
+        """
+        if self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES:
+            problems = self.database.check_pages()
+            if problems:
+                self.database.close()
+                raise damaged(self.database.path, problems[0])
 
     def _start(self) -> None:
         self.remover.purge_due()

@@ -85,7 +85,8 @@ class TantivyIndex:
     @property
     def count(self) -> int:
         """How many chunks are committed."""
-        return int(self._index.searcher().num_docs)
+        with self._translated():
+            return int(self._index.searcher().num_docs)
 
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
         """Return up to k chunks by BM25, descending, ties by chunk id."""
@@ -120,10 +121,11 @@ class TantivyIndex:
 
     def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of chunks and how many bodies hold each stemmed token."""
-        searcher = self._index.searcher()
-        total = int(searcher.num_docs)
-        # Deleted chunks count until their segment is merged: never more than all that are alive.
-        return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
+        with self._translated():
+            searcher = self._index.searcher()
+            total = int(searcher.num_docs)
+            # Deleted chunks count until their segment is merged: never more than all that are alive.
+            return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
 
     def ids(self) -> list[int]:
         """Return the chunk ids of everything committed, repeated when a chunk is there twice."""
@@ -212,7 +214,10 @@ class TantivyIndex:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (ValueError, OSError) as exc:  # tantivy-py raises ValueError for every error of the library
+        except BaseException as exc:
+            # tantivy-py raises ValueError for every error of the library; its panics are BaseExceptions of pyo3.
+            if not isinstance(exc, (ValueError, OSError)) and type(exc).__module__ != "pyo3_runtime":
+                raise
             message = str(exc)
             self._writer = None
             if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():

@@ -7,6 +7,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -51,18 +52,20 @@ class Tally:
 class Campaign:
     """One data directory that is killed again and again; can stop after any kill and go on in another process."""
 
-    def __init__(self, directory: Path, *, seed: int, longest_load_s: float) -> None:
+    def __init__(self, directory: Path, *, seed: int, longest_load_s: float, settings: Mapping[str, str] | None = None) -> None:
         """Work in `directory`: a campaign that was begun there goes on.
 
         Args:
             directory: Holds `data`, the server's log and what was promised.
             seed: Of all choices.
             longest_load_s: A server is killed at a random moment up to so many seconds after the first upload was sent.
+            settings: Of the server, by their names in the environment.
         """
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self.data_dir = directory / "data"
         self._seed = seed
+        self._settings = dict(settings or {})
         self._longest_load_s = longest_load_s
         self._state = directory / "promises.json"
         self._tally_path = directory / "tally.json"
@@ -129,7 +132,7 @@ class Campaign:
     def _started(self, *, ready: bool) -> Served:
         """Start a server on the data; with `ready` wait until it is ready, else return at once."""
         for attempt in range(START_ATTEMPTS):
-            server = Served(self.data_dir)
+            server = Served(self.data_dir, **self._settings)
             server.start()
             if not ready:
                 return server
