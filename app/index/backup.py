@@ -56,10 +56,20 @@ def backup(
 
     Raises:
         Conflict: `target` holds something.
-        DiskFull: No space there; remove what was written and try elsewhere.
+        DiskFull: No space there; what was written is removed again.
     """
     if target.exists() and any(target.iterdir()):
         raise Conflict(f"{str(target)!r} is not empty: name a new directory for the backup")
+    try:
+        return _write_all(database, originals, target, steps, progress)
+    except BaseException:
+        remove_tree(target, steps, "backup.discard")
+        raise
+
+
+def _write_all(
+    database: Database, originals: Originals, target: Path, steps: Steps, progress: Callable[[int, int], None] | None
+) -> BackupReport:
     (target / "originals").mkdir(parents=True, exist_ok=True)
     with disk_errors(target):
         _copy_catalog(database, target / "catalog.sqlite3", steps)

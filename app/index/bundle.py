@@ -17,7 +17,7 @@ from app.core.types import ChunkSpan, Document, DocumentDraft, Fingerprint, Libr
 from app.index.bundle_file import MAGIC, Block, read_blocks, write_block
 from app.index.catalog import SqliteCatalog
 from app.index.database import Database
-from app.index.durable import disk_errors, sync_directory, sync_file, utc_now
+from app.index.durable import disk_errors, remove_file, sync_directory, sync_file, utc_now
 from app.index.loading import CatalogLoader
 from app.index.originals import Originals
 from app.index.rows import id_list
@@ -92,10 +92,14 @@ class Bundler:
             DiskFull: No space; nothing stays.
         """
         part = target.with_name(target.name + ".part")
-        with disk_errors(target), part.open("wb") as file:
-            file.write(MAGIC)
-            report = self._write(file, library, progress)
-        sync_file(part, self.steps, "bundle.fsync")
+        try:
+            with disk_errors(target), part.open("wb") as file:
+                file.write(MAGIC)
+                report = self._write(file, library, progress)
+            sync_file(part, self.steps, "bundle.fsync")
+        except BaseException:
+            remove_file(part, self.steps, "bundle.discard")
+            raise
         with self.steps.at("bundle.rename"):
             part.replace(target)
         sync_directory(target.parent, self.steps, "bundle.fsync_directory")

@@ -60,7 +60,13 @@ class IndexStore:
     """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.lock)."""
 
     def __init__(
-        self, options: IndexOptions, *, crash_at: int | None = None, vector_store: VectorStoreUse = "background", heal: bool = True
+        self,
+        options: IndexOptions,
+        *,
+        crash_at: int | None = None,
+        vector_store: VectorStoreUse = "background",
+        heal: bool = True,
+        steps: Steps | None = None,
     ) -> None:
         """Open the data directory, creating what is not there.
 
@@ -69,6 +75,7 @@ class IndexStore:
             crash_at: End the process at this write step, for crash tests.
             vector_store: Bring Chroma up while serving (a server), before returning (`foreground`), or not at all (`off`, for
                 commands that only read; what they write reaches Chroma later).
+            steps: Told of every write; by default one made here.
             heal: Finish what the last process left undone and mend what start-up finds; False for a check that is to see it.
 
         Raises:
@@ -77,7 +84,7 @@ class IndexStore:
             DiskFull: No space.
         """
         self.options = options
-        self.steps = Steps(crash_at)
+        self.steps = steps or Steps(crash_at)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = Database(options.data_dir / CATALOG_NAME, self.steps)
         if heal:

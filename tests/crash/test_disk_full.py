@@ -1,0 +1,210 @@
+"""A full disk at every stage: said as such, nothing acknowledged lost, and work goes on by itself once there is space.
+
+RLIMIT_FSIZE 0 lets every write to a file fail, as a full disk does, in native code too; it is lifted and set from outside for a
+real server, and around one named write for a store.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.client import FileToSend
+from app.core.errors import DiskFull
+from app.core.types import Library
+from app.index import chroma_keeper, fsck_chroma
+from app.index.options import IndexOptions
+from app.index.steps import Steps
+from app.index.store import IndexStore
+from evaluation.crash.load import hits_of
+from evaluation.served import Served
+from tests.crash.trials import forked_probe, in_child
+from tests.fakes.ollama_double import OllamaDouble
+from tests.fakes.ollama_double.models import DoubleModel
+from tests.unit.index.drafts import make_draft, unit_rows
+from tests.unit.index.test_writer import embed_all
+
+PAPERS = Library.PAPERS
+UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let every write to a file fail."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, UNLIMITED)
+
+
+class FullAt(Steps):
+    """Steps whose disk is full while the write `target` is made, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.target = ""
+
+    @contextmanager
+    def at(self, name: str) -> Iterator[None]:
+        with super().at(name):
+            if name == self.target:
+                self.target = ""
+                with full_disk():
+                    yield
+            else:
+                yield
+
+
+Work = Callable[[IndexStore, Path], object]
+
+
+def write(store: IndexStore, _: Path) -> None:
+    sha256 = store.writer.store_original(b"penguins parade")
+    store.writer.write([make_draft("new.txt", "penguins parade past the pier", has_original=True, sha256=sha256)])
+
+
+def embed(store: IndexStore, _: Path) -> None:
+    if store.writer.current(PAPERS, "new.txt") is None:
+        write(store, _)
+    embed_all(store)
+    store.writer.apply(PAPERS)
+
+
+def delete(store: IndexStore, _: Path) -> None:
+    document = store.writer.current(PAPERS, "other.txt")
+    if document is not None:
+        store.writer.delete(PAPERS, document.doc_id)
+    store.writer.apply(PAPERS)
+
+
+def purge(store: IndexStore, _: Path) -> None:
+    delete(store, _)
+    store.purger.run()
+
+
+def back_up(store: IndexStore, directory: Path) -> None:
+    store.backup(directory / "backup")
+
+
+def export(store: IndexStore, directory: Path) -> None:
+    store.bundler.export(PAPERS, directory / "papers.documind")
+
+
+STAGES: dict[str, Work] = {
+    "originals.fsync": write,
+    "catalog.documents": write,
+    "tantivy.commit": write,
+    "catalog.vectors": embed,
+    "exact.append": embed,
+    "exact.fsync": embed,
+    "chroma.upsert": embed,
+    "catalog.remove": delete,
+    "catalog.purge": delete,
+    "chroma.delete": delete,
+    "catalog.vacuum": purge,
+    "backup.catalog": back_up,
+    "backup.copy": back_up,
+    "everything": export,
+}
+"""Which write meets the full disk, and the work it is part of."""
+
+
+def trial(data: Path, stage: str) -> list[str]:
+    """Run a stage's work on a full disk, then with space, then open the store anew; return what was broken."""
+    for module in (chroma_keeper, fsck_chroma):  # in this child only: a probe started anew takes seconds
+        vars(module)["probe"] = forked_probe
+    broken: list[str] = []
+    work = STAGES[stage]
+    options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+    steps = FullAt()
+    with IndexStore(options, vector_store="foreground", steps=steps) as store:
+        sha256 = store.writer.store_original(b"walruses whistle")
+        store.writer.write([make_draft("kept.txt", "walruses whistle in the wind", has_original=True, sha256=sha256)])
+        store.writer.write([make_draft("other.txt", "gulls glide over grey waves")])
+        embed_all(store)
+        try:
+            if stage == "everything":
+                with full_disk():
+                    work(store, data.parent)
+            else:
+                steps.target = stage
+                work(store, data.parent)
+            if steps.target:
+                broken.append("the write was never made")
+            elif not stage.startswith(("exact.fsync", "originals.fsync")):  # syncing writes nothing by itself
+                broken.append("a full disk went unnoticed")
+        except DiskFull as error:
+            if not error.retryable:
+                broken.append("not retryable")
+        broken += [f"on the full disk: {what}" for what in missing(store, vectors=False)]
+        broken += [f"left behind: {path.name}" for path in data.parent.iterdir() if path != data]
+        work(store, data.parent)
+        broken += [f"with space: {what}" for what in missing(store, vectors=True)]
+        if work in (write, embed) and len(store.lexical.search(PAPERS, "penguins", 5)) != 1:
+            broken.append("what was written with space is not found")
+        if work in (delete, purge) and store.lexical.search(PAPERS, "gulls", 5):
+            broken.append("what was deleted with space is found")
+    with IndexStore(options, vector_store="foreground") as store:
+        broken += [f"afterwards: {what}" for what in missing(store, vectors=True)]
+        broken += [f"fsck: {fault.code} {fault.detail}" for fault in store.fsck.run().faults if fault.code != "leftovers"]
+    return broken
+
+
+def missing(store: IndexStore, *, vectors: bool) -> list[str]:
+    """Return what of the acknowledged document is not there."""
+    wrong: list[str] = []
+    document = store.writer.current(PAPERS, "kept.txt")
+    if document is None or store.catalog.text(PAPERS, document.doc_id).text != "walruses whistle in the wind":
+        return ["the document or its text"]
+    if store.catalog.original(PAPERS, document.doc_id).read_bytes() != b"walruses whistle":
+        wrong.append("its original")
+    if len(store.lexical.search(PAPERS, "walruses", 5)) != 1:
+        wrong.append("the hit for its word")
+    if vectors and store.vectors.search(PAPERS, unit_rows(4)[0], 1)[0].chunk_id != 1:
+        wrong.append("the hit for its vector")
+    return wrong
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_full_disk_loses_nothing_and_needs_no_hand(tmp_path: Path, stage: str) -> None:
+    assert in_child(partial(trial, tmp_path / "data", stage)) == (0, "[]")
+
+
+@pytest.mark.timeout(300)
+def test_a_server_says_507_and_goes_on_when_there_is_space(tmp_path: Path) -> None:
+    with OllamaDouble([DoubleModel("all-minilm:latest", "bert", 512, dimension=32)]) as double:
+        settings = {"OLLAMA_BASE_URL": double.url, "EMBEDDING_MODEL": "all-minilm", "EMBEDDING_PROVIDER": "ollama"}
+        acknowledged: set[str] = set()
+        refused = 0
+        with Served(tmp_path / "data", **settings) as server:
+
+            def upload(name: str) -> None:
+                path = tmp_path / name
+                path.write_text(f"{name.removesuffix('.txt')} is a word of its own. " * 40)
+                server.client.ingest([FileToSend(path)], "papers", wait="text")
+                acknowledged.add(name)
+
+            upload("first.txt")
+            for size in (0, 1_000, 4_096, 20_000, 60_000, 200_000):
+                resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+                for n in range(3):
+                    try:
+                        upload(f"full{size}x{n}.txt")
+                    except DiskFull:
+                        refused += 1
+                assert len(hits_of(server.client, "first")) == 1
+                resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, UNLIMITED)
+                upload(f"space{size}.txt")
+            server.kill()
+        assert refused >= 3
+        with Served(tmp_path / "data", **settings) as server:
+            held = {str(document["filename"]) for document in server.client.documents("papers")}
+            assert acknowledged <= held
+            found = {name: hits_of(server.client, name.removesuffix(".txt")) for name in acknowledged}
+            assert [name for name, hits in found.items() if name.removesuffix(".txt") not in str(hits)] == []
