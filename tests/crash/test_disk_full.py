@@ -17,13 +17,12 @@ import pytest
 from app.client import FileToSend
 from app.core.errors import DiskFull
 from app.core.types import Library
-from app.index import chroma_keeper, fsck_chroma
 from app.index.options import IndexOptions
 from app.index.steps import Steps
 from app.index.store import IndexStore
 from evaluation.crash.load import hits_of
 from evaluation.served import Served
-from tests.crash.trials import forked_probe, in_child
+from tests.crash.trials import in_child
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
 from tests.unit.index.drafts import make_draft, unit_rows
@@ -97,16 +96,12 @@ def export(store: IndexStore, directory: Path) -> None:
 
 
 STAGES: dict[str, Work] = {
-    "originals.fsync": write,
     "catalog.documents": write,
     "tantivy.commit": write,
     "catalog.vectors": embed,
     "exact.append": embed,
-    "exact.fsync": embed,
     "chroma.upsert": embed,
-    "catalog.remove": delete,
     "catalog.purge": delete,
-    "chroma.delete": delete,
     "catalog.vacuum": purge,
     "backup.catalog": back_up,
     "backup.copy": back_up,
@@ -117,8 +112,6 @@ STAGES: dict[str, Work] = {
 
 def trial(data: Path, stage: str) -> list[str]:
     """Run a stage's work on a full disk, then with space, then open the store anew; return what was broken."""
-    for module in (chroma_keeper, fsck_chroma):  # in this child only: a probe started anew takes seconds
-        vars(module)["probe"] = forked_probe
     broken: list[str] = []
     work = STAGES[stage]
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
@@ -137,7 +130,7 @@ def trial(data: Path, stage: str) -> list[str]:
                 work(store, data.parent)
             if steps.target:
                 broken.append("the write was never made")
-            elif not stage.startswith(("exact.fsync", "originals.fsync")):  # syncing writes nothing by itself
+            else:
                 broken.append("a full disk went unnoticed")
         except DiskFull as error:
             if not error.retryable:
