@@ -203,7 +203,7 @@ class Models:
     def hosts(self) -> tuple[HostStatus, ...]:
         """Return the model hosts and whether they answer."""
         status = self.watch.status()
-        return (HostStatus("ollama", self.ollama.base_url, status.reachable, status.trouble),)
+        return (HostStatus("ollama", self.ollama.shown_url, status.reachable, status.trouble),)
 
     def report(self, embedder: Embedder) -> ModelReport:
         """Return the models of Ollama and what is in use; asks the host, runs nothing.

@@ -23,6 +23,7 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
     if not endpoint:
         yield SILENT
         return
+    from app.providers.http import without_credentials  # noqa: PLC0415
     from app.providers.telemetry import OtelSpans, otlp_exporter  # noqa: PLC0415  # loaded only when asked for
 
     try:
@@ -31,6 +32,6 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
         logger.warning("%s; the server goes on without traces", error.message)
         yield SILENT
         return
-    logger.info("traces go to %s", endpoint)
+    logger.info("traces go to %s", without_credentials(endpoint))
     with OtelSpans(exporter, release) as spans:
         yield spans

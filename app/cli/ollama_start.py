@@ -53,7 +53,7 @@ def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaF
     program = shutil.which("ollama")
     if program is None:
         return OllamaFound("absent", "there is no program 'ollama' on the PATH; install it from ollama.com")
-    address = urlsplit(host.base_url)
+    address = urlsplit(host.shown_url)
     # Documents never leave this machine through a model of Ollama's own cloud, unless somebody says so.
     environment = {"OLLAMA_HOST": address.netloc, "OLLAMA_NO_CLOUD": "1"}
     process, started.ollama = start([program, "serve"], state.log("ollama"), environment)

@@ -44,7 +44,7 @@ def ollama(settings: Settings) -> Iterator[Finding]:
         return
     finally:
         host.http.close()
-    yield ok("Ollama", f"version {release} answers at {host.base_url}")
+    yield ok("Ollama", f"version {release} answers at {host.shown_url}")
     for model in missing(wanted, (row.name for row in installed)):
         yield note("Ollama", f"{model} is not installed", f"run: ollama pull {model} (or: documind up --pull)")
     used = [row for row in installed if not missing([row.name], wanted)]

@@ -135,8 +135,9 @@ class HttpClient:
         """
         parts = _address(base_url, name)
         self.base_url = urlunsplit(parts)
-        shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-        self.host = f"{name} at {shown}"
+        self.shown_url = without_credentials(self.base_url)
+        """The address for people and pages: a name and password in it are left out."""
+        self.host = f"{name} at {self.shown_url}"
         self._timeouts = (connect_timeout_s, read_timeout_s)
         self._public_only = public_only
         self._session = requests.Session()
@@ -239,6 +240,12 @@ class HttpClient:
 def hostname_of(base_url: str) -> str:
     """Return the host's name or address of a base URL, empty when it has none."""
     return urlsplit(base_url if "://" in base_url else f"http://{base_url}").hostname or ""
+
+
+def without_credentials(url: str) -> str:
+    """Return an address without the name and password that may be in it."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def is_loopback(base_url: str) -> bool:

@@ -102,6 +102,11 @@ class OllamaHost:
         return self.http.base_url
 
     @property
+    def shown_url(self) -> str:
+        """The address for people and pages, without credentials."""
+        return self.http.shown_url
+
+    @property
     def name(self) -> str:
         """The host with its address, for messages; without credentials."""
         return self.http.host
