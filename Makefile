@@ -7,8 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-gone bench-concurrency bench-bundle
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile bench-gone bench-concurrency bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -206,3 +205,6 @@ pdf-questions: dev ## thirty questions over two papers, into evaluation/reports/
 
 bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md
 	$(BIN)/python -m evaluation.gone
+
+bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes against a model, into evaluation/reports/concurrency.md
+	$(BIN)/python -m evaluation.concurrency

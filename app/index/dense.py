@@ -96,6 +96,9 @@ class DenseLibrary:
         if build is not None and (serving is None or serving.build.number != build):
             serving = self.staged
             if serving is None or serving.build.number != build:
+                live = self._loader.live_build(self._library)
+                if live is not None and live.number == build:
+                    return []  # it was claimed just now; its first vectors are on their way
                 raise FingerprintMismatch(f"library {self._library.value!r} was re-embedded while this was searched: search again")
         if serving is None:
             return []

@@ -159,6 +159,12 @@ def test_what_was_embedded_for_one_build_is_refused_by_the_other(store: IndexSto
     assert store.reembedding.view(number).count(PAPERS) == 2
 
 
+def test_a_build_that_was_just_claimed_is_empty_not_gone(store: IndexStore) -> None:
+    add(store, "walrus")
+    store.writer.claim(PAPERS, made_by(OLD))
+    assert store.reembedding.view(1).search(PAPERS, OLD.embed_query("walrus"), 1) == []
+
+
 def test_the_same_again_is_refused_and_a_third_removes_the_first(store: IndexStore) -> None:
     add(store, "walrus", "heron")
     embed_live(store)

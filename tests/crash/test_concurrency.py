@@ -1,0 +1,55 @@
+"""The short form of `make bench-concurrency`, and whether its model sees what is wrong."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from app.core.ids import document_id
+from evaluation.concurrency.__main__ import trial
+from evaluation.concurrency.model import LIBRARY, Model, Shown, Version, make_text
+
+
+@pytest.mark.timeout(240)
+def test_ten_seconds_of_everything_at_once(tmp_path: Path, model_cache_dir: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "models").symlink_to(model_cache_dir)
+    clients, _, fsck = trial(tmp_path, 8.0, at_least=12)
+    tally = clients.tally
+    assert tally.wrong == []
+    assert tally.undeclared == []
+    assert fsck["faults"] == []
+    assert tally.done["uploaded"] + tally.done["replaced"] >= 12
+    assert tally.done["deleted"] > 0
+    assert tally.statuses["search 200"] > tally.done["uploaded"]
+
+
+def shown(version: Version, start: int = 0, end: int = 40) -> Shown:
+    return Shown(document_id(LIBRARY, f"{version.key}.txt"), start, end, version.text[start:end])
+
+
+def test_the_model_sees_wrong_phantom_and_missing() -> None:
+    model, rng = Model(), random.Random(3)
+    first = Version("k", make_text("k", "one", rng), "one", 1.0)
+    model.begin(first)
+    assert model.wrong([shown(first)], 0.5, 0.9) != []  # before it was sent
+    assert model.wrong([shown(first)], 0.5, 1.1) == []  # it may be there already
+    model.acknowledge(first, 2.0)
+    assert model.missing(first, [], 1.9, 3.0) == []
+    assert model.missing(first, [], 2.1, 3.0) != []
+    assert model.missing(first, [shown(first)], 2.1, 3.0) == []
+    second = Version("k", make_text("k", "two", rng), "two", 4.0)
+    model.begin(second)
+    assert model.missing(first, [], 3.9, 4.1) == []  # it was about to be replaced
+    model.acknowledge(second, 5.0)
+    text = first.text.index("one")
+    assert model.wrong([shown(first, text, text + 20)], 4.9, 5.5) == []
+    assert "phantom" in model.wrong([shown(first, text, text + 20)], 5.1, 5.5)[0]
+    assert "wrong text" in model.wrong([Shown(document_id(LIBRARY, "k.txt"), 3, 9, "rubber")], 5.1, 5.5)[0]
+    assert "wrong text" in model.wrong([Shown("unknown", 0, 4, "Item")], 5.1, 5.5)[0]
+    model.ending(second, 6.0)
+    model.ended(second, 7.0)
+    assert model.live() == []
+    assert "phantom" in model.wrong([shown(second, text, text + 20)], 7.1, 7.5)[0]
