@@ -157,7 +157,7 @@ def from_library(
         catalog: Where the documents are.
         lexical: Whose document frequencies say which words are telling.
         library: Which one.
-        questions: At most as many.
+        questions: As many, or fewer when fewer documents have a sentence that is long enough.
         seed: Of the draw.
         words_per_question: Rarest words kept, in their order in the sentence.
 
@@ -171,7 +171,9 @@ def from_library(
         documents.extend(page)
     found: list[TestQuestion] = []
     relevance: dict[str, dict[str, int]] = {}
-    for document in draw.sample(documents, min(questions, len(documents))):
+    for document in draw.sample(documents, len(documents)):
+        if len(found) == questions:
+            break
         chunks = catalog.chunks(library, document.doc_id)
         if not chunks:
             continue

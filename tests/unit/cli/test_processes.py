@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import processes
 from app.cli.processes import Background, last_lines, start, start_time
 from app.cli.up_state import Started, UpState
 
@@ -103,3 +104,18 @@ def test_the_state_survives_and_forgets_the_dead(tmp_path: Path, sleeper: subpro
         state.save(started)
     with UpState(tmp_path).held() as found:
         assert found == Started(alive, None)
+
+
+def test_where_there_is_no_proc_ps_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_PROC", tmp_path / "none")
+    ps = tmp_path / "ps"
+    ps.write_text(
+        '#!/bin/sh\n[ "$1 $2 $3" = "-o stat=,lstart= -p" ] || exit 2\n'
+        'case $4 in 7) echo "Ss   Sat Nov 21 23:12:53 2026";; 8) echo "Z    Sat Nov 21 23:12:54 2026";; *) exit 1;; esac\n'
+    )
+    ps.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert Background.of(7) == Background(7, "Sat Nov 21 23:12:53 2026")
+    assert Background.of(8) is None
+    assert Background.of(9) is None
+    assert Background(7, "Sat Nov 21 20:00:00 2026").runs() is False

@@ -112,3 +112,12 @@ def test_ones_own_library_becomes_known_items() -> None:
         text = catalog.chunks(Library.PAPERS, doc_id)[0].text.lower()
         assert all(word in text for word in question.text.split())
         assert len(question.text.split()) <= 6
+
+
+def test_documents_without_a_sentence_that_is_long_enough_cost_no_question() -> None:
+    texts = {f"short{n}": "Too short." for n in range(8)}
+    texts |= {f"long{n}": f"Wheat {n} is a grass that people of the temperate regions grow widely." for n in range(3)}
+    catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])
+    for seed in range(10):
+        found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=2, seed=seed)
+        assert len(found.questions) == 2
