@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile bench-gone bench-concurrency bench-bundle
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile bench-gone bench-concurrency bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -187,6 +187,9 @@ crash: dev ## 300 random kills of a server under load, into evaluation/reports/c
 
 bench-damage: dev ## thirty kinds of damage to a vector store under the real server, into evaluation/reports/damage.md
 	$(BIN)/python -m evaluation.damage
+
+trace-ingest: dev ## what is on disk before an upload is answered, by strace, into evaluation/reports/traced_ingest.md
+	$(BIN)/python -m evaluation.traced_ingest
 
 crash-points: dev ## end a workload at every write step (CRASH_EVERY=n: at every n-th), into evaluation/reports/crash_points.md
 	$(BIN)/python -m evaluation.crash_points

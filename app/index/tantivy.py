@@ -29,7 +29,7 @@ from app.index.analyzer import (
     build_analyzer,
     build_schema,
 )
-from app.index.durable import disk_full
+from app.index.durable import disk_full, sync_directory
 from app.index.lexical_query import QueryBuilder, conjunction
 from app.index.options import IndexOptions
 from app.index.rows import author_key
@@ -176,6 +176,8 @@ class TantivyIndex:
         with self._translated():
             with self._steps.at("tantivy.commit"):
                 self._writer.commit()
+            # tantivy syncs its files and renames meta.json, but not the directory after that: a power cut could undo the rename.
+            sync_directory(self.path, self._steps, "tantivy.fsync_directory")
             self._index.reload()
 
     def rollback(self) -> None:
