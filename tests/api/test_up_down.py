@@ -19,6 +19,7 @@ import pytest
 
 from app.cli.processes import Background, start_time
 from app.client import DocuMindClient
+from app.index.lock import DirectoryLock
 
 ROOT = Path(__file__).parents[2]
 FAKE_OLLAMA = f"""#!{sys.executable}
@@ -217,3 +218,12 @@ def test_down_never_ends_a_process_that_was_given_the_pid(machine: Machine) -> N
             assert stranger.poll() is None
         finally:
             stranger.kill()
+
+
+def test_up_waits_for_no_command_that_holds_the_data(machine: Machine) -> None:
+    with DirectoryLock([machine.directory / "data"]) as lock:
+        lock.announce("http://127.0.0.1:9", lasting=False)  # a command's own server, gone when the command is
+        code, _, complaint = machine.run("up", "--no-open")
+        assert code == 5
+        assert f"process {os.getpid()} is working on" in complaint
+        assert machine.state() == {"server": None, "ollama": None}

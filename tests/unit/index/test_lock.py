@@ -61,3 +61,13 @@ def test_the_lock_imports_nothing_heavy() -> None:
     program = "import sys, app.index.lock; print([m for m in ('numpy', 'sqlalchemy', 'tantivy', 'chromadb') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_owner_says_whether_it_goes_on_serving(tmp_path: Path) -> None:
+    with DirectoryLock([tmp_path]) as lock:
+        lock.announce("http://127.0.0.1:1", lasting=False)
+        assert owner(tmp_path) == Owner(os.getpid(), "http://127.0.0.1:1", lasting=False)
+        lock.announce("http://127.0.0.1:2")
+        assert owner(tmp_path) == Owner(os.getpid(), "http://127.0.0.1:2", lasting=True)
+        (tmp_path / ".lock").write_text('{"pid": 7, "url": "http://127.0.0.1:3"}')  # as an earlier release wrote it
+        assert owner(tmp_path) == Owner(7, "http://127.0.0.1:3", lasting=True)
