@@ -8,7 +8,6 @@ and 2). Same: a passage beside its copy. Topic: three passages of an article bes
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -18,30 +17,34 @@ from pathlib import Path
 
 from app.answer.disagreement import disagreements
 from app.core.types import Chunk, Disagreement, Document, Evidence, Hit, Library, Passage
+from app.evaluation.report import Provenance
+from evaluation.workbench import Figures, arguments, git_sha, hash_of, write_figures
 
 SEED = 3
 GROUP = 6
-REPORT = Path(__file__).parent / "reports" / "disagreement.md"
 _PLAIN_NUMBER = re.compile(r"(?<![\w.,/-])\d+(?![\w.,/-])")
 
 
 def main() -> None:
     """Write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with squad/corpus.jsonl")
-    articles = _articles(parser.parse_args().data / "squad" / "corpus.jsonl")
+    articles = _articles(arguments(__doc__ or "").parse_args().data / "squad" / "corpus.jsonl")
     texts = [text for passages in articles.values() for text in passages]
     planted = _planted(texts, random.Random(SEED))
     same = [bool(_flagged([text], [text])) for text in texts]
     topic = [bool(_flagged(group[::2], group[1::2])) for passages in articles.values() for group in _groups(passages)]
-    rows = [("planted, one figure changed", planted), ("same text twice", same), ("same topic, other passages", topic)]
-    lines = [f"| {name} | {sum(outcomes)} | {len(outcomes)} | {sum(outcomes) / len(outcomes):.1%} |" for name, outcomes in rows]
-    made_by = f"Made by `python -m evaluation.run_disagreement_study`; squad passages, seed {SEED}."
-    head = f"# Disagreements flagged between two libraries\n\n{made_by}\n\n"
-    table = "| pairs | flagged | of | share |\n|---|---|---|---|\n"
-    REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text(head + table + "\n".join(lines) + "\n", encoding="utf-8")
-    print(REPORT.read_text(encoding="utf-8"))
+    rows = {"planted, one figure changed": planted, "same text twice": same, "same topic, other passages": topic}
+    lines = [f"| {name} | {sum(found)} | {len(found)} | {sum(found) / len(found):.1%} |" for name, found in rows.items()]
+    figures = {name: sum(found) / len(found) for name, found in rows.items()}
+    write_figures(
+        Figures(
+            "Disagreements flagged between two libraries",
+            Provenance(git_sha(), hash_of(GROUP), "no index", {}, SEED),
+            {f"share flagged: {name}": share for name, share in figures.items()},
+            remarks=("Made by `python -m evaluation.run_disagreement_study`; passages of squad stand for both libraries.",),
+            tables=("| pairs | flagged | of | share |", "|---|---|---|---|", *lines, ""),
+        ),
+        "disagreement",
+    )
 
 
 def _articles(path: Path) -> Mapping[str, list[str]]:

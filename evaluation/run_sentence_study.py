@@ -5,18 +5,20 @@ Writes evaluation/reports/sentences.md and .json. What they gain is in the repor
 
 from __future__ import annotations
 
-import json
 import random
 import time
 
+from app.bootstrap.libraries import fingerprint_of
+from app.core.ids import fingerprint8
 from app.core.ports import Embedder
 from app.core.text import sentence_spans
 from app.evaluation.collections import Collection, from_folder
+from app.evaluation.report import Provenance
 from app.ingest.chunking import chunk
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.providers.minilm import MiniLmEmbedder
-from evaluation.workbench import REPORTS, SEED, arguments
+from evaluation.workbench import SEED, Figures, arguments, git_sha, hash_of, write_figures
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa")
 
@@ -28,29 +30,28 @@ def main() -> None:
     given = parser.parse_args()
     embedder = MiniLmEmbedder(given.cache / "graph")
     lines = [
-        "# Sentence vectors at ingest: what they would cost",
-        "",
-        "| collection | chunks | sentences per chunk | time: sentences / chunks | bytes: vector | bytes: sentences |",
-        "|---|---|---|---|---|---|",
+        "| collection | chunks | sentences per chunk | bytes: vector | bytes: sentences |",
+        "|---|---|---|---|---|",
     ]
-    figures: dict[str, dict[str, float]] = {}
+    figures: dict[str, float] = {}
+    timings: dict[str, float] = {}
+    own = 2 * embedder.identity.dimension  # float16, as the catalog stores vectors
     for name in COLLECTIONS:
-        measured = _measure(from_folder(given.data / name), embedder, given.passages)
-        figures[name] = measured
-        cells = (f"{measured['chunks']:.0f}", *(f"{measured[key]:.2f}" for key in ("sentences per chunk", "time ratio")))
-        own = 2 * embedder.identity.dimension  # float16, as the catalog stores vectors
-        lines.append(f"| {name} | {' | '.join(cells)} | {own} | {own * measured['sentences per chunk']:.0f} |")
-    lines += [
-        "",
-        f"{given.passages} documents per collection, seed {SEED}; bytes are per chunk, float16; {embedder.identity.model}, int8.",
-    ]
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "sentences.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (REPORTS / "sentences.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+        chunks, sentences, ratio = _measure(from_folder(given.data / name), embedder, given.passages)
+        figures |= {f"{name}: chunks": chunks, f"{name}: sentences per chunk": sentences}
+        timings[f"{name}: time of sentences / time of chunks"] = ratio
+        lines.append(f"| {name} | {chunks} | {sentences:.2f} | {own} | {own * sentences:.0f} |")
+    identity, ingest = embedder.identity, IngestOptions()
+    made = Provenance(
+        git_sha(), hash_of(ingest), fingerprint8(fingerprint_of(identity, ingest)), {identity.model: identity.digest}, SEED
+    )
+    remark = f"{given.passages} documents per collection; bytes are per chunk, float16; {identity.model}, int8."
+    title = "Sentence vectors at ingest: what they would cost"
+    write_figures(Figures(title, made, figures, timings, (remark,), (*lines, "")), "sentences")
 
 
-def _measure(collection: Collection, embedder: Embedder, documents: int) -> dict[str, float]:
+def _measure(collection: Collection, embedder: Embedder, documents: int) -> tuple[int, float, float]:
+    """Return the chunks, the sentences of each, and the time to embed the sentences over that of the chunks."""
     options = IngestOptions()
     parser = DirectParser(options)
     chunks: list[str] = []
@@ -65,7 +66,7 @@ def _measure(collection: Collection, embedder: Embedder, documents: int) -> dict
         embedder.embed_passages(texts)
         seconds.append(time.perf_counter() - start)
     ratio = min(seconds[1], seconds[3]) / min(seconds[0], seconds[2])
-    return {"chunks": len(chunks), "sentences per chunk": len(sentences) / len(chunks), "time ratio": ratio}
+    return len(chunks), len(sentences) / len(chunks), ratio
 
 
 if __name__ == "__main__":
