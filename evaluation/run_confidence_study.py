@@ -126,8 +126,8 @@ def _report(asked: Asked) -> tuple[list[str], dict[str, float]]:
         "",
         f"Expected calibration error of the confidence in use, own and foreign weighing the same: {error:.3f} (ten bins).",
         "",
-        "The unanswerable questions of squad are asked about a passage that exists and lacks the answer: retrieval scores are near"
-        " chance there, and nothing is promised.",
+        "The unanswerable questions of squad are asked about a passage that exists and lacks the answer: retrieval scores tell"
+        " little there, and nothing is promised.",
         "",
     ]
     return lines, figures

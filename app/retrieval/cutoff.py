@@ -1,7 +1,7 @@
 """Which ranked passages are worth reading, and how sure that is.
 
 The measure is closeness: the mean of the cosine similarity and the idf-weighted coverage of the question. Either alone lets one
-off-topic question in ten pass; together they part questions a library answers from those of another subject with an AUC of 0.996
+off-topic question in ten pass; together they part questions a library answers from those of another subject with an AUC of 0.995
 and more on every pair of collections tried (evaluation/reports/confidence.md).
 """
 
