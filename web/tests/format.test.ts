@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { ago, byline, bytes, count, milliseconds, modelName, percent, plural, seconds } from "@/lib/format";
+import { ago, behind, byline, bytes, count, milliseconds, modelName, percent, plural, seconds } from "@/lib/format";
 
 describe("format", () => {
   it("counts", () => {
     expect([count(0), count(9999), count(1_234_567), plural(1, "page"), plural(3, "page")]).toEqual(["0", "9,999", "1.2M", "1 page", "3 pages"]);
+  });
+  it("says how far an index is behind", () => {
+    expect([behind(0), behind(1), behind(9999), behind(10_000)]).toEqual(["up to date", "1 behind", "9,999 behind", "10,000 or more behind"]);
   });
   it("sizes and times", () => {
     expect([bytes(0), bytes(999), bytes(1500), bytes(2.5e9)]).toEqual(["0 B", "999 B", "1.5 kB", "2.5 GB"]);

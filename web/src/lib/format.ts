@@ -11,6 +11,11 @@ export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
+/** How far an index is behind, in changes; the server counts to 10,000 and no further. */
+export function behind(lag: number): string {
+  return lag === 0 ? "up to date" : `${count(lag)}${lag >= 10_000 ? " or more" : ""} behind`;
+}
+
 /** Bytes in powers of 1000, as file managers show them. */
 export function bytes(value: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];

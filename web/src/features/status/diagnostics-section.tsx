@@ -24,7 +24,7 @@ export function DiagnosticsSection() {
     >
       {about.isPending && <Skeleton lines={5} />}
       {about.isError && about.data === undefined && <Failure error={about.error} onRetry={() => void about.refetch()} />}
-      {about.data !== undefined && <Facts facts={factsOf(about.data, ["libraries", "watermarks"])} />}
+      {about.data !== undefined && <Facts facts={factsOf(about.data, ["libraries", "watermarks", "lags"])} />}
     </Section>
   );
 }

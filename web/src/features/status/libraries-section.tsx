@@ -10,7 +10,7 @@ import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
-import { bytes, count, modelName, percent, plural } from "@/lib/format";
+import { behind, bytes, count, modelName, percent, plural } from "@/lib/format";
 
 /** Counts of each library, what it is indexed with, and how far each projection is. */
 export function LibrariesSection() {
@@ -44,29 +44,27 @@ export function LibrariesSection() {
           ))}
         </Table>
       )}
-      {about.data !== undefined && <Watermarks marks={about.data.watermarks} />}
+      {about.data !== undefined && <Projections lags={about.data.lags} changes={about.data.watermarks["changes"] ?? 0} />}
       {clearing !== null && <ClearDialog library={clearing} onClose={() => setClearing(null)} />}
     </Section>
   );
 }
 
-/** How far each projection has applied the catalog's changes. */
-function Watermarks({ marks }: { marks: Readonly<Record<string, number>> }) {
-  const entries = Object.entries(marks);
-  const newest = entries.find(([name]) => name === "catalog")?.[1] ?? Math.max(0, ...entries.map(([, n]) => n));
-  const projections = entries.filter(([name]) => name !== "catalog");
+/** How many of the catalog's changes each projection has yet to apply. Their numbers are shared by both libraries, so only the server can count them. */
+function Projections({ lags, changes }: { lags: Readonly<Record<string, number>>; changes: number }) {
+  const projections = Object.entries(lags);
   if (projections.length === 0) return null;
   return (
     <div className="mt-4">
-      <h3 className="mb-2 text-xs font-semibold text-muted">Projections, of {plural(newest, "change")} in the catalog</h3>
+      <h3 className="mb-2 text-xs font-semibold text-muted">Projections, after {plural(changes, "change")} of the catalog</h3>
       <ul className="grid gap-x-6 gap-y-2 sm:grid-cols-3">
-        {projections.map(([name, applied]) => (
+        {projections.map(([name, lag]) => (
           <li key={name}>
             <div className="flex justify-between text-xs">
               <span>{name}</span>
-              <span className="text-muted tabular-nums">{applied >= newest ? "up to date" : `${count(newest - applied)} behind`}</span>
+              <span className="text-muted tabular-nums">{behind(lag)}</span>
             </div>
-            <Meter value={newest === 0 ? 1 : applied / newest} label={`Projection ${name}`} tone={applied >= newest ? "good" : "info"} className="mt-1" />
+            <Meter value={changes === 0 ? 1 : Math.max(0, 1 - lag / changes)} label={`Projection ${name}`} tone={lag === 0 ? "good" : "info"} className="mt-1" />
           </li>
         ))}
       </ul>
