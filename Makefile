@@ -211,3 +211,6 @@ bench-gone: dev ## plant, delete and purge a document, look for it in every file
 
 bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes against a model, into evaluation/reports/concurrency.md
 	$(BIN)/python -m evaluation.concurrency
+
+bench-bundle: dev ## export and import a library, 500 questions to both, tampered files, into evaluation/reports/bundle.md
+	$(BIN)/python -m evaluation.bench_bundle

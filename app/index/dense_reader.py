@@ -6,9 +6,11 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from app.core.errors import IndexDamaged
 from app.core.types import Filters, FloatArray, Scored
-from app.core.vectors import cosine_distances, top_k_smallest
+from app.core.vectors import nearest
 from app.index.chroma import ChromaStore
 from app.index.exact_projection import ExactProjection
 from app.index.loading import Build, CatalogLoader
@@ -90,8 +92,8 @@ class DenseReader:
     def _search_filtered(self, query: FloatArray, k: int, filters: Filters, *, ready: bool) -> list[Scored]:
         few = self.loader.filtered_vectors(self.serving.build, filters, FILTERED_SCAN + 1)
         if len(few.chunk_ids) <= FILTERED_SCAN:
-            distances = cosine_distances(query, few.rows)
-            return [Scored(few.chunk_ids[at], float(distances[at])) for at in top_k_smallest(distances, k)]
+            best, distances = nearest(query, few.rows, np.array(few.chunk_ids, dtype=np.int64), k)
+            return [Scored(few.chunk_ids[at], float(distance)) for at, distance in zip(best, distances, strict=True)]
         if not ready:
             return self._unready()
         n = 4 * k

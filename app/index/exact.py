@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from app.core.types import Filters, FloatArray, Scored
-from app.core.vectors import cosine_distances, top_k_smallest
+from app.core.vectors import cosine_distances, nearest
 from app.index.columns import Columns, DocumentFacts, Mask, RowFacts
 from app.index.durable import disk_errors, remove_file, replace_file
 from app.index.rows import IdArray
@@ -112,7 +112,7 @@ class ExactIndex:
             return list(self._positions)
 
     def search(self, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
-        """Return up to k rows by cosine distance, ascending; exact, ties by position."""
+        """Return up to k rows by cosine distance, ascending; exact, ties by chunk id."""
         with self._lock:
             view = self._view
             mask = self._mask(filters) if filters else None
@@ -123,15 +123,14 @@ class ExactIndex:
             return []
         if mask is not None and selected < GATHER_BELOW * len(view.ids):
             positions = np.flatnonzero(mask)
-            distances = cosine_distances(query, view.rows[positions])
-            best = top_k_smallest(distances, k)
+            best, distances = nearest(query, view.rows[positions], view.ids[positions], k)
             chosen = positions[best]
         else:
-            distances = cosine_distances(query, view.rows)
+            fast = cosine_distances(query, view.rows)
             if mask is not None:
-                distances = np.where(mask, distances, np.float32(np.inf))
-            best = chosen = top_k_smallest(distances, min(k, selected))
-        return [Scored(int(i), float(d)) for i, d in zip(view.ids[chosen], distances[best], strict=True)]
+                fast = np.where(mask, fast, np.float32(np.inf))
+            chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), fast)
+        return [Scored(int(i), float(d)) for i, d in zip(view.ids[chosen], distances, strict=True)]
 
     def _mask(self, filters: Filters) -> Mask:
         mask = self._masks.get(filters)

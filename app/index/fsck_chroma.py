@@ -21,6 +21,7 @@ from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.probe import TOLERANCE, Expected, probe, queued
 
+DATABASE = "chroma.sqlite3"
 ASKED = 1_000
 """Vectors per collection that an open store is asked for; a store at rest is asked by the probe, which compares all."""
 
@@ -50,6 +51,8 @@ class ChromaCheck:
         yield from faults
 
     def _faults(self, expected: list[Expected], *, repair: bool) -> list[Fault]:
+        if not (self.options.chroma_dir / DATABASE).exists() and all(want.count <= len(want.uncertain) for want in expected):
+            return []  # nothing is in it, so that it is not there is no fault: it is made when it is needed
         opened = self.chroma.opened
         finding = probe(self.options.chroma_dir, self.catalog, expected, compare_all=True, open_store=not opened)
         problems = list(finding.problems)
@@ -91,7 +94,7 @@ class ChromaCheck:
 
 def collection_ids(chroma: Path, collection: str) -> set[int]:
     """Return the chunk ids a collection lists, read from its database without opening the store; empty when unreadable."""
-    database = chroma / "chroma.sqlite3"
+    database = chroma / DATABASE
     if not database.exists():
         return set()
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)

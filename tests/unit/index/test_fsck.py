@@ -155,3 +155,12 @@ def test_faults_of_the_truth_are_named_with_the_cure(sound: Path, tmp_path: Path
     assert report.faults[0].code == code
     assert "restore a backup" in report.faults[0].detail
     assert report.exit_code == 8
+
+
+def test_a_vector_store_that_was_never_needed_is_not_missed(store: IndexStore) -> None:
+    draft = make_draft("ant", "a word", chunks=1)  # found by tests/crash/test_store_machine.py
+    store.writer.write([draft])
+    store.writer.clear(PAPERS)
+    store.writer.claim(PAPERS, FINGERPRINT)
+    store.writer.apply(PAPERS)
+    assert store.fsck.run().faults == ()
