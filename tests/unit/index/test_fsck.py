@@ -15,7 +15,7 @@ from app.index.options import IndexOptions
 from app.index.steps import Steps
 from app.index.store import IndexStore
 from app.index.tantivy import LexicalDocument, TantivyIndex
-from tests.unit.index.drafts import DIMENSION, make_draft, unit_rows
+from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
 
 PAPERS = Library.PAPERS
