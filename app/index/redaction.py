@@ -9,14 +9,13 @@ BLANK = "\u2588"
 
 
 def redact_answer(record: Mapping[str, object], library: str, doc_id: str) -> tuple[dict[str, object], int]:
-    """Return the record without the document's words, and how many quotes and sentences were blanked.
+    """Return the record without the document's words, and how many quotes were blanked.
 
-    Blanked are its passages' previews and titles, every quote of it, and each sentence of the answer that cites it, since an
-    extractive answer is made of quotes.
+    Blanked are its passages' previews and titles, every quote of it, and of the answer everything but the sentences that cite other
+    documents alone: what cites nothing, a table or an inventory, may be made of its words as well.
     """
     redacted = dict(record)
     numbers: set[object] = set()
-    blanked = 0
     sources = []
     for source in _records(record.get("sources")):
         if source.get("doc_id") == doc_id and source.get("library", library) == library:
@@ -25,25 +24,28 @@ def redact_answer(record: Mapping[str, object], library: str, doc_id: str) -> tu
         sources.append(source)
     if "sources" in record:
         redacted["sources"] = sources
-    answer = str(record.get("answer") or "")
+    if not numbers:
+        return redacted, 0
+    blanked = 0
+    kept: set[int] = set()
     sentences = []
     for sentence in _records(record.get("sentences")):
         citations = _records(sentence.get("citations"))
         cited = [citation for citation in citations if citation.get("n") in numbers]
-        if cited:
-            blanked += len(cited)
-            for citation in cited:
-                citation["quote"] = ""
-            start, end = _offset(sentence.get("answer_start")), _offset(sentence.get("answer_end"))
-            answer = answer[:start] + BLANK * (min(end, len(answer)) - start) + answer[end:]
+        blanked += len(cited)
+        for citation in cited:
+            citation["quote"] = ""
+        if cited or not citations:
             sentence |= {"text": BLANK * len(str(sentence.get("text") or "")), "citations": citations}
+        else:
+            kept.update(range(_offset(sentence.get("answer_start")), _offset(sentence.get("answer_end"))))
         sentences.append(sentence)
     if "sentences" in record:
         redacted["sentences"] = sentences
     if "answer" in record:
-        redacted["answer"] = answer
-    if numbers:
-        redacted["rewritten_query"] = None
+        answer = str(record.get("answer") or "")
+        redacted["answer"] = "".join(sign if at in kept or sign.isspace() else BLANK for at, sign in enumerate(answer))
+    redacted["rewritten_query"] = None
     return redacted, blanked
 
 

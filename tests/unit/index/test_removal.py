@@ -14,6 +14,7 @@ from app.core.types import Answer, Evidence, Hit, Library, Message, Question
 from app.index import removal
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.redaction import BLANK, redact_answer
 from app.index.steps import Steps
 from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft
@@ -124,6 +125,37 @@ def test_quotes_in_stored_answers_and_conversations_are_blanked(store: IndexStor
     assert "penguins parade" in left
     redacted = str(store.answers.get("a1")["answer"])
     assert redacted[29:] == text[29:]
+
+
+def test_what_cites_nothing_is_blanked_with_its_source() -> None:
+    answer = "| Whale | 30 t |\n\nIt sings. Penguins parade [2]."
+    record = {
+        "answer": answer,
+        "rewritten_query": "how heavy is the whale",
+        "sources": [
+            {"n": 1, "doc_id": "a", "library": "papers", "preview": "The whale weighs 30 t.", "title": "Whales"},
+            {"n": 2, "doc_id": "b", "library": "papers", "preview": "penguins parade", "title": "Penguins"},
+        ],
+        "sentences": [
+            {"text": "It sings.", "answer_start": 18, "answer_end": 27, "citations": []},
+            {
+                "text": "Penguins parade [2].",
+                "answer_start": 28,
+                "answer_end": 48,
+                "citations": [{"n": 2, "quote": "penguins parade"}],
+            },
+        ],
+    }
+    redacted, blanked = redact_answer(record, "papers", "a")
+    assert blanked == 0
+    shown = str(redacted["answer"])
+    assert len(shown) == len(answer)
+    assert shown.endswith("Penguins parade [2].")
+    assert set(shown[:28]) <= {BLANK, " ", "\n"}
+    assert "hale" not in json.dumps(redacted)
+    assert "sings" not in json.dumps(redacted)
+    untouched, _ = redact_answer(record, "papers", "c")
+    assert untouched == record
 
 
 def test_a_purge_cut_short_is_finished_at_the_next_start(options: IndexOptions, monkeypatch: pytest.MonkeyPatch) -> None:
