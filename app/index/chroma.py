@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BATCH = 1000
+PIECE = 64
+"""Rows a call: Chroma holds the interpreter's lock throughout, and nothing else in the server moves meanwhile. Measured: 1,000
+rows stop everything for 450 ms, 64 for 60-110 ms; its 1,200 rows a second (2,500 before) are still those of many embedders."""
 """Rows per call: far under Chroma's 5,461, and what its log takes in one transaction without a long pause."""
 
 LARGEST_POOL = 100
@@ -121,7 +124,10 @@ class ChromaStore:
         with self._lock, _Translated(self.path):
             collection = self._collection(name)
             with self._steps.at("chroma.upsert"):
-                collection.upsert(ids=[str(i) for i in chunk_ids], embeddings=np.asarray(rows, np.float32), metadatas=metadatas)
+                for at in range(0, len(chunk_ids), PIECE):
+                    ids = [str(i) for i in chunk_ids[at : at + PIECE]]
+                    vectors = np.asarray(rows[at : at + PIECE], np.float32)
+                    collection.upsert(ids=ids, embeddings=vectors, metadatas=metadatas[at : at + PIECE])
             self._counts[name] = collection.count()
 
     def delete(self, name: str, chunk_ids: Sequence[int]) -> None:
@@ -131,7 +137,8 @@ class ChromaStore:
         with self._lock, _Translated(self.path):
             collection = self._collection(name)
             with self._steps.at("chroma.delete"):
-                collection.delete(ids=[str(i) for i in chunk_ids])
+                for at in range(0, len(chunk_ids), 4 * PIECE):  # a deletion costs a quarter of a row
+                    collection.delete(ids=[str(i) for i in chunk_ids[at : at + 4 * PIECE]])
             self._counts[name] = collection.count()
 
     def query(self, name: str, query: FloatArray, n: int) -> list[Scored]:

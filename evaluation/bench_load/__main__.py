@@ -2,8 +2,9 @@
 
     python -m evaluation.bench_load [--only streams|loop|soak] [--seconds S] [--questions N] [--cycles N]
 
-Server, model host (the Ollama double at a fixed token rate) and load generator are processes of their own. With `--only` nothing is
-written, for trying things out.
+Server, model host (the Ollama double at a fixed rate) and load generator are processes of their own. With `--only` nothing is
+written, for trying things out. With `--parts DIR` each part is kept in a file as soon as it is measured, and a part that is there
+already is not measured again: a run that was spoilt can go on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
@@ -105,7 +107,7 @@ def bench_streams(folder: Path, seconds: float) -> Parts:
         f"{STREAMS} streams, added latency p95 ms": all_,
         f"{STREAMS} streams, added latency p99 ms": quantile(many.under_way_ms, 0.99),
         f"{STREAMS} streams, answers": many.answers,
-        f"{STREAMS} streams, tokens a second": len(many.under_way_ms) / seconds,
+        f"{STREAMS} streams, stamped tokens a second": len(many.under_way_ms) / seconds,
         f"{STREAMS} streams, share of one core the server used": cpu / seconds,
         "clients over the cap, errors": sum(over.errors.values()),
         "clients over the cap, let in where a stream had just ended": sum(n for s, n in over.statuses.items() if s == "200"),
@@ -188,10 +190,26 @@ def bench_soak(folder: Path, questions: int, cycles: int) -> Parts:
     return lines, figures
 
 
+def _measured(part: str, measure: Callable[[], Parts], folder: Path | None) -> Parts:
+    """Return a part's figures: from its file when there is one, else measured, with the machine's load before and after."""
+    kept = None if folder is None else folder / f"{part}.json"
+    if kept is not None and kept.exists():
+        found = json.loads(kept.read_text("utf-8"))
+        return [Line(**line) for line in found["lines"]], found["figures"]
+    before = os.getloadavg()[0]
+    lines, figures = measure()
+    figures |= {f"machine load before {part}": before, f"machine load after {part}": os.getloadavg()[0]}
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps({"lines": [asdict(line) for line in lines], "figures": figures}), "utf-8")
+    return lines, figures
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", choices=["streams", "loop", "soak"], help="one part, without a report")
+    parser.add_argument("--parts", type=Path, help="folder that keeps the figures of each part")
     parser.add_argument("--seconds", type=float, default=60.0, help="of 64 streams, and of the bulk run")
     parser.add_argument("--questions", type=int, default=5000, help="of the soak")
     parser.add_argument("--cycles", type=int, default=300, help="documents of the soak that come and go")
@@ -207,16 +225,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         for part, measure in parts.items():
             if asked.only in (None, part):
-                figures[f"machine load before {part}"] = os.getloadavg()[0]
-                found, more = measure()
+                found, more = _measured(part, measure, asked.parts)
                 lines += found
                 figures |= more
-                figures[f"machine load after {part}"] = os.getloadavg()[0]
     if asked.only:
         print(json.dumps({"lines": [(line.what, line.measured, line.holds) for line in lines], "figures": figures}, indent=1))
         return 0 if all(line.holds for line in lines) else 1
     remarks = [
-        f"The model host writes {TOKENS_PER_S:g} tokens a second per answer and stamps each as it leaves; added latency is from",
+        f"The model host writes {TOKENS_PER_S:g} tokens a second per answer and stamps every tenth; added latency is from",
         f"there to the reader, another process on the same machine. Of {CLIENTS} clients {STREAMS} read and the others come",
         "while all streams are taken. A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process",
         "beside it shows what the machine alone does. The machine was shared: its load (waiting and running processes, mean of a",

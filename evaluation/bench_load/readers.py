@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 BODY = json.dumps({"question": "What is the melting point of copper?", "library": "papers", "stream": True}).encode()
 STAMP = re.compile(rb"t(\d{12,})(?=[^\d])")
 _WAIT_S = 30.0
+_SPREAD_S = 10.0
+"""The first answers begin within this time: the length of one."""
 
 
 @dataclass
@@ -76,8 +78,9 @@ def _tokens(text: bytes) -> list[bytes]:
     return [stamp for event in text.split(b"event: ") if event.startswith(b"token") for stamp in STAMP.findall(event)]
 
 
-async def keep_reading(host: str, port: int, until: float, seen: Seen) -> None:
-    """One answer after the other until the time is up."""
+async def keep_reading(host: str, port: int, after_s: float, until: float, seen: Seen) -> None:
+    """One answer after the other until the time is up; the first one after a while, so that not all begin and end together."""
+    await asyncio.sleep(after_s)
     while time.monotonic() < until:
         try:
             await read_answer(host, port, seen)
@@ -107,7 +110,7 @@ async def run(url: str, streams: int, seconds: float, extra: int) -> Seen:
     parts, seen = urlsplit(url), Seen()
     host, port = parts.hostname or "", parts.port or 80
     begun = time.monotonic()
-    readers = [keep_reading(host, port, begun + seconds, seen) for _ in range(streams)]
+    readers = [keep_reading(host, port, _SPREAD_S * at / streams, begun + seconds, seen) for at in range(streams)]
     half = seconds / 2
     late = [try_once(host, port, begun + half + half * 0.6 * at / max(1, extra), seen) for at in range(extra)]
     await asyncio.gather(*readers, *late)
