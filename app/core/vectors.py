@@ -49,6 +49,8 @@ def top_k_smallest(values: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.i
 ROUNDING = 1e-5
 """More than any order of summation changes a float32 dot product of unit rows of 4,096 numbers (about n * 2^-24 at worst)."""
 
+_BLOCK = 4096
+
 
 def nearest(
     query: FloatArray, rows: FloatArray, ids: npt.NDArray[np.int64], k: int, distances: FloatArray | None = None
@@ -71,7 +73,12 @@ def nearest(
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
     bound = np.partition(fast, k - 1)[k - 1] + ROUNDING if k < n else np.float32(4.0)
     near = np.flatnonzero((fast <= bound) & np.isfinite(fast))
-    cosines = np.einsum("ij,j->i", rows[near].astype(np.float64), query.astype(np.float64))
+    if len(near) == 0:
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
+    wide = query.astype(np.float64)
+    # In blocks: of a library of many equal texts all rows may come into question.
+    blocks = [near[at : at + _BLOCK] for at in range(0, len(near), _BLOCK)]
+    cosines = np.concatenate([np.einsum("ij,j->i", rows[block].astype(np.float64), wide) for block in blocks])
     exact = np.clip(1.0 - cosines, 0.0, 2.0).astype(np.float32)
     order = np.lexsort((ids[near], exact))[:k]
     return near[order], exact[order]
