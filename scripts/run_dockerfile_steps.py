@@ -28,6 +28,7 @@ from scripts.dockerfile import Instruction, Stage, ignored, patterns_of, stages
 CONTEXT = Path(__file__).resolve().parent.parent
 SKIPPED = ("apt-get", "useradd")
 NOBODY = 65534
+SYSTEM = "/usr/local/bin:/usr/bin"
 START_S = 120.0
 PASSED_ON = ("PIP_", "NPM_", "SSL_", "LANG")
 """Beginnings of names in this environment that a build needs: where packages come from, which certificates count."""
@@ -221,12 +222,19 @@ def _get(port: str, path: str) -> bytes:
         return b""
 
 
+def interpreter() -> str:
+    """Return a Python that the plain user can run: this one, or the system's when this runs as root, whose home is closed."""
+    if os.geteuid() != 0:
+        return sys.executable
+    return shutil.which("python3.11", path=SYSTEM) or shutil.which("python3.12", path=SYSTEM) or fail("no Python 3.11 in " + SYSTEM)
+
+
 def main() -> None:
     """Build every stage and start the last one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--python",
-        default="/usr/bin/python3.11",
+        default=interpreter(),
         help="interpreter that stands for the image's; the plain user must be able to run it",
     )
     parser.add_argument("--keep", type=Path, help="build here, in a folder that does not exist yet, and leave it")
