@@ -138,6 +138,11 @@ class RevisionBatch:
             )
             results.append((draft, WriteResult(draft.doc_id, revision, "replaced" if old and old.live else "indexed")))
         removed = self._supersede([item for item, _, _ in stored if item.superseded is not None])
+        written = {item.doc for item, _, _ in stored}
+        for old in current.values():
+            if not old.live and old.doc in written:
+                # Deleted within its grace: it left the counters and the projections then, its vectors leave the catalog now.
+                retire_chunks(self._sql, old.doc)
         self._insert(stored, removed)
         self._finish(results, [item for item, _, _ in stored], current)
 

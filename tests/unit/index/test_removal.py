@@ -196,3 +196,16 @@ def test_text_without_original_says_so(store: IndexStore) -> None:
     store.writer.write([draft, replace(draft, source_key="b", doc_id="0" * 16)])
     with pytest.raises(NoOriginal, match="no original bytes"):
         store.catalog.original(PAPERS, draft.doc_id)
+
+
+def test_a_deleted_document_that_is_written_again_leaves_no_vectors(store: IndexStore) -> None:
+    draft = make_draft("a.txt", "walruses whistle loudly", chunks=2)  # found by tests/crash/test_store_machine.py
+    store.writer.write([draft])
+    embed_all(store)
+    store.writer.delete(PAPERS, draft.doc_id, grace_s=600)
+    store.writer.write([make_draft("a.txt", "penguins parade past", chunks=2)])
+    with store.database.read_raw() as cursor:
+        assert cursor.execute("SELECT count(*) FROM vectors").fetchone() == (0,)
+    embed_all(store)
+    assert store.vectors.count(PAPERS) == 2
+    assert store.fsck.run().faults == ()
