@@ -66,6 +66,7 @@ class SamplesJob:
                 context.progress(before + index, total, "files")
 
             outcomes += self._pipeline_of(library).ingest(library, raws, progress=progress, cancel=context.cancel)
+            context.progress(len(outcomes), total, "files")
         context.publish(IngestReport(tuple(outcomes), "text").to_json())
         for library in shelves:
             self._embed(context, library)
