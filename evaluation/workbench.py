@@ -69,7 +69,7 @@ def write_figures(report: Figures, name: str) -> None:
     }
     lines = [f"# {report.title}", "", *(line for remark in report.remarks for line in (remark, "")), *report.tables]
     lines += ["| figure | value |", "|---|---|"]
-    lines += [f"| {key} | {value:.4g} |" for key, value in (*report.figures.items(), *report.timings.items())]
+    lines += [f"| {key} | {_written(value)} |" for key, value in (*report.figures.items(), *report.timings.items())]
     models = ", ".join(f"{model} {digest[:12]}" for model, digest in made.models.items())
     origin = f"Made from git {made.git_sha[:12]}, settings {made.settings_hash}, index {made.fingerprint}"
     lines += ["", f"{origin}, models {models}, seed {made.seed}."]
@@ -78,6 +78,11 @@ def write_figures(report: Figures, name: str) -> None:
     (REPORTS / f"{name}.md").write_text(text, encoding="utf-8")
     (REPORTS / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(text)
+
+
+def _written(value: float) -> str:
+    """Return counts in full and measures to four digits."""
+    return f"{int(value):,}" if value >= 1000 and float(value).is_integer() else f"{value:.4g}"
 
 
 def hash_of(*settings: object) -> str:

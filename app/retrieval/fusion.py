@@ -30,7 +30,9 @@ def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floa
     """Return the weighted sum of both legs' min-max scaled scores, in [0, 1].
 
     Unlike ranks, scaled scores keep how far apart the candidates of one leg are. A candidate that only one leg knows
-    (a chunk without a vector) takes that leg's scaled score for both, so it keeps its place among its like.
+    (a chunk without a vector) takes that leg's scaled score for both, so it keeps its place among its like. Where some have no
+    vector, the others' distances are scaled to the range that their own words span: of three chunks that were embedded on the
+    way because they share most words with the question, the farthest is the worst of three, not of all.
 
     Args:
         candidates: With the signals completed where possible.
@@ -40,10 +42,20 @@ def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floa
         Lee 1997 (CombSUM over normalised scores); measured against RRF in evaluation/reports/fusion.md.
     """
     dense, lexical = min_max(-candidates.distance), min_max(candidates.bm25)
+    dense = _within(dense, lexical)
     fused = dense_weight * np.where(np.isnan(dense), lexical, dense) + (1 - dense_weight) * np.where(
         np.isnan(lexical), dense, lexical
     )
     return np.nan_to_num(fused, nan=0.0)
+
+
+def _within(scaled: Floats, other: Floats) -> Floats:
+    """Scale the known values of a leg that does not know all candidates to the range of the other leg's values of the same."""
+    both = ~np.isnan(scaled) & ~np.isnan(other)
+    if both.all() or not both.any():
+        return scaled
+    low, high = float(other[both].min()), float(other[both].max())
+    return low + (high - low) * scaled
 
 
 def adaptive_dense_weight(candidates: Candidates) -> float:

@@ -58,6 +58,17 @@ def test_a_chunk_without_a_vector_keeps_its_lexical_place() -> None:
     assert pool.ids[best_first(relative_score(pool))].tolist() == [1, 2, 3]
 
 
+def test_the_farthest_of_a_few_embedded_chunks_is_not_the_worst_of_all() -> None:
+    """Two chunks that share most words were embedded on the way, by hand: words 1, 0.9, 0.5, 0; distances span 0.9 to 1."""
+    ranks = np.arange(1, 5)
+    pool = Candidates(
+        np.arange(4), np.array([0.5, 0.3, np.nan, np.nan]), np.array([10.0, 9.0, 5.0, 0.0]), np.zeros(4, dtype=np.int64), ranks
+    )
+    assert relative_score(pool).tolist() == pytest.approx([0.5 * (0.9 + 1.0), 0.5 * (1.0 + 0.9), 0.5, 0.0])
+    whole = Candidates(pool.ids, np.array([0.5, 0.3, 0.4, 0.7]), pool.bm25, pool.dense_rank, pool.lexical_rank)
+    assert relative_score(whole).tolist() == pytest.approx([0.5 * (0.5 + 1.0), 0.5 * (1.0 + 0.9), 0.5 * (0.75 + 0.5), 0.0])
+
+
 @given(st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(math.nan)), max_size=20))
 def test_min_max_bounds_and_order(values: list[float]) -> None:
     array = np.array(values, dtype=np.float64)
