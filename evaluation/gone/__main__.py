@@ -100,7 +100,14 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
     lines += ["", f"Stored answers that quoted it before: {result.quoted}; quotes blanked: {result.deleted.get('quotes_blanked')}."]
     lines += ["", "Out of reach, and listed in both replies:", "", *(f"- {line}" for line in out_of_reach), ""]
     lines += [f"**{line}**" for line in wrong] or ["After the purge nothing was found."]
-    return "\n".join([*lines, "", f"Made by `make bench-gone` in {result.seconds} s.", ""])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Made by `python -m evaluation.gone --filler {filler}` in {result.seconds} s; `make bench-gone` takes 120.",
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":
