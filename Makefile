@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile bench-gone bench-concurrency bench-bundle
+.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -199,6 +199,9 @@ bench-aborts: dev ## 100 abandoned answers at each moment, until the model host 
 
 bench-load: dev ## 64 streams, the event loop under a bulk run, 5,000 questions; into evaluation/reports/load.md
 	$(BIN)/python -m evaluation.bench_load
+
+contract: dev ## the OpenAPI contract against generated requests, all phases, both key modes; into evaluation/reports/contract.md
+	$(BIN)/python -m evaluation.run_contract
 
 bench-hostile: dev ## hostile files against a real server: verdict, time, memory, /health meanwhile; into evaluation/reports/hostile.md
 	$(BIN)/python -m evaluation.bench_hostile

@@ -99,3 +99,17 @@ def test_a_backup_is_written_while_serving(shop: Site, tmp_path: Path) -> None:
     assert job.result["originals"] == 3
     assert shop.client.post("/api/v1/backup", json={"path": str(tmp_path / "backup")}).status_code == 409
     assert done(shop, "/api/v1/backup").state == "done"
+
+
+def test_paths_that_no_system_takes_are_bad_requests(shop: Site) -> None:
+    path = "/" + "0" * 4000
+    bodies: dict[str, dict[str, object]] = {
+        "/api/v1/backup": {"path": path},
+        "/api/v1/export": {"library": "papers", "path": path},
+        "/api/v1/import": {"path": path},
+        "/api/v1/reembed": {"library": "papers", "questions": path},
+        "/api/v1/bulk": {"action": "index", "source": path},
+    }
+    for door, body in bodies.items():
+        reply = shop.client.post(door, json=body)
+        assert (reply.status_code, reply.json()["code"]) == (422, "invalid_input"), (door, reply.text)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from app.api.deps import Composition
 from app.api.errors import declared
+from app.api.paths import server_path
 from app.api.schemas.base import LibraryName, Reply, Request
 from app.api.schemas.jobs import Job
 from app.core.errors import InvalidInput
@@ -73,6 +74,8 @@ def bulk(asked: BulkRequest, services: Composition) -> Job:
         raise InvalidInput(f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name")
     if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():
         raise InvalidInput(f"source {asked.source!r} must be an absolute path on the server, or hub:owner/name")
+    if not asked.source.startswith("hub:"):
+        server_path(asked.source)
     if asked.action == "plan":
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import Composition
 from app.api.errors import declared
+from app.api.paths import server_path
 from app.api.schemas.base import Flag, LibraryName, Reply, Request
 from app.api.schemas.jobs import Job
 from app.core.errors import Conflict, InvalidInput, NotFound
@@ -106,7 +107,7 @@ def run_fsck(services: Composition) -> Response:
 )
 def export_library(services: Composition, asked: ExportRequest) -> Response:
     """Write a library with text, vectors and originals into one checksummed file, as a job."""
-    path = Path(asked.path) if asked.path else _fresh(services, "exports", f"{asked.library}-", ".documind")
+    path = server_path(asked.path) if asked.path else _fresh(services, "exports", f"{asked.library}-", ".documind")
     _must_be_new(path)
     return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
 
@@ -114,7 +115,7 @@ def export_library(services: Composition, asked: ExportRequest) -> Response:
 @router.post("/import", operation_id="import_library", status_code=202, response_model=Job, responses=declared("disk_full"))
 def import_library(services: Composition, asked: ImportRequest) -> Response:
     """Add an exported file to a library, without embedding anything again, as a job."""
-    if not Path(asked.path).is_file():
+    if not server_path(asked.path).is_file():
         raise InvalidInput(f"path {asked.path!r} is no file on the server")
     return _accepted(services, IMPORT, {"path": asked.path, "library": asked.library})
 
@@ -122,7 +123,7 @@ def import_library(services: Composition, asked: ImportRequest) -> Response:
 @router.post("/backup", operation_id="backup", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
 def backup(services: Composition, asked: BackupRequest) -> Response:
     """Back up the catalog and the originals while everything works, as a job; `documind restore` brings it back."""
-    path = Path(asked.path) if asked.path else _fresh(services, "backups", "", "")
+    path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
     return _accepted(services, BACKUP, {"path": str(path)})
 
@@ -133,7 +134,7 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
 
     The job's result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
     """
-    cases = tuple(answer_sets.load(Path(asked.questions))) if asked.questions else ()
+    cases = tuple(answer_sets.load(server_path(asked.questions))) if asked.questions else ()
     library = Library(asked.library)
     if asked.questions and not comparison.from_answer_set(cases, library):
         raise InvalidInput(
