@@ -37,7 +37,7 @@ def knock(url: str, key: str, seconds: int, examples: int, report: Path) -> tupl
     made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=report.parent)
     print(made.stdout)
     found = json.loads(report.read_text("utf-8")) if report.exists() else {}
-    counts = found.get("summary", found.get("statistics", {})) if isinstance(found, dict) else {}
+    counts: dict[str, object] = found.get("summary") or found.get("statistics") or {}
     return made.returncode, {name: float(value) for name, value in counts.items() if isinstance(value, int | float)}
 
 
