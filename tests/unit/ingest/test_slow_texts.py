@@ -1,6 +1,6 @@
 """Texts made to be slow: what the server itself does with a parsed document must end, whatever it holds.
 
-Each call gets 300,000 characters. In proportion to that the whole file takes seconds; at the square of it, one case takes minutes,
+Each call gets 200,000 characters. In proportion to that the whole file takes seconds; at the square of it, one case takes minutes,
 with the interpreter's lock held and the server stopped: the time limit of a test says which it was.
 """
 
@@ -19,7 +19,7 @@ from app.ingest.options import IngestOptions
 from app.ingest.parsers.headings import find_headings
 from app.ingest.parsers.markdown import parse_markdown
 
-SIZE = 300_000
+SIZE = 200_000
 UNITS = {
     "dots": ".",
     "exclamations": "!",
