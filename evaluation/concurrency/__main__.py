@@ -69,7 +69,9 @@ def main() -> int:
     figures |= {f"status {status}": float(count) for status, count in sorted(tally.statuses.items())}
     for line in [*tally.wrong[:20], *tally.undeclared[:20]]:
         print(line)
-    return write("concurrency", "Concurrency", REMARKS, lines, figures, "make bench-concurrency")
+    return write(
+        "concurrency", "Concurrency", REMARKS, lines, figures, f"python -m evaluation.concurrency --seconds {args.seconds:g}"
+    )
 
 
 if __name__ == "__main__":
