@@ -69,7 +69,6 @@ def main() -> None:
     import atheris  # noqa: PLC0415  # not a dependency: only who fuzzes needs it
 
     fuzzer: Any = atheris
-    fuzzer.instrument_all()
     fuzzer.Setup(sys.argv, one_input)
     fuzzer.Fuzz()
 
