@@ -226,6 +226,7 @@ def test_the_layers_are_in_order(tmp_path: Path) -> None:
     assert [layer.cls.__name__ for layer in app.user_middleware] == [  # type: ignore[attr-defined]  # all of them are classes
         "ProxyPrefix",
         "RequestId",
+        "Tracing",
         "Metering",
         "SecurityHeaders",
         "Dialect",
