@@ -103,6 +103,8 @@ class JobRunner(JobBoard):
                 continue
             state: JobState = "paused" if job.state == "paused" else "queued"
             with self._changed:
+                if job.id in self._live:  # submitted before the start, and queued then
+                    continue
                 self._live[job.id] = LiveJob(replace(job, state=state, eta_s=None))
                 if state == "queued":
                     self._queue.append(job.id)

@@ -47,7 +47,7 @@ class Shop:
     def __init__(self, directory: Path) -> None:
         self.options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
         self.embedder = Switched()
-        self.store = IndexStore(self.options)
+        self.store = IndexStore(self.options, vector_store="off")
         identity = self.embedder.identity
         self.store.writer.claim(
             PAPERS, Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "test-chunker", "en_stem")

@@ -66,6 +66,19 @@ def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
     assert (ended.state, ended.result, ended.done, ended.total, ended.unit) == ("done", {"echo": "hello"}, 3, 3, "files")
 
 
+def test_a_job_sent_before_the_start_runs_once() -> None:
+    ran: list[str] = []
+    runner = JobRunner(MemoryJobStore(), JobOptions())
+    runner.register("count", lambda context: ran.append(context.job_id))
+    job = runner.submit("count", {})
+    runner.start()
+    assert runner.wait(job.id, 10).state == "done"
+    last = runner.submit("count", {})
+    assert runner.wait(last.id, 10).state == "done"
+    runner.close()
+    assert ran == [job.id, last.id]
+
+
 def test_an_unknown_kind_is_refused_and_leaves_no_row() -> None:
     store = MemoryJobStore()
     with running(store, {}) as runner, pytest.raises(InvalidInput, match="'nope'"):
