@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -88,7 +88,12 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
-crash-short: dev ## the short form of the crash campaign
+CRASH_SHORT := crash_points disk_full fsck_chroma probe sandbox_orphans second_process vector_store
+
+crash-short: dev ## write steps, full disks, a damaged vector store, a second process: what every check runs
+	$(BIN)/python -m pytest $(CRASH_SHORT:%=tests/crash/test_%.py)
+
+crash-suite: dev ## all of tests/crash: kills at random, damage under the real server, concurrency, purges, re-embedding (about 8 minutes)
 	$(BIN)/python -m pytest tests/crash
 
 .PHONY: docker-steps
