@@ -88,12 +88,12 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
-CRASH_SHORT := crash_points disk_full fsck_chroma probe sandbox_orphans second_process vector_store
+CRASH_SHORT := bulk_resume fsck_chroma probe sandbox_orphans vector_store
 
-crash-short: dev ## write steps, full disks, a damaged vector store, a second process: what every check runs
+crash-short: dev ## killed bulk runs, a damaged vector store, orphaned children: what every check runs
 	$(BIN)/python -m pytest $(CRASH_SHORT:%=tests/crash/test_%.py)
 
-crash-suite: dev ## all of tests/crash: kills at random, damage under the real server, concurrency, purges, re-embedding (about 8 minutes)
+crash-suite: dev ## all of tests/crash: write steps, full disks, kills at random, damage under the real server, concurrency, purges, re-embedding (about 8 minutes)
 	$(BIN)/python -m pytest tests/crash
 
 .PHONY: docker-steps

@@ -29,7 +29,7 @@ def test_ask_follow_read_and_return_by_keys(filled: DocuMind, open_page: OpenPag
     expect(page.get_by_role("button", name="Citation 1", exact=True).first).to_be_visible()
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("j")
-    expect(page.locator("[data-highlight]")).to_contain_text("Ilse Tarrow")
+    expect(page.locator("[data-highlight]")).to_contain_text("Morvane")
     page.keyboard.press("o")
     reader = page.get_by_role("region", name="Document", exact=True)
     expect(reader.locator("[data-highlight]").first).to_be_visible()

@@ -19,7 +19,7 @@ def test_scripts_before_interaction_are_small(empty: DocuMind, open_page: OpenPa
     page = open_page(empty)
     expect(page.get_by_role("region", name="First steps", exact=True)).to_be_visible()
     loaded: list[Response] = []
-    page.on("response", loaded.append)
+    page.on("response", lambda response: loaded.append(response))  # noqa: PLW0108  # Playwright takes no built-in
     page.reload(wait_until="networkidle")
     scripts = [r for r in loaded if r.request.resource_type in {"script", "stylesheet"}]
     sizes = {r.url.rpartition("/")[2]: r.request.sizes()["responseBodySize"] for r in scripts}
