@@ -88,9 +88,9 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
-CRASH_SHORT := bulk_resume fsck_chroma probe sandbox_orphans vector_store
+CRASH_SHORT := bulk_resume fsck_chroma probe sandbox_orphans
 
-crash-short: dev ## killed bulk runs, a damaged vector store, orphaned children: what every check runs
+crash-short: dev ## killed bulk runs, differences in the vector store, orphaned children: what every check runs
 	$(BIN)/python -m pytest $(CRASH_SHORT:%=tests/crash/test_%.py)
 
 crash-suite: dev ## all of tests/crash: write steps, full disks, kills at random, damage under the real server, concurrency, purges, re-embedding (about 8 minutes)
