@@ -154,9 +154,14 @@ class IndexStore:
                 return TantivyIndex(path, self.options, self.steps)
         except IndexDamaged as exc:
             problems = [exc.message]
+        return self._exchange_lexical(library, problems[0])
+
+    def _exchange_lexical(self, library: Library, problem: str) -> TantivyIndex:
+        """Move a damaged lexical index aside and return an empty one, which is filled because it lacks what the catalog has."""
         log.error(
-            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog", library.value, problems[0]
+            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog", library.value, problem
         )
+        path = self.options.data_dir / "tantivy" / library.value
         move_aside(path, self.steps, "tantivy.move_aside")
         self._log.set_mark(library, "lexical", 0)
         return TantivyIndex(path, self.options, self.steps)
@@ -177,7 +182,14 @@ class IndexStore:
         self.remover.purge_due()
         self.originals.remove_orphans(self.catalog.original_names() | self.jobs.originals())
         for library in Library:
-            self.projector.start(library)
+            try:
+                self.projector.start(library)
+            except IndexDamaged as exc:
+                if not self._tantivy[library].failed:
+                    raise
+                self._tantivy[library].close()
+                self._tantivy[library] = self._exchange_lexical(library, exc.message)
+                self.projector.start(library)
             counts = self.catalog.counts(library)
             if self._tantivy[library].count != counts.chunks:
                 log.error(

@@ -79,6 +79,8 @@ class TantivyIndex:
         self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
         self._writer: tantivy.IndexWriter | None = None
         self._lock = threading.Lock()
+        self.failed = False
+        """Whether tantivy could not read or write its files, a full disk aside."""
 
     # --- read
 
@@ -210,6 +212,9 @@ class TantivyIndex:
             threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
             heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
             self._writer = self._index.writer(heap, threads)
+            # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
+            # takes the same name and fails on it, at every start anew, unless they are removed.
+            self._writer.garbage_collect_files()
         return self._writer
 
     @contextmanager
@@ -224,6 +229,7 @@ class TantivyIndex:
             self._writer = None
             if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():
                 raise disk_full(self.path) from exc
+            self.failed = True
             raise IndexDamaged(
                 f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"
                 " or stop the server and run `documind rebuild`"
