@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from evaluation.served import REPORTS
+from tests.crash.forks import Forks
 from tests.crash.trials import Trial, steps_of, try_steps
 from tests.crash.workload import Journal
 
@@ -29,18 +30,18 @@ def main() -> int:
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)  # stores that are made anew say so, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))
-    with tempfile.TemporaryDirectory(prefix="documind-points-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="documind-points-") as temporary, Forks() as forks:
         directory = args.dir or Path(temporary)
         directory.mkdir(parents=True, exist_ok=True)
         done = directory / "trials.jsonl"
         trials = [Trial(**json.loads(line)) for line in done.read_text("utf-8").splitlines()] if done.exists() else []
         with tempfile.TemporaryDirectory(dir=directory) as whole:
-            steps = steps_of(Path(whole))
+            steps = steps_of(forks, Path(whole))
             names = Journal.read(Path(whole) / "whole.log").steps
         left = [step for step in range(1, steps + 1, every) if step not in {trial.step for trial in trials}]
         until = time.monotonic() + 60 * args.minutes if args.minutes else None
         with done.open("a", encoding="utf-8") as log:
-            for trial in try_steps(directory, left):
+            for trial in try_steps(forks, directory, left):
                 trials.append(trial)
                 log.write(json.dumps(asdict(trial)) + "\n")
                 log.flush()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from app.index.options import IndexOptions
+from tests.crash.forks import Forks
 
 
 @pytest.fixture
@@ -15,10 +17,8 @@ def options(tmp_path: Path) -> IndexOptions:
     return IndexOptions(tmp_path / "data", tmp_path / "data" / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
 
 
-FORKING = ("test_crash_points.py", "test_disk_full.py")
-"""Their trials are forked from this process, which must not have opened a Chroma store: its threads do not survive a fork."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what forks before what opens stores in this process."""
-    items.sort(key=lambda item: item.path.name not in FORKING)
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Forked children for trials."""
+    with Forks() as server:
+        yield server

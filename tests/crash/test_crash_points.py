@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.forks import Forks
 from tests.crash.trials import steps_of, try_steps
 from tests.crash.workload import Journal
 
@@ -23,8 +24,8 @@ WRITES = {
 
 
 @pytest.mark.timeout(1800)
-def test_steps_can_be_the_last(tmp_path: Path) -> None:
-    steps = steps_of(tmp_path)
+def test_steps_can_be_the_last(forks: Forks, tmp_path: Path) -> None:
+    steps = steps_of(forks, tmp_path)
     assert steps > 300
     assert WRITES - Journal.read(tmp_path / "whole.log").steps.keys() == set()
-    assert [trial for trial in try_steps(tmp_path, range(1, steps + 1, EVERY)) if trial.failure] == []
+    assert [trial for trial in try_steps(forks, tmp_path, range(1, steps + 1, EVERY)) if trial.failure] == []

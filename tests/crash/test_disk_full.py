@@ -19,10 +19,10 @@ from app.core.errors import DiskFull
 from app.core.types import Library
 from app.index.options import IndexOptions
 from app.index.steps import Steps
-from app.index.store import IndexStore
+from app.index.store import IndexStore, VectorStoreUse
 from evaluation.crash.load import hits_of
 from evaluation.served import Served
-from tests.crash.trials import in_child
+from tests.crash.forks import Forks
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
 from tests.unit.index.drafts import make_draft, unit_rows
@@ -100,6 +100,7 @@ STAGES: dict[str, Work] = {
     "tantivy.commit": write,
     "catalog.vectors": embed,
     "exact.append": embed,
+    "chroma.upsert": embed,
     "catalog.purge": delete,
     "catalog.vacuum": purge,
     "backup.catalog": back_up,
@@ -115,7 +116,8 @@ def trial(data: Path, stage: str) -> list[str]:
     work = STAGES[stage]
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
     steps = FullAt()
-    with IndexStore(options, vector_store="off", steps=steps) as store:
+    use: VectorStoreUse = "foreground" if stage.startswith("chroma") else "off"  # opening Chroma takes seconds
+    with IndexStore(options, vector_store=use, steps=steps) as store:
         sha256 = store.writer.store_original(b"walruses whistle")
         store.writer.write([make_draft("kept.txt", "walruses whistle in the wind", has_original=True, sha256=sha256)])
         store.writer.write([make_draft("other.txt", "gulls glide over grey waves")])
@@ -142,7 +144,7 @@ def trial(data: Path, stage: str) -> list[str]:
             broken.append("what was written with space is not found")
         if work in (delete, purge) and store.lexical.search(PAPERS, "gulls", 5):
             broken.append("what was deleted with space is found")
-    with IndexStore(options, vector_store="off") as store:
+    with IndexStore(options, vector_store=use) as store:
         broken += [f"afterwards: {what}" for what in missing(store, vectors=True)]
         broken += [f"fsck: {fault.code} {fault.detail}" for fault in store.fsck.run().faults if fault.code != "leftovers"]
     return broken
@@ -164,8 +166,8 @@ def missing(store: IndexStore, *, vectors: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_full_disk_loses_nothing_and_needs_no_hand(tmp_path: Path, stage: str) -> None:
-    assert in_child(partial(trial, tmp_path / "data", stage)) == (0, "[]")
+def test_a_full_disk_loses_nothing_and_needs_no_hand(forks: Forks, tmp_path: Path, stage: str) -> None:
+    assert forks.run(partial(trial, tmp_path / "data", stage)) == (0, "[]")
 
 
 @pytest.mark.timeout(300)
