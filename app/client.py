@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import requests
 
 from app.core import errors
+from app.core.hosts import is_loopback
 
 Json = Mapping[str, object]
 """A JSON object as it came."""
@@ -59,6 +60,8 @@ class DocuMindClient:
         self._timeout = (connect_timeout_s, timeout_s)
         self._session = requests.Session()
         self._session.trust_env = False  # a proxy of the environment has no business with a server on this machine
+        if is_loopback(urlsplit(self._base).hostname or ""):
+            self._session.headers["Accept-Encoding"] = "identity"  # packing costs both ends more than loopback does
         if api_key:
             self._session.headers["X-API-Key"] = api_key
 

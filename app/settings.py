@@ -6,7 +6,6 @@ tests/unit/test_settings.py.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.answer.options import AnswerOptions
 from app.core.errors import InvalidInput
+from app.core.hosts import is_loopback
 from app.core.types import Fusion, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
@@ -249,16 +249,6 @@ class Settings(BaseSettings):
     def jobs(self) -> JobOptions:
         """Return the options of the job runner."""
         return JobOptions()
-
-
-def is_loopback(name: str) -> bool:
-    """Return whether a host name or address can only mean this machine."""
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def check_bind(settings: Settings) -> None:

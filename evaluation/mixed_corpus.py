@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from app.core.ids import document_id
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import ChunkSpan, DocumentDraft, EmbedderIdentity, Fingerprint, FloatArray, Library, Metadata
 from app.core.vectors import l2_normalise
 from app.index.store import IndexStore

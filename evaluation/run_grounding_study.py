@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.ports import Embedder
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import Chunk, Document, Library, Passage
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
 from app.evaluation.statistics import bootstrap_interval

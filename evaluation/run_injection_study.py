@@ -17,7 +17,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from app.core.ports import Embedder
-from app.core.text import sentence_spans, words
+from app.core.sentences import sentence_spans
+from app.core.text import words
 from app.core.types import Evidence, Library
 from app.evaluation.collections import TestQuestion, from_folder
 from app.evaluation.statistics import bootstrap_interval

@@ -11,7 +11,7 @@ import time
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
 from app.core.ports import Embedder
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.report import Provenance
 from app.ingest.chunking import chunk

@@ -27,7 +27,7 @@ from app.answer.search import Search, Shelf
 from app.answer.strategies.base import numbered
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import Library, Question, RawDocument, Scope
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from app.core.ids import document_id
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, FloatArray, Library, Metadata
 from app.evaluation.collections import Collection, from_folder
 from app.index.store import IndexStore

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import Evidence
 
 _MAX_SENTENCE_CHARS = 320

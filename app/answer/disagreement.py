@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.core.text import sentence_spans, tokenise
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise
 from app.core.types import Disagreement, Evidence, Figures, Library
 from app.generation.alignment import content_tokens
 

@@ -6,7 +6,7 @@ The HTTP edge renders these records, the answer store keeps them, replay reads t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from app.answer.record_types import (
     AnswerRecord,
@@ -125,14 +125,8 @@ def source_record(evidence: Evidence) -> SourceRecord:
 def view_url(evidence: Evidence) -> str:
     """Return where our own page shows the passage highlighted, relative to the root of the server."""
     chunk = evidence.hit.passage.chunk
-    query = {
-        "library": chunk.library.value,
-        "doc": chunk.doc_id,
-        "revision": chunk.revision,
-        "start": chunk.start,
-        "end": chunk.end,
-    }
-    return f"/?{urlencode(query)}"
+    where = f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
+    return f"/?{where}&start={chunk.start}&end={chunk.end}"
 
 
 def notice_record(notice: Notice) -> NoticeRecord:

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.core.errors import ProviderError
 from app.core.ports import Embedder
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import FloatArray, Hit, Library, Notice, Question, Scope
 from app.core.vectors import l2_normalise

@@ -21,7 +21,7 @@ from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, ProviderError
 from app.core.ports import Catalog, Generator
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import Document, Hit, Library, Passage, Prompt, Question, Scope
 from app.generation.citations import mark_numbers

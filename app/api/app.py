@@ -134,6 +134,7 @@ def create_app(
     app.state.edge = edge
     handlers.install(app)
     for module in (
+        query,  # first, because routes are tried in this order
         health,
         metrics,
         libraries,
@@ -143,7 +144,6 @@ def create_app(
         jobs,
         papers,
         documents,
-        query,
         evaluations,
         conversations,
         models,

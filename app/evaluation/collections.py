@@ -12,7 +12,8 @@ from typing import Literal
 
 from app.core.errors import InvalidInput
 from app.core.ports import Catalog, LexicalIndex
-from app.core.text import sentence_spans, tokenise, words
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise, words
 from app.core.types import Library
 
 Parity = Literal["even", "odd"]

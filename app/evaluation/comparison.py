@@ -9,7 +9,8 @@ import numpy as np
 
 from app.core.errors import NotFound
 from app.core.ports import Catalog
-from app.core.text import sentence_spans, words
+from app.core.sentences import sentence_spans
+from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.statistics import LEVEL, permutation_p

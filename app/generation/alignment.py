@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.core.text import sentence_spans, tokenise
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise
 
 MAX_QUOTE_CHARS = 600
 """A quote is something to read beside the sentence, not a page."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.text import sentence_spans, tokenise
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise
 from app.core.types import Evidence
 from app.generation.injection import findings_at
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Scope
 from app.generation.prompts import PromptLibrary, Reasoning
 from app.generation.tokens import MESSAGE_TOKENS, TokenEstimate, text_size

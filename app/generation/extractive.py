@@ -18,7 +18,7 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import Evidence, Prompt, Token
 from app.generation.candidates import Candidate, candidates
 from app.generation.features import (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.ports import Embedder
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import Citation, Evidence, Sentence, Verdict
 from app.generation.alignment import content_tokens
 from app.generation.citations import MARK, guard, mark_numbers, without_marks

@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
-from app.core.text import sentence_spans, tokenise
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise
 
 Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
 """override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or

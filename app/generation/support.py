@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.ports import Embedder
-from app.core.text import sentence_spans, tokenise, words
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise, words
 from app.core.types import Passage
 from app.generation.alignment import Alignment, align, content_tokens, specifics, spelt_figures, term_weights
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from app.core.errors import InvalidInput
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import ChunkSpan, ParsedDocument
 from app.ingest.options import Chunker, IngestOptions
 from app.ingest.sections import BODY, SectionSpan, sections

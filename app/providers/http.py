@@ -16,6 +16,7 @@ from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderBadResponse, ProviderError, ProviderTimeout, ProviderUnreachable
+from app.core.hosts import is_loopback
 from app.providers.sockets import SocketWatch, WatchedAdapter, current_watch
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
@@ -248,9 +249,9 @@ def without_credentials(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def is_loopback(base_url: str) -> bool:
+def on_this_machine(base_url: str) -> bool:
     """Return whether a base URL points at this machine."""
-    return hostname_of(base_url) in {"127.0.0.1", "localhost", "::1"}
+    return is_loopback(hostname_of(base_url))
 
 
 def _address(base_url: str, name: str) -> SplitResult:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
-from app.providers.http import HttpClient, Reply, is_loopback
+from app.providers.http import HttpClient, Reply, on_this_machine
 from app.providers.json_fields import Fields
 from app.providers.ollama_errors import translate
 
@@ -114,7 +114,7 @@ class OllamaHost:
     @property
     def local(self) -> bool:
         """True when the address is a loopback one."""
-        return is_loopback(self.base_url)
+        return on_this_machine(self.base_url)
 
     def version(self) -> str:
         """Return the host's version, asked once.

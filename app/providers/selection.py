@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError, ProviderTimeout
 from app.core.types import Fingerprint
-from app.providers.http import is_loopback
+from app.providers.http import on_this_machine
 from app.providers.minilm import MODEL as MINILM
 from app.providers.minilm import WEIGHTS_SHA256
 from app.providers.ollama import OllamaHost, same_model
@@ -229,4 +229,4 @@ def _hosted_model(provider: str, options: ProviderOptions, setting: str) -> str:
 
 def _leaves(provider: str, options: ProviderOptions) -> bool:
     base_url = options.hosted.get(provider, HostedOptions()).base_url or PRESETS[provider].base_url
-    return not is_loopback(base_url)
+    return not on_this_machine(base_url)

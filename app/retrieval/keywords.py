@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from app.core.ports import LexicalIndex
@@ -34,7 +35,7 @@ def inverse_document_frequency(chunks: int, frequency: int) -> float:
     return math.log(1 + (max(chunks - frequency, 0) + 0.5) / (frequency + 0.5))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuestionWords:
     """The words of a question with how telling each is within a library."""
 
@@ -43,14 +44,23 @@ class QuestionWords:
     pairs: Mapping[tuple[str, str], float]
     """Tokens that stand side by side in the question, each pair weighing as much as its commoner word."""
 
-    def coverage(self, tokens: Set[str]) -> float:
+    @cached_property
+    def _all_weights(self) -> float:
+        return sum(self.weights.values())
+
+    @cached_property
+    def _all_pairs(self) -> float:
+        return sum(self.pairs.values())
+
+    def coverage(self, *tokens: Container[str]) -> float:
         """Return the idf-weighted share of the question's tokens that a passage holds, in [0, 1]; 0 for a question without any.
 
         Args:
-            tokens: Distinct stemmed tokens of the passage.
+            tokens: Stemmed tokens of the parts of the passage; a token counts once, in whichever it stands.
         """
-        total = sum(self.weights.values())
-        return sum(weight for token, weight in self.weights.items() if token in tokens) / total if total else 0.0
+        if not self._all_weights:
+            return 0.0
+        return sum(weight for token, weight in self.weights.items() if any(token in part for part in tokens)) / self._all_weights
 
     def adjacency(self, tokens: Sequence[str], distinct: Set[str]) -> float:
         """Return the weighted share of the question's pairs that stand side by side in a passage, in [0, 1]; 0 without pairs.
@@ -66,8 +76,9 @@ class QuestionWords:
         possible = [pair for pair in self.pairs if pair[0] in distinct and pair[1] in distinct]
         if not possible:
             return 0.0
-        standing = set(pairwise(tokens))
-        return sum(self.pairs[pair] for pair in possible if pair in standing) / sum(self.pairs.values())
+        # Tokens hold no space: what stands side by side does so in the joined text, which is searched in C.
+        joined = f" {' '.join(tokens)} "
+        return sum(self.pairs[pair] for pair in possible if f" {pair[0]} {pair[1]} " in joined) / self._all_pairs
 
 
 def question_words(lexical: LexicalIndex, library: Library, text: str) -> QuestionWords:

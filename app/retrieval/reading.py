@@ -67,5 +67,5 @@ def read(passage: Passage, words: QuestionWords, *, score: float, distance: floa
     """
     tokens = tokenise(passage.chunk.text)
     distinct = frozenset(tokens)
-    overlap = words.coverage(distinct | set(tokenise(passage.document.title)))
+    overlap = words.coverage(distinct, tokenise(passage.document.title))
     return Reading(passage, distinct, score, distance, bm25, overlap, words.adjacency(tokens, distinct))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.core.ports import Embedder
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import FloatArray
 from app.retrieval.search import Floats
 

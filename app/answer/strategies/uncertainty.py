@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import Token
 
 _MARK = re.compile(r"\[\d{1,4}\]")

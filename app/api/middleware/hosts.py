@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.middleware.scope import header, header_count, refuse
 from app.core.errors import HostRefused, OriginRefused
-from app.settings import is_loopback
+from app.core.hosts import is_loopback
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}

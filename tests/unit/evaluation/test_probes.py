@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import InvalidInput
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
 from app.evaluation.probes import GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms

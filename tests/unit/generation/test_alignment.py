@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.text import sentence_spans
+from app.core.sentences import sentence_spans
 from app.generation.alignment import MAX_QUOTE_CHARS, align, coverage, specifics, spelt_figures, term_weights
 
 TEXT = (

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.core.text import lexical_form, normalise, sentence_spans
+from app.core.sentences import sentence_spans
+from app.core.text import lexical_form, normalise
 from app.core.types import ParsedDocument
 from app.generation.injection import inspect
 from app.ingest.chunking import chunk

@@ -1,0 +1,105 @@
+"""Where sentences begin and end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
+_ABBREVIATIONS = frozenset(
+    "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig figs fl"
+    " ft gen gov hon hr ie inc incl jr lt ltd"
+    " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab vol vols vs viz"
+    " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
+)
+_NEVER_FINAL = frozenset(
+    "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos".split()
+)
+_BOUNDARY = re.compile(
+    # Runs are taken whole, from their beginning: giving characters back could not help, and would cost the square of their number.
+    r"(?P<stop>(?<![.!?\u2026])[.!?\u2026]++[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)|(?P<cjk>[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019]*)"
+    r"|(?P<gap>\n[ \t]*\n\s*)|(?P<line>\n)"
+)
+_LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
+
+
+def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """Return half-open spans of sentences within `[start, end)`, in order, blank margins trimmed.
+
+    Every non-blank character is in exactly one span. Blank lines always end a sentence; single line breaks do where a list
+    item or heading starts or the line before it ended short without punctuation and the next begins in upper case.
+    """
+    stop = len(text) if end is None else end
+    spans: list[tuple[int, int]] = []
+    begin = start
+    for at in _boundaries(text, start, stop):
+        _append_trimmed(spans, text, begin, at)
+        begin = at
+    _append_trimmed(spans, text, begin, stop)
+    return spans
+
+
+def _append_trimmed(spans: list[tuple[int, int]], text: str, begin: int, at: int) -> None:
+    while begin < at and text[begin].isspace():
+        begin += 1
+    while at > begin and text[at - 1].isspace():
+        at -= 1
+    if begin < at:
+        spans.append((begin, at))
+
+
+def _boundaries(text: str, start: int, stop: int) -> Iterator[int]:
+    for match in _BOUNDARY.finditer(text, start, stop):
+        if match.lastgroup in {"gap", "cjk"}:
+            yield match.end()
+        elif match.lastgroup == "line":
+            if _line_breaks_sentence(text, match.start(), match.end(), start, stop):
+                yield match.end()
+        elif _stop_ends_sentence(text, match.start(), match.end(), start, stop):
+            yield match.end()
+
+
+def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int) -> bool:
+    if _LINE_START.match(text, after, stop):
+        return True
+    line_start = text.rfind("\n", start, at) + 1 or start
+    line = text[line_start:at].strip()
+    rest = text[after : after + 1]
+    short = len(line) < 50 and not line.endswith((",", ";", "-", "\u2013", "("))
+    return bool(short and line and rest and (rest.isupper() or rest.isdigit()) and line.split()[-1].lower() not in _CONTINUING)
+
+
+_CONTINUING = frozenset("the a an of in on at to for by and or with from as is are was were that which".split())
+
+
+def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -> bool:
+    found = _NOT_BLANK.search(text, after, stop)
+    following = found.group() if found else ""
+    if following.islower():
+        return False
+    if text[at] != "." or text[at : at + 2] in ("..", ".\u2026"):
+        return True
+    word = _WORD_BEFORE.search(text, max(start, at - 40), at)
+    return (
+        not following
+        or word is None
+        or _may_be_final(word.group(), at_line_start=text[word.start() - 1 : word.start()] in ("", "\n"))
+    )
+
+
+_NOT_BLANK = re.compile(r"\S")
+_WORD_BEFORE = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
+_DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
+
+
+def _may_be_final(word: str, *, at_line_start: bool) -> bool:
+    """Whether the full stop after `word` can end a sentence, given that what follows does not start in lower case."""
+    lowered = word.lower()
+    if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):  # a title, or an initial: J. Smith
+        return False
+    if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):
+        return lowered in _MAY_END
+    return not (at_line_start and word.isdigit() and len(word) <= 3)  # a numbered item: "1. Title"
+
+
+_MAY_END = frozenset("etc inc ltd co corp bros ph.d b.c a.d a.m p.m d.c al".split())
