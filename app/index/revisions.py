@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -84,18 +84,25 @@ class _Current:
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
-    def __init__(self, connection: Connection) -> None:
-        """Work on `connection`, whose transaction the caller commits."""
+    def __init__(self, connection: Connection, pack: Callable[[str], bytes], queue: Callable[[Stored], None] | None = None) -> None:
+        """Work on `connection`, whose transaction the caller commits.
+
+        Args:
+            connection: In a transaction.
+            pack: Compresses a text.
+            queue: Told of every new revision before its rows are written, so that the lexical index works meanwhile.
+        """
         self._sql = connection
+        self._pack = pack
+        self._queue = queue
         self._now = utc_now()
         self._written = Written()
 
-    def write(self, drafts: Sequence[DocumentDraft], frames: Sequence[bytes]) -> Written:
+    def write(self, drafts: Sequence[DocumentDraft]) -> Written:
         """Insert revisions for drafts that differ from the live one.
 
         Args:
             drafts: In order; a document may come twice, the last one wins.
-            frames: The drafts' texts, compressed.
 
         Raises:
             Conflict: A source key belongs to another doc_id.
@@ -103,17 +110,17 @@ class RevisionBatch:
         self._next_doc = self._last("documents") + 1
         self._next_chunk = self._last("chunks") + 1
         for run in _distinct_runs(drafts):
-            self._write_run([drafts[i] for i in run], [frames[i] for i in run])
+            self._write_run([drafts[i] for i in run])
         return self._written
 
     def _last(self, table: str) -> int:
         return int(self._sql.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).scalar() or 0)
 
-    def _write_run(self, drafts: list[DocumentDraft], frames: list[bytes]) -> None:
+    def _write_run(self, drafts: list[DocumentDraft]) -> None:
         current = self._current(drafts)
-        stored: list[tuple[Stored, int, bytes]] = []
+        stored: list[tuple[Stored, int]] = []
         results: list[tuple[DocumentDraft, WriteResult]] = []
-        for draft, frame in zip(drafts, frames, strict=True):
+        for draft in drafts:
             old = current.get((draft.library, draft.doc_id))
             if old and old.live and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision):
                 results.append((draft, WriteResult(draft.doc_id, old.revision, "unchanged", old.duplicate_of)))
@@ -133,18 +140,20 @@ class RevisionBatch:
                         old.revision if old and old.live else None,
                     ),
                     revision,
-                    frame,
                 )
             )
             results.append((draft, WriteResult(draft.doc_id, revision, "replaced" if old and old.live else "indexed")))
-        removed = self._supersede([item for item, _, _ in stored if item.superseded is not None])
-        written = {item.doc for item, _, _ in stored}
+        if self._queue is not None:
+            for item, _ in stored:
+                self._queue(item)
+        removed = self._supersede([item for item, _ in stored if item.superseded is not None])
+        written = {item.doc for item, _ in stored}
         for old in current.values():
             if not old.live and old.doc in written:
                 # Deleted within its grace: it left the counters and the projections then, its vectors leave the catalog now.
                 retire_chunks(self._sql, old.doc)
         self._insert(stored, removed)
-        self._finish(results, [item for item, _, _ in stored], current)
+        self._finish(results, [item for item, _ in stored], current)
 
     def _take_doc(self) -> int:
         self._next_doc += 1
@@ -179,12 +188,12 @@ class RevisionBatch:
             count_document(self._sql, item.doc, -1)
         return removed
 
-    def _insert(self, stored: list[tuple[Stored, int, bytes]], removed: dict[int, list[int]]) -> None:
+    def _insert(self, stored: list[tuple[Stored, int]], removed: dict[int, list[int]]) -> None:
         documents: list[Row] = []
         revisions: list[Row] = []
         chunks: list[Row] = []
         changes: list[Row] = []
-        for item, revision, frame in stored:
+        for item, revision in stored:
             draft, doc, size = item.draft, item.doc, len(item.draft.text)
             documents.append(self._document_row(item, revision))
             revisions.append(
@@ -196,7 +205,7 @@ class RevisionBatch:
                     draft.has_original,
                     size,
                     pack_pages(draft.pages),
-                    frame,
+                    self._pack(draft.text),
                     self._now,
                 )
             )

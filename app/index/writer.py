@@ -100,8 +100,6 @@ class CatalogIndexWriter:
             return []
         for draft in drafts:
             _check_spans(draft)
-        codec = self._codec()
-        frames = [codec.pack(draft.text) for draft in drafts]
         libraries = sorted({draft.library for draft in drafts})
         with self._projector.writing:
             for library in libraries:
@@ -110,10 +108,8 @@ class CatalogIndexWriter:
             try:
                 with self._database.write("documents") as sql:
                     self._projector.log.save_into(sql)
-                    written = RevisionBatch(sql).write(drafts, frames)
+                    written = RevisionBatch(sql, self._codec().pack, self._queue).write(drafts)
                     superseded = self._begin_settling(written.stored)
-                    for item in written.stored:
-                        self._projector.queue_lexical(item.draft.library, _lexical_document(item), fresh=item.superseded is None)
                 for library, seq in written.last_seq.items():
                     self._projector.commit_lexical(library, seq)
             except BaseException:
@@ -131,6 +127,10 @@ class CatalogIndexWriter:
         if codec is None:
             codec = self._codecs.codec = TextCodec()
         return codec
+
+    def _queue(self, item: Stored) -> None:
+        """Let tantivy's threads index a revision while its rows are written; the commit comes after the catalog's."""
+        self._projector.queue_lexical(item.draft.library, _lexical_document(item), fresh=item.superseded is None)
 
     def _begin_settling(self, stored: Sequence[Stored]) -> list[tuple[int, int]]:
         replaced = [(item.doc, item.superseded) for item in stored if item.superseded is not None]

@@ -118,9 +118,8 @@ def _catalog(path: Path, drafts: Sequence[DocumentDraft]) -> None:
     database, codec = Database(path / "catalog.sqlite3", Steps()), TextCodec()
     for start in range(0, len(drafts), BATCH_ARTICLES):
         batch = drafts[start : start + BATCH_ARTICLES]
-        frames = [codec.pack(draft.text) for draft in batch]
         with database.write("documents") as sql:
-            RevisionBatch(sql).write(batch, frames)
+            RevisionBatch(sql, codec.pack).write(batch)
     database.close()
 
 

@@ -11,6 +11,7 @@ import pytest
 from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
 from app.core.types import Fingerprint, Library, Metadata
 from app.index.options import IndexOptions
+from app.index.revisions import RevisionBatch
 from app.index.store import IndexStore
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
 
@@ -132,6 +133,19 @@ def test_a_failed_batch_leaves_nothing(store: IndexStore, monkeypatch: pytest.Mo
     assert found(store, "beta") == set()
     store.writer.write([make_draft("c.txt", "gamma", chunks=1)])
     assert found(store, "gamma") != set()
+
+
+def test_words_queued_before_their_rows_failed_are_dropped(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise DiskFull("no space")
+
+    monkeypatch.setattr(RevisionBatch, "_insert", full)
+    with pytest.raises(DiskFull):
+        store.writer.write([make_draft("b.txt", "beta", chunks=1)])
+    monkeypatch.undo()
+    store.writer.write([make_draft("c.txt", "gamma", chunks=1)])
+    assert found(store, "beta") == set()
+    assert store.lexical.document_frequencies(PAPERS, ["beta", "gamma"]) == (1, {"beta": 0, "gamma": 1})
 
 
 def test_an_unacknowledged_commit_is_searchable_after_the_next_write(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:

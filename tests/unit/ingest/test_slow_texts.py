@@ -6,12 +6,14 @@ with the interpreter's lock held and the server stopped: the time limit of a tes
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable
 
 import pytest
 
 from app.core.sentences import sentence_spans
-from app.core.text import lexical_form, normalise
+from app.core.text import MARKLIKE, lexical_form, normalise
 from app.core.types import ParsedDocument
 from app.generation.injection import inspect
 from app.ingest.chunking import chunk
@@ -73,6 +75,19 @@ def test_marks_are_piled_thirty_high_and_counted() -> None:
     assert stripped == 4000 - 30
     assert len(text) <= 1 + 30 + 4
     assert normalise("e\u0301" * 3000) == ("\u00e9" * 3000, 0)
+
+
+@pytest.mark.parametrize("letter", ["\u3042", "\u0e01", "\u0915", "\u05d0", "e"])
+def test_a_pile_is_found_among_letters_of_any_script(letter: str) -> None:
+    text, stripped = normalise(letter * 3000 + "\u0301\u0316" * 20 + letter * 40)
+    assert stripped == 10
+    assert text.count(letter) >= 3039
+
+
+def test_every_mark_that_unicode_knows_is_looked_for() -> None:
+    marks = [chr(point) for point in range(0x110000) if unicodedata.combining(chr(point))]
+    assert len(marks) > 800
+    assert [mark for mark in marks if not re.match(MARKLIKE, mark)] == []
 
 
 @pytest.mark.parametrize(
