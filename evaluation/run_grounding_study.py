@@ -24,9 +24,10 @@ from app.core.sentences import sentence_spans
 from app.core.types import Chunk, Document, Library, Passage
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
 from app.evaluation.statistics import bootstrap_interval
-from app.generation.alignment import align
+from app.generation.alignment import align, token_weights
 from app.generation.options import GenerationOptions
-from app.generation.support import FEATURES, Floats, contradicts, evidence_weights, support_row, window_similarity
+from app.generation.reading import Claim, ReadPassage
+from app.generation.support import FEATURES, Comparison, Floats, contradicts, support_row, window_similarity
 from app.providers.minilm import MiniLmEmbedder
 from evaluation.workbench import REPORTS, ROOT, SEED, arguments
 
@@ -155,14 +156,16 @@ def rows_of(cases: Sequence[Case], embedder: Embedder) -> tuple[Floats, Flags]:
     rows = np.zeros((len(cases), len(FEATURES) + 1))
     contradicted = np.zeros(len(cases), dtype=bool)
     for at, (row, case) in enumerate(zip(rows, cases, strict=True)):
-        found = align(case.claim, case.passage.chunk.text, evidence_weights([case.passage]))
+        claim, passage = Claim(case.claim), ReadPassage(case.passage)
+        found = align(claim, passage, token_weights(passage.sentence_tokens))
         row[-1] = 1.0
         if found is None:
             contradicted[at] = True
             continue
-        row[:-1] = support_row(case.claim, case.passage, found)
-        contradicted[at] = contradicts(case.claim, case.passage, found, row[:-1])
-        row[FEATURES.index("similarity")] = window_similarity(case.claim, case.passage, found, embedder)
+        row[:-1] = support_row(claim, passage, found)
+        contradicted[at] = contradicts(claim, passage, found, row[:-1])
+        compared = Comparison(claim, passage, found, row[:-1], bool(contradicted[at]))
+        row[FEATURES.index("similarity")] = window_similarity(compared, embedder)
     return rows, contradicted
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 from app.core.types import Disagreement, Evidence, Figures, Library
-from app.generation.alignment import content_tokens
+from app.generation.reading import content_tokens
 
 MAX_FLAGGED = 5
 """Pairs shown for one question, closest subjects first."""

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.ports import Embedder
-from app.core.text import tokenise, words
-from app.generation.alignment import content_tokens, coverage, specifics, term_weights
+from app.core.text import tokenise
+from app.generation.alignment import WeightedTokens, term_weights
 from app.generation.candidates import Candidate
+from app.generation.reading import character_grams, content_tokens, specifics
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,9 +119,9 @@ def sentence_vectors(
     """
     if embedder is None or not found:
         return None
-    asked = content_tokens(question)
+    asked = WeightedTokens(content_tokens(question), weights)
     by_key = {candidate.key: candidate for candidate in found}
-    promise = [coverage(asked, _around(candidate, by_key), weights) + 1.0 / (1 + candidate.item.n) for candidate in found]
+    promise = [asked.share(_around(candidate, by_key)) + 1.0 / (1 + candidate.item.n) for candidate in found]
     chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
     texts = [f"{found[row].item.hit.passage.document.title}: {found[row].text}" for row in chosen]
     fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(texts)]
@@ -153,11 +154,12 @@ def feature_rows(
     pairs = set(pairwise(asked))
     kinds = question_kinds(question)
     by_key = {candidate.key: row for row, candidate in enumerate(found)}
-    own = [coverage(asked, candidate.tokens, weights) for candidate in found]
+    wanted = WeightedTokens(asked, weights)
+    own = [wanted.share(candidate.tokens) for candidate in found]
     best_own = max(own, default=0.0)
     best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
     passages = {
-        n: coverage(asked, set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}")), weights)
+        n: wanted.share(set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}")))
         for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
     }
     grams = _gram_shares(question, found)
@@ -171,7 +173,7 @@ def feature_rows(
         rows.append(
             [
                 own[row],
-                coverage(asked, _around(candidate, lookup), weights),
+                wanted.share(_around(candidate, lookup)),
                 own[after] if after is not None else 0.0,
                 passages[candidate.item.n],
                 own[row] - best_own,
@@ -257,16 +259,11 @@ def _similarities(
 
 
 def _gram_shares(question: str, found: Sequence[Candidate]) -> list[float]:
-    asked = _grams(question)
-    held = [_grams(candidate.text) & asked for candidate in found]
+    asked = character_grams(question)
+    held = [character_grams(candidate.text) & asked for candidate in found]
     weight = {gram: math.log(1 + len(held) / (1 + sum(gram in one for one in held))) for gram in asked}
     whole = sum(weight.values())
     return [sum(weight[gram] for gram in one) / whole if whole else 0.0 for one in held]
-
-
-def _grams(text: str) -> set[str]:
-    line = f" {' '.join(words(text))} "
-    return {line[at : at + 4] for at in range(len(line) - 3)}
 
 
 def _brings(pattern: re.Pattern[str], sentence: str, question: str) -> bool:

@@ -7,17 +7,17 @@ a mark that nobody wrote would be an invention too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.types import Citation, Evidence, Sentence, Verdict
-from app.generation.alignment import content_tokens
 from app.generation.citations import MARK, guard, mark_numbers, without_marks
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
-from app.generation.support import Support, SupportJudge, evidence_weights
+from app.generation.reading import Claim, ReadPassage
+from app.generation.support import Comparison, Examination, SupportJudge
 
 _LEADING_MARKS = re.compile(r"(?:\[\d{1,4}\])+[.,;:]?")
 _MARKUP = re.compile(r"[*_`#>|]+|^\s*[-+]\s+(?:\[[ xX]\]\s+)?|^\s*\d+[.)]\s+", re.MULTILINE)
@@ -56,29 +56,42 @@ class Grounder:
         guarded = guard(text, by_number.keys())
         if guarded == REFUSAL:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
-        weights = evidence_weights([item.hit.passage for item in evidence])
+        passages = {item.n: ReadPassage(item.hit.passage) for item in evidence}
+        examination = self._judge.examine(passages.values(), self._min_support)
+        spans = answer_sentence_spans(guarded)
+        claims = [Claim(_claim(guarded[start:end])) for start, end in spans]
+        cited = [
+            {n: examination.compare(claim, passages[n]) for n in mark_numbers(guarded[start:end])}
+            for claim, (start, end) in zip(claims, spans, strict=True)
+        ]
+        examination.settle(one for found in cited for one in found.values() if one)
+        held = [{n: one for n, one in found.items() if one and self._holds(one)} for found in cited]
+        elsewhere = self._held_elsewhere(
+            [claim for claim, kept in zip(claims, held, strict=True) if not kept], passages, examination
+        )
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
-        for start, end in answer_sentence_spans(guarded):
+        for (start, end), claim, found, kept in zip(spans, claims, cited, held, strict=True):
             written = guarded[start:end]
-            claim = _claim(written)
-            kept: list[Citation] = []
-            for n in mark_numbers(written):
-                support = self._judge.judge(claim, by_number[n].hit.passage, weights)
-                if support is None or support.score < self._min_support:
+            for n in found:
+                if n not in kept:
                     dropped.append((len(out.sentences), n))
                     written = _without_mark(written, n)
-                else:
-                    kept.append(_citation(support, by_number[n]))
-            verdict: Verdict = "supported" if kept else self._verdict_without_citation(claim, evidence, weights)
-            out.add(start, end, written, verdict, tuple(kept))
+            verdict: Verdict = "supported" if kept else "weak" if claim in elsewhere else "unsupported"
+            out.add(start, end, written, verdict, tuple(_citation(one, by_number[n]) for n, one in kept.items()))
         return Grounded(out.finish(), tuple(out.sentences), tuple(dropped))
 
-    def _verdict_without_citation(self, claim: str, evidence: Sequence[Evidence], weights: dict[str, float]) -> Verdict:
-        if not content_tokens(claim) or claim.endswith(":"):  # an introduction or a heading claims nothing
-            return "weak"
-        supports = (self._judge.judge(claim, item.hit.passage, weights) for item in evidence)
-        return "weak" if any(support and support.score >= self._min_support for support in supports) else "unsupported"
+    def _holds(self, one: Comparison | None) -> bool:
+        return one is not None and one.settled and one.score >= self._min_support
+
+    def _held_elsewhere(
+        self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
+    ) -> frozenset[Claim]:
+        """Return those claims that some passage holds or that claim nothing: introductions and headings."""
+        empty = {claim for claim in claims if not claim.content or claim.text.endswith(":")}
+        compared = {claim: [examination.compare(claim, one) for one in passages.values()] for claim in claims if claim not in empty}
+        examination.settle(one for found in compared.values() for one in found if one and not any(map(self._holds, found)))
+        return frozenset(empty | {claim for claim, found in compared.items() if any(map(self._holds, found))})
 
 
 class _Rebuilt:
@@ -145,8 +158,8 @@ def _without_mark(sentence: str, n: int) -> str:
     return re.sub(rf"[ \t]*\[{n}\]", "", sentence) if len(MARK.findall(sentence)) == 1 else sentence.replace(f"[{n}]", "")
 
 
-def _citation(support: Support, item: Evidence) -> Citation:
+def _citation(held: Comparison, item: Evidence) -> Citation:
     chunk = item.hit.passage.chunk
-    quote = chunk.text[support.alignment.start : support.alignment.end]
-    start = chunk.start + support.alignment.start
-    return Citation(item.n, start, start + len(quote), quote, round(support.score, 4))
+    quote = chunk.text[held.alignment.start : held.alignment.end]
+    start = chunk.start + held.alignment.start
+    return Citation(item.n, start, start + len(quote), quote, round(held.score, 4))

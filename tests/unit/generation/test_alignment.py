@@ -7,13 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.sentences import sentence_spans
-from app.generation.alignment import MAX_QUOTE_CHARS, align, coverage, specifics, spelt_figures, term_weights
+from app.generation.alignment import Alignment, align, coverage, term_weights
+from app.generation.reading import MAX_QUOTE_CHARS, Claim, ReadText, specifics, spelt_figures
 
 TEXT = (
     "The Normans were descended from Norse raiders. Their leader was Rollo, who came from Denmark. He swore fealty to King"
     " Charles III. Over generations they mixed with the Frankish population."
 )
 WEIGHTS = term_weights(TEXT[start:end] for start, end in sentence_spans(TEXT))
+
+
+def aligned(claim: str, text: str, weights: dict[str, float]) -> Alignment | None:
+    return align(Claim(claim), ReadText(text), weights)
 
 
 @pytest.mark.parametrize(
@@ -28,15 +33,15 @@ WEIGHTS = term_weights(TEXT[start:end] for start, end in sentence_spans(TEXT))
     ],
 )
 def test_the_shortest_window_that_holds_a_claim_is_quoted(claim: str, quote: str) -> None:
-    found = align(claim, TEXT, WEIGHTS)
+    found = aligned(claim, TEXT, WEIGHTS)
     assert found is not None
     assert TEXT[found.start : found.end] == quote
 
 
 def test_nothing_in_common_is_no_alignment() -> None:
-    assert align("Photosynthesis needs chlorophyll.", TEXT, WEIGHTS) is None
-    assert align("", TEXT, WEIGHTS) is None
-    assert align("Rollo", "", WEIGHTS) is None
+    assert aligned("Photosynthesis needs chlorophyll.", TEXT, WEIGHTS) is None
+    assert aligned("", TEXT, WEIGHTS) is None
+    assert aligned("Rollo", "", WEIGHTS) is None
 
 
 def test_term_weights_by_hand() -> None:
@@ -53,7 +58,7 @@ def test_coverage_by_hand() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=3000))
 def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passage: str) -> None:
-    found = align(claim, passage, term_weights([passage]))
+    found = aligned(claim, passage, term_weights([passage]))
     if found is not None:
         assert 0 <= found.start < found.end <= len(passage)
         assert found.end - found.start <= MAX_QUOTE_CHARS
@@ -65,14 +70,14 @@ def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passag
 def test_a_quoted_sentence_aligns_with_itself(index: int) -> None:
     spans = sentence_spans(TEXT)
     start, end = spans[index % len(spans)]
-    found = align(TEXT[start:end], TEXT, WEIGHTS)
+    found = aligned(TEXT[start:end], TEXT, WEIGHTS)
     assert found is not None
     assert (found.start, found.end, found.coverage) == (start, end, 1.0)
 
 
 def test_a_sentence_longer_than_a_quote_is_quoted_in_part() -> None:
     long = " ".join(f"word{i}" for i in range(200)) + " the treaty of Verdun " + " ".join(f"more{i}" for i in range(200)) + "."
-    found = align("The treaty of Verdun.", long, term_weights([long]))
+    found = aligned("The treaty of Verdun.", long, term_weights([long]))
     assert found is not None
     assert "treaty of Verdun" in long[found.start : found.end]
     assert found.end - found.start <= MAX_QUOTE_CHARS

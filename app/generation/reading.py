@@ -1,0 +1,233 @@
+"""What claims and passages say, each read once.
+
+An answer has a dozen sentences and a dozen passages, and every sentence may be held against every passage: what is derived from one
+text alone is found when it is first asked for and kept with the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from app.core.sentences import sentence_spans
+from app.core.text import tokenise, words
+from app.core.types import Passage
+
+MAX_QUOTE_CHARS = 600
+"""A quote is something to read beside the sentence, not a page."""
+_WORD = re.compile(r"[^\W_]+")
+
+FUNCTION_WORDS = frozenset(
+    tokenise(
+        "a about after all also although am an and any are as at be because been before being between both but by can could did do"
+        " does doing during each for from further had has have having he her here hers him his how however i if in into is it its"
+        " itself just may me might more most must my no nor not of off on once only or other our out over own same shall she should"
+        " so some such than that the their them then there these they this those through to too under until up upon us very was we"
+        " were what when where whether which while who whom whose why will with would you your"
+    )
+)
+"""Stemmed words that carry no claim of their own."""
+
+
+def content_tokens(text: str) -> list[str]:
+    """Return stemmed tokens without function words, in order."""
+    return [token for token in tokenise(text) if token not in FUNCTION_WORDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Specifics:
+    """What must not differ between a claim and its source: figures, names and whether it is denied."""
+
+    figures: frozenset[str]
+    names: frozenset[str]
+    negations: int
+
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_NUMBER_WORDS = {
+    word: str(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+        " nineteen twenty".split()
+    )
+}
+_NEGATION = re.compile(r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE)
+
+
+def specifics(text: str) -> Specifics:
+    """Return the figures, names and negations of a text.
+
+    Figures are written in digits and come without thousands separators. Names are stemmed words that are capitalised not only
+    because a sentence starts with them.
+    """
+    names: set[str] = set()
+    for start, end in sentence_spans(text):
+        for position, match in enumerate(_WORD.finditer(text, start, end)):
+            word = match.group()
+            if word[0].isupper() and (position > 0 or any(char.isupper() for char in word[1:])):
+                names.update(tokenise(word))
+    return Specifics(figures(text), frozenset(names - FUNCTION_WORDS), negations(text))
+
+
+def figures(text: str) -> frozenset[str]:
+    """Return the figures that a text writes in digits, without thousands separators."""
+    return frozenset(_plain_number(match) for match in _NUMBER.findall(text))
+
+
+def negations(text: str) -> int:
+    """Return how often a text denies."""
+    return len(_NEGATION.findall(text))
+
+
+def spelt_figures(text: str) -> frozenset[str]:
+    """Return the figures of a text and those it spells out, up to twenty."""
+    spelt = {_NUMBER_WORDS[word] for word in map(str.lower, _WORD.findall(text)) if word in _NUMBER_WORDS}
+    return figures(text) | spelt
+
+
+def _plain_number(text: str) -> str:
+    plain = text.replace(",", "")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
+
+
+class Claim:
+    """One sentence of an answer, without marks and markup."""
+
+    def __init__(self, text: str) -> None:
+        """Keep the sentence."""
+        self.text = text
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """Stemmed tokens, in order."""
+        return tokenise(self.text)
+
+    @cached_property
+    def content(self) -> list[str]:
+        """Stemmed tokens without function words, in order."""
+        return [token for token in self.tokens if token not in FUNCTION_WORDS]
+
+    @cached_property
+    def wanted(self) -> frozenset[str]:
+        """Distinct tokens to look for: those with content, or all where none has."""
+        return frozenset(self.content or self.tokens)
+
+    @cached_property
+    def specifics(self) -> Specifics:
+        """Figures, names and negations."""
+        return specifics(self.text)
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Neighbouring content words."""
+        return frozenset(pairwise(self.content))
+
+    @cached_property
+    def grams(self) -> frozenset[str]:
+        """Character 4-grams."""
+        return character_grams(self.text)
+
+
+class ReadText:
+    """A text that claims are looked for in."""
+
+    def __init__(self, text: str) -> None:
+        """Keep the text."""
+        self.text = text
+
+    @cached_property
+    def _sentences(self) -> list[tuple[int, int, frozenset[str]]]:
+        return [(start, end, frozenset(tokenise(self.text[start:end]))) for start, end in sentence_spans(self.text)]
+
+    @property
+    def sentence_tokens(self) -> list[frozenset[str]]:
+        """Distinct tokens of each sentence."""
+        return [tokens for _, _, tokens in self._sentences]
+
+    @cached_property
+    def pieces(self) -> list[tuple[int, int, frozenset[str]]]:
+        """Start, end and distinct tokens of each sentence; one too long for a quote comes in several pieces."""
+        pieces: list[tuple[int, int, frozenset[str]]] = []
+        for start, end, tokens in self._sentences:
+            if end - start <= MAX_QUOTE_CHARS:
+                pieces.append((start, end, tokens))
+            else:
+                cuts = _bounded(self.text, start, end)
+                pieces += [(begin, stop, frozenset(tokenise(self.text[begin:stop]))) for begin, stop in cuts]
+        return pieces
+
+
+class ReadPassage(ReadText):
+    """A passage with the title and section that it stands under."""
+
+    def __init__(self, passage: Passage) -> None:
+        """Keep the passage."""
+        super().__init__(passage.chunk.text)
+        self.title = passage.document.title
+        self.context = f"{self.title}\n{passage.chunk.section}\n{self.text}"
+        """The text behind its title and section."""
+
+    @cached_property
+    def _context_tokens(self) -> list[str]:
+        return tokenise(self.context)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Distinct tokens of the context."""
+        return frozenset(self._context_tokens)
+
+    @cached_property
+    def known_by_initial(self) -> Mapping[str, Sequence[str]]:
+        """The tokens of `known` by their first character."""
+        found: dict[str, list[str]] = {}
+        for token in self.known:
+            found.setdefault(token[0], []).append(token)
+        return found
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Neighbouring content words of the context."""
+        return frozenset(pairwise([token for token in self._context_tokens if token not in FUNCTION_WORDS]))
+
+    @cached_property
+    def grams(self) -> frozenset[str]:
+        """Character 4-grams of the context."""
+        return character_grams(self.context)
+
+    @cached_property
+    def figures(self) -> frozenset[str]:
+        """Figures of title and text, spelt ones too."""
+        return spelt_figures(f"{self.title}\n{self.text}")
+
+    @cached_property
+    def initials(self) -> str:
+        """First letters of the capitalised words of the context, lower-case."""
+        return "".join(word[0] for word in re.findall(r"\b[A-Z][a-z]+", self.context)).lower()
+
+
+def character_grams(text: str) -> frozenset[str]:
+    """Return the 4-grams of a text's words with single blanks between and around them."""
+    line = f" {' '.join(words(text))} "
+    return frozenset(line[at : at + 4] for at in range(len(line) - 3))
+
+
+def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the span in pieces of at most MAX_QUOTE_CHARS, cut between words."""
+    pieces: list[tuple[int, int]] = []
+    while end - start > MAX_QUOTE_CHARS:
+        cut = start + MAX_QUOTE_CHARS
+        while cut > start and not text[cut - 1].isspace():
+            cut -= 1
+        cut = cut if cut > start else start + MAX_QUOTE_CHARS
+        stop = cut
+        while stop > start and text[stop - 1].isspace():
+            stop -= 1
+        if stop > start:
+            pieces.append((start, stop))
+        start = cut
+    if start < end:
+        pieces.append((start, end))
+    return pieces
