@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.answer.records import source_record, to_record
 from app.api.services import Answering
-from app.api.sse import EventStream, Pump, StreamSlots, cancel_on_disconnect, event
-from app.core.cancel import CancelToken
+from app.api.sse import EventStream, Pump, StreamSlots, cancel_on_disconnect, event, last_item
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, SourcesEvent, TokenEvent
 
 
@@ -28,19 +27,28 @@ def reply(rag: Answering, question: Question, slots: StreamSlots, request_id: st
     if question.retrieve_only and not stream:
         return Response(body(rag.answer(question), request_id), media_type="application/json")
 
-    def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
-        return rag.stream(question, cancel)
-
-    pump = Pump(produce, slots)
     if stream:
-        return EventStream(pump, lambda item: render(item, request_id), request_id)
-    return AnswerReply(pump, lambda answer: body(answer, request_id))
+        return EventStream(
+            Pump(lambda cancel: rag.stream(question, cancel), slots), lambda item: render(item, request_id), request_id
+        )
+    return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel)), slots), lambda answer: body(answer, request_id))
+
+
+def finals(events: Iterator[AnswerEvent]) -> Iterator[Answer]:
+    """Yield only the answer at the end: a reply in one piece need not wake the event loop for every token."""
+    try:
+        for item in events:
+            if isinstance(item, FinalEvent):
+                yield item.answer
+    finally:
+        if isinstance(events, Generator):
+            events.close()
 
 
 class AnswerReply(Response):
     """A JSON answer that is given up when the client leaves before it is ready."""
 
-    def __init__(self, pump: Pump[AnswerEvent], render: Callable[[Answer], bytes]) -> None:
+    def __init__(self, pump: Pump[Answer], render: Callable[[Answer], bytes]) -> None:
         """Bind a pump that has not started, and how its answer is put into JSON."""
         super().__init__()
         self._pump = pump
@@ -48,18 +56,11 @@ class AnswerReply(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for the final event and send it."""
-        pump = self._pump
-        pump.start()
-        watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
-        answer: Answer | None = None
+        watcher = asyncio.create_task(cancel_on_disconnect(receive, self._pump.cancel))
         try:
-            while (batch := await pump.next_batch(3600.0)) is not None:
-                answer = next((item.answer for item in batch if isinstance(item, FinalEvent)), answer)
+            answer = await last_item(self._pump)
         finally:
-            pump.cancel.cancel()
             watcher.cancel()
-        if pump.error is not None:
-            raise pump.error
         if answer is not None:
             await Response(self._render(answer), media_type="application/json")(scope, receive, send)
 

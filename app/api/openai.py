@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.answer.records import to_record, view_url
-from app.api.answers import AnswerReply
+from app.api.answers import AnswerReply, finals
 from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import status_of_code
@@ -34,7 +34,6 @@ from app.api.schemas.openai import (
 )
 from app.api.schemas.query import QueryResponse
 from app.api.sse import EventStream, Pump, stream_problem
-from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent
 from app.generation.citations import MARK
@@ -86,14 +85,11 @@ def chat_completion(
     question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none")
     shown = Completion(asked.model, str(request.base_url).rstrip("/"), request_id)
 
-    def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
-        return edge.answering(services).stream(question, cancel)
-
-    pump = Pump(produce, edge.streams)
+    rag = edge.answering(services)
     if not asked.stream:
-        return AnswerReply(pump, shown.whole)
+        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel)), edge.streams), shown.whole)
     chunks = Chunks(shown, usage=asked.stream_options is not None and asked.stream_options.include_usage)
-    return EventStream(pump, chunks.render, request_id, end=chunks.end)
+    return EventStream(Pump(lambda cancel: rag.stream(question, cancel), edge.streams), chunks.render, request_id, end=chunks.end)
 
 
 def _scope_of(model: str) -> Scope:

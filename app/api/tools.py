@@ -6,7 +6,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -27,15 +27,15 @@ from mcp_types import (
 from pydantic import BaseModel, Field, ValidationError
 
 from app.answer.records import to_record
+from app.api.answers import finals
 from app.api.deps import Edge
 from app.api.routes import documents, papers, query
 from app.api.schemas.base import LibraryName, ScopeName, Tolerant
 from app.api.schemas.documents import Document
 from app.api.schemas.query import QueryRequest, SearchQuery
-from app.api.sse import Pump
-from app.core.cancel import CancelToken
+from app.api.sse import Pump, last_item
 from app.core.errors import Busy, DocuMindError
-from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Mode
+from app.core.types import Library, Mode
 
 _MAX_TEXT_CHARACTERS = 20_000
 """Of one call; a model that wants more asks for the next part."""
@@ -120,10 +120,9 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
     question = wanted.to_question(asked.library, edge.settings.flare_active_retrieval)
     rag = edge.answering(edge.startup.services())
 
-    def produce(cancel: CancelToken) -> Iterator[AnswerEvent]:
-        return rag.stream(question, cancel)
-
-    answer = await _last(Pump(produce, edge.streams))
+    answer = await last_item(Pump(lambda cancel: finals(rag.stream(question, cancel)), edge.streams))
+    if answer is None:
+        raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
     sources = [
         f"[{item.n}] {item.hit.passage.document.title} (library {item.hit.passage.chunk.library.value}, document"
         f" {item.hit.passage.chunk.doc_id})"
@@ -132,26 +131,6 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
     ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
     return ToolResult("\n".join([answer.text, "", *sources, *notices]).strip(), {**to_record(answer)})
-
-
-async def _last(pump: Pump[AnswerEvent]) -> Answer:
-    """Return the answer at the end of a stream; stops the model when the caller is gone.
-
-    Raises:
-        DocuMindError: The stream failed.
-    """
-    pump.start()
-    answer: Answer | None = None
-    try:
-        while (batch := await pump.next_batch(3600.0)) is not None:
-            answer = next((item.answer for item in batch if isinstance(item, FinalEvent)), answer)
-    finally:
-        pump.cancel.cancel()
-    if pump.error is not None:
-        raise pump.error
-    if answer is None:
-        raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
-    return answer
 
 
 async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
