@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 from http import HTTPStatus
 
 from httptools import HttpParserCallbackError
@@ -98,6 +99,17 @@ class GuardedHttp(HttpToolsProtocol):
         """Refuse what is no HTTP, unless it was refused already."""
         if not self.transport.is_closing():
             super().send_400_response(msg)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that nobody used, unless a request waits in it.
+
+        uvloop runs timers before it looks at sockets: when something held the interpreter for longer than the time-out, the next
+        request of a client that is in use would be dropped unread.
+        """
+        waiting = select.poll()
+        waiting.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        if not waiting.poll(0):
+            super().timeout_keep_alive_handler()
 
     def pause_writing(self) -> None:
         """The reader is slow: watch whether it takes anything at all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -163,3 +164,36 @@ def test_connections_over_the_limit_are_told_when_to_come_back() -> None:
                 again.sendall(LINE + b"\r\n")
                 if again.recv(65536).startswith(HELLO):
                     break
+
+
+class Brief(GuardedHttp):
+    """The same, closing connections that nobody uses at once."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its parent
+        super().connection_made(transport)
+        self.timeout_keep_alive = 0.01  # type: ignore[assignment]  # any number of seconds does
+
+
+def test_a_request_that_came_while_the_server_was_busy_is_answered() -> None:
+    go_on, busy = threading.Event(), threading.Event()
+    ours, loops = socket.socketpair()
+
+    def hold_everything() -> None:
+        asyncio.get_running_loop().remove_reader(loops)
+        busy.set()
+        go_on.wait(WAIT_S)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await hello(scope, receive, send)
+        if scope["path"] == "/busy":
+            asyncio.get_running_loop().add_reader(loops, hold_everything)
+            ours.sendall(b"x")
+
+    with ours, loops, serving(app, http=Brief) as port, connected(port) as connection:
+        connection.sendall(b"GET /busy HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert busy.wait(WAIT_S)
+        assert connection.recv(4096).startswith(HELLO)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        threading.Event().wait(0.1)  # ten times as long as a connection may be unused
+        go_on.set()
+        assert said(connection).count(HELLO) == 1  # and unused again, it is closed
