@@ -88,12 +88,12 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
-CRASH_SHORT := bulk_resume fsck_chroma probe sandbox_orphans
+CRASH_SHORT := forks crash_points disk_full random_kills second_process vector_store fsck_chroma damage probe scrub bulk_resume sandbox_orphans
 
-crash-short: dev ## killed bulk runs, differences in the vector store, orphaned children: what every check runs
+crash-short: dev ## write steps, full disks, kills at random, second processes, damaged stores, killed bulk runs: what every check runs of tests/crash
 	$(BIN)/python -m pytest $(CRASH_SHORT:%=tests/crash/test_%.py)
 
-crash-suite: dev ## all of tests/crash: write steps, full disks, kills at random, damage under the real server, concurrency, purges, re-embedding (about 8 minutes)
+crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, journeys of a library
 	$(BIN)/python -m pytest tests/crash
 
 .PHONY: docker-steps

@@ -58,7 +58,7 @@ class Served:
         self.log = self.log_of(data_dir)
         self._environment = {
             **os.environ, "DATA_DIR": str(data_dir), "API_PORT": str(port), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9",
-            "LOG_LEVEL": "WARNING", **settings,
+            "LOG_LEVEL": "WARNING", "PYTHONFAULTHANDLER": "1", **settings,
         }  # fmt: skip
         self.start_s = 0.0
         """Seconds from the start of the process until it was ready."""

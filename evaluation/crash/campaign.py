@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from app.client import DocuMindClient
+from app.core.errors import ProviderUnreachable
 from evaluation.crash.checks import check_acknowledged, check_everything, check_files, observe, settle
 from evaluation.crash.load import Load
 from evaluation.crash.promises import Promises
@@ -150,12 +153,35 @@ class Campaign:
         raise SystemExit("no free port")
 
     def _kill(self, server: Served) -> None:
+        """Kill the server; one that ended before by itself broke a promise."""
+        if (status := server.process.poll()) is not None:
+            self.tally.broken.append(f"the server ended by itself with {status}: {self._last_words()}")
         server.kill()
         self.tally.kills += 1
 
+    def _last_words(self) -> str:
+        log = Served.log_of(self.data_dir)
+        return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+
     def _check_restart(self, server: Served, keys: list[str]) -> None:
+        """Check a server that was started again.
+
+        Raises:
+            SystemExit: It does not answer any more.
+        """
+        try:
+            self._hold_to_promises(server.client, keys)
+        except ProviderUnreachable as error:
+            with suppress(subprocess.TimeoutExpired):
+                server.process.wait(10)
+            status = server.process.poll()
+            ended = "it lives" if status is None else f"it ended with {status}"
+            self.tally.broken.append(f"the server stopped answering while it was checked, and {ended}: {self._last_words()}")
+            self._save()
+            raise SystemExit(self.tally.broken[-1]) from error
+
+    def _hold_to_promises(self, client: DocuMindClient, keys: list[str]) -> None:
         """Check what must be there at once; wait for accepted jobs; compare the list; learn what became of the rest."""
-        client = server.client
         self.tally.broken += check_acknowledged(client, self.promises, keys)
         self.tally.settled_s.append(round(settle(client), 3))
         broken, became = observe(client, self.promises)
