@@ -200,6 +200,8 @@ _STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
 
 def words(text: str) -> list[str]:
     """Return lower-cased words without stemming, in order."""
+    if text.isascii():
+        return text.encode().translate(_ASCII_FOLD).decode().split()
     return [word.lower() for word in _WORD.findall(lexical_form(text))]
 
 

@@ -11,11 +11,11 @@ References:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 from app.core.sentences import sentence_spans
-from app.core.text import tokenise
+from app.core.text import tokenise, words
 
 Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
 """override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or
@@ -65,6 +65,16 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
+_NEEDED: dict[Finding, tuple[str, ...]] = {
+    "override": ("ignore", "disregard", "forget", "bypass", "follow", "obey", "instruction", "task", "directive", "instead"),
+    "role": (
+        "you are", " as ", "pretend", " mode", "system", "assistant", "attention", "dear", "note to", "message", "hey", "hello",
+        "<", "[", "##",
+    ),
+    "output": ("your", "response", "respond", "reply", "output", "completion", "answer"),
+    "disclosure": ("prompt", "instructions above", "api key", "password", "secret", "credential", "http", "@"),
+}  # fmt: skip
+"""Of each family, what every match holds at least one of, in lower case: asked first, it costs a tenth of the pattern."""
 _TASK_VERBS = (
     "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
     "|give|tell|show|say|answer|respond|reply|repeat|print|output|break down|help|make|recommend|suggest|include|insert|append|add"
@@ -86,6 +96,12 @@ _REQUEST = re.compile(
     r"|alphanumeric|users|with)\b|[\"'\u201c])",
     re.IGNORECASE,
 )
+_REQUEST_WORDS = frozenset(
+    spelling.split()[0]
+    for verb in ("group", "list", *_TASK_VERBS.split("|"))
+    for spelling in ((verb.replace("[sz]", "s"), verb.replace("[sz]", "z")) if "[sz]" in verb else (verb,))
+)
+"""First words of a request."""
 _QUESTION = re.compile(
     rf"{_OPENING}(?:(?:who|whom|whose|what|what's|which|when|where|why|how)\b|(?:can|could|would|will|do|does|did|is|are|should|may)\s+"
     r"(?:you|i|we|it|there|the|an?|this|that)\b)[^\n?]*\?",
@@ -133,14 +149,27 @@ _OVERLAP = 400
 def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
     """Return what is found in one sentence, read beside its neighbours."""
     sentence = sentences[index]
-    found: list[Finding] = [name for name, pattern in _DIRECT.items() if pattern.search(sentence)]
-    if _REQUEST.search(sentence) and len(sentence.split()) > 2:
+    found: list[Finding] = [name for name in _possible(sentence) if _DIRECT[name].search(sentence)]
+    if _may_request(sentence) and _REQUEST.search(sentence) and len(sentence.split()) > 2:
         found.append("request")
-    if (asked := _QUESTION.search(sentence)) and (
+    if "?" in sentence and (asked := _QUESTION.search(sentence)) and (
         _TO_ASSISTANT.search(asked.group()) or _is_foreign(asked.group(), sentences, index)
     ):
         found.append("question")
     return tuple(found)
+
+
+def _possible(sentence: str) -> Iterable[Finding]:
+    """Return the families whose patterns may match; all of them where a letter beyond ASCII may stand for one within."""
+    if not sentence.isascii():
+        return _DIRECT
+    lowered = sentence.lower()
+    return [name for name, needed in _NEEDED.items() if any(part in lowered for part in needed)]
+
+
+def _may_request(sentence: str) -> bool:
+    """Return whether a sentence holds the first word of a request."""
+    return not sentence.isascii() or not _REQUEST_WORDS.isdisjoint(words(sentence))
 
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
