@@ -152,8 +152,10 @@ def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
     found: list[Finding] = [name for name in _possible(sentence) if _DIRECT[name].search(sentence)]
     if _may_request(sentence) and _REQUEST.search(sentence) and len(sentence.split()) > 2:
         found.append("request")
-    if "?" in sentence and (asked := _QUESTION.search(sentence)) and (
-        _TO_ASSISTANT.search(asked.group()) or _is_foreign(asked.group(), sentences, index)
+    if (
+        "?" in sentence
+        and (asked := _QUESTION.search(sentence))
+        and (_TO_ASSISTANT.search(asked.group()) or _is_foreign(asked.group(), sentences, index))
     ):
         found.append("question")
     return tuple(found)

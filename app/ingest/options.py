@@ -28,5 +28,5 @@ class IngestOptions:
     parse_cpu_s: int = 60
     parse_memory_bytes: int = 1024**3
     parse_output_bytes: int = 256 * 1024 * 1024
-    embed_batch: int = 64
+    embed_batch: int = 128
     """Chunks per vector transaction."""

@@ -19,11 +19,15 @@ from app.ingest.parsers import kind_of
 Progress = Callable[[int, JobFile], None]
 """Told the position of a document in the request and how far it is."""
 
+Written = Callable[[Sequence[str]], None]
+"""Told the ids of documents whose text is live now, a batch at a time."""
+
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader, for example `injection`."""
 
-_BATCH_DOCUMENTS = 64
-"""Small files share a commit: it costs as much as parsing and cutting twenty of them."""
+_FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 8, 64
+"""Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while
+the others are read; each batch is twice the one before."""
 _BATCH_CHARACTERS = 4_000_000
 
 
@@ -68,6 +72,7 @@ class IngestPipeline:
         documents: Iterable[RawDocument],
         *,
         progress: Progress | None = None,
+        written: Written | None = None,
         cancel: CancelToken | None = None,
     ) -> list[IngestOutcome]:
         """Make documents live and return one outcome each, in order; a bad file never sinks the others.
@@ -79,12 +84,13 @@ class IngestPipeline:
             library: Where they go.
             documents: Read one at a time.
             progress: Called when a document starts and when it is done or failed.
+            written: Called with the ids of documents whose text has just become live.
             cancel: Checked before each document.
 
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
-        run = _Run(self._writer, progress)
+        run = _Run(self._writer, progress, written)
         for index, document in enumerate(documents):
             if cancel is not None and cancel.cancelled:
                 run.flush()
@@ -153,9 +159,11 @@ class IngestPipeline:
 class _Run:
     """State of one call: drafts waiting to be written, and the outcomes so far."""
 
-    def __init__(self, writer: IndexWriter, progress: Progress | None) -> None:
+    def __init__(self, writer: IndexWriter, progress: Progress | None, written: Written | None) -> None:
         self._writer = writer
         self._progress = progress
+        self._written = written
+        self._most = _FIRST_DOCUMENTS
         self._batch: list[_Pending] = []
         self._outcomes: dict[int, IngestOutcome] = {}
 
@@ -169,7 +177,7 @@ class _Run:
     def add(self, pending: _Pending) -> None:
         self._batch.append(pending)
         self._tell(pending.index, pending.draft.filename, "running", 0.5)
-        if len(self._batch) >= _BATCH_DOCUMENTS or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS:
+        if len(self._batch) >= self._most or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS:
             self.flush()
 
     def finish(self, index: int, outcome: IngestOutcome) -> None:
@@ -180,26 +188,24 @@ class _Run:
         batch, self._batch = self._batch, []
         if not batch:
             return
+        self._most = min(2 * self._most, _BATCH_DOCUMENTS)
+        outcomes = self._write(batch)
+        for pending, outcome in zip(batch, outcomes, strict=True):
+            self.finish(pending.index, outcome)
+        if self._written is not None:
+            self._written([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
+
+    def _write(self, batch: Sequence[_Pending]) -> list[IngestOutcome]:
+        """Write a batch at once; when the writer refuses it, one by one, so that only what it refuses fails."""
         try:
             results = self._writer.write([pending.draft for pending in batch])
         except StorageError as exc:
-            for pending in batch:
-                self.finish(pending.index, _failed(pending.draft.filename, exc))
-        except DocuMindError:
-            self._write_singly(batch)
-        else:
-            for pending, result in zip(batch, results, strict=True):
-                self.finish(pending.index, _written(pending, result))
-
-    def _write_singly(self, batch: Sequence[_Pending]) -> None:
-        """Find the draft that the writer refuses; the others are written."""
-        for pending in batch:
-            try:
-                [result] = self._writer.write([pending.draft])
-            except DocuMindError as exc:
-                self.finish(pending.index, _failed(pending.draft.filename, exc))
-            else:
-                self.finish(pending.index, _written(pending, result))
+            return [_failed(pending.draft.filename, exc) for pending in batch]
+        except DocuMindError as exc:
+            if len(batch) == 1:
+                return [_failed(batch[0].draft.filename, exc)]
+            return [outcome for pending in batch for outcome in self._write([pending])]
+        return [_written(pending, result) for pending, result in zip(batch, results, strict=True)]
 
     def outcomes(self) -> list[IngestOutcome]:
         return [self._outcomes[index] for index in sorted(self._outcomes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -11,6 +12,7 @@ from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.pipeline import IngestPipeline, with_vectors
+from app.jobs.beside import Beside
 from app.jobs.context import JobContext
 from app.jobs.payloads import IngestPayload, IngestReport, pending_originals
 
@@ -58,20 +60,27 @@ class IngestJob:
         self._later = later
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Make the files live, report, embed, report again.
+        """Make the files live, report, and report again when all that was read has its vectors, which begins with the first files.
 
         Raises:
             Cancelled: Paused, cancelled or shutting down.
             DiskFull: No space; a retried job goes on later, another one reports it per file.
         """
         payload = IngestPayload.from_json(context.payload)
-        outcomes = self._merge(context, self._make_live(context, payload))
-        self._discard_failed(context, payload, outcomes)
-        context.publish(IngestReport(outcomes, "text").to_json())
-        self._embed(context, payload.library, outcomes)
+        vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
+        with Beside(vectors.embed) as beside:
+            outcomes = self._merge(context, self._make_live(context, payload, beside.add))
+            self._discard_failed(context, payload, outcomes)
+            context.publish(IngestReport(outcomes, "text").to_json())
+            vectors.total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
+            # All once more: an interrupted run may have written documents and not embedded them.
+            beside.add([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
+            beside.finish()
         return IngestReport(tuple(self._counted(payload.library, outcomes)), "vectors").to_json()
 
-    def _make_live(self, context: JobContext, payload: IngestPayload) -> list[IngestOutcome]:
+    def _make_live(
+        self, context: JobContext, payload: IngestPayload, written: Callable[[Sequence[str]], None]
+    ) -> list[IngestOutcome]:
         context.files(JobFile(file.filename, "queued", 0.0) for file in payload.files)
         finished = 0
 
@@ -83,7 +92,7 @@ class IngestJob:
                 context.progress(finished, len(payload.files), "files")
 
         outcomes = self._pipeline_of(payload.library).ingest(
-            payload.library, self._documents(payload), progress=progress, cancel=context.cancel
+            payload.library, self._documents(payload), progress=progress, written=written, cancel=context.cancel
         )
         full = next((outcome for outcome in outcomes if outcome.code == DiskFull.code), None)
         if full is not None and payload.retry:
@@ -113,31 +122,6 @@ class IngestJob:
         for sha256 in failed - needed:
             self._originals.discard_original(sha256)
 
-    def _embed(self, context: JobContext, library: Library, outcomes: Sequence[IngestOutcome]) -> None:
-        """Give the documents of this job their vectors, whatever else is still pending in the library."""
-        doc_ids = [outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"]
-        if not doc_ids:
-            return
-        total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
-        try:
-            report = run_backfill(
-                self._backfill_of,
-                library,
-                lambda backfill: backfill.run(
-                    library, progress=lambda done: context.progress(done, total, "chunks"), cancel=context.cancel, doc_ids=doc_ids
-                ),
-            )
-        except (ProviderError, DiskFull) as error:
-            # The documents are acknowledged and found by words: their vectors are the backfill's work, when it is possible again.
-            context.error(f"{error.code}: the documents are found by words; their vectors follow later ({error.message})")
-            self._later(library)
-            return
-        except FingerprintMismatch as error:
-            context.error(f"{error.code}: the documents are found by words only: {error.message}")
-            return
-        for failure in report.failed:
-            context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
-
     def _counted(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
         """Yield outcomes with the vectors that their documents have by now."""
         for outcome in outcomes:
@@ -150,6 +134,50 @@ class IngestJob:
                 yield with_vectors(outcome, 0)
             else:
                 yield with_vectors(outcome, embedded)
+
+
+@dataclass(slots=True)
+class _Vectors:
+    """Gives the documents of one job their vectors, whatever else is still pending in the library."""
+
+    backfill_of: Callable[[Library], VectorBackfill | None]
+    later: Callable[[Library], object]
+    context: JobContext
+    library: Library
+    total: int | None = None
+    """Chunks of all documents, once every file was read: from then on vectors are the job's progress."""
+    _done: int = 0
+    _put_off: bool = False
+
+    def embed(self, doc_ids: Sequence[str]) -> None:
+        """Embed what is pending of some documents; a host that fails puts them and all later ones off."""
+        if self._put_off:
+            return
+        try:
+            report = run_backfill(
+                self.backfill_of,
+                self.library,
+                lambda backfill: backfill.run(
+                    self.library, progress=self._tell, cancel=self.context.cancel, doc_ids=list(dict.fromkeys(doc_ids))
+                ),
+            )
+        except (ProviderError, DiskFull) as error:
+            # The documents are acknowledged and found by words: their vectors are the backfill's work, when it is possible again.
+            self._put_off = True
+            self.context.error(f"{error.code}: the documents are found by words; their vectors follow later ({error.message})")
+            self.later(self.library)
+            return
+        except FingerprintMismatch as error:
+            self._put_off = True
+            self.context.error(f"{error.code}: the documents are found by words only: {error.message}")
+            return
+        self._done += report.embedded + len(report.failed)
+        for failure in report.failed:
+            self.context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
+
+    def _tell(self, done: int) -> None:
+        if self.total is not None:
+            self.context.progress(self._done + done, self.total, "chunks")
 
 
 class BackfillJob:

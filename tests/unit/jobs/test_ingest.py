@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +121,27 @@ def test_files_become_documents_with_vectors_and_receipts(shop: Shop) -> None:
     assert shop.store.vectors.count(PAPERS) == counts.chunks
 
 
+def test_the_first_vectors_are_made_while_later_files_are_read(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded, seen = threading.Event(), []
+    embed, parse = shop.embedder.embed_passages, DirectParser.parse
+
+    def announced(texts: object) -> FloatArray:
+        embedded.set()
+        return embed(texts)
+
+    def patient(parser: DirectParser, content: object, name: str) -> object:
+        if name == "x19.txt":
+            seen.append(embedded.wait(WAIT_S))
+        return parse(parser, content, name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(shop.embedder, "embed_passages", announced)
+    monkeypatch.setattr(DirectParser, "parse", patient)
+    files = {f"x{n}_txt": b"Text %d of many." % n for n in range(20)}
+    done = report(shop.runner.wait(shop.runner.submit("ingest", shop.payload(False, **files)).id, WAIT_S))
+    assert seen == [True]
+    assert [outcome.receipt.vectors for outcome in done.outcomes if outcome.receipt] == [1] * 20
+
+
 def test_a_bad_file_is_reported_and_leaves_nothing(shop: Shop) -> None:
     job = shop.runner.wait(shop.send(good_txt=b"Something to read.", zero_txt=b"", exe_pdf=b"MZ\x90\x00" + bytes(500)).id, WAIT_S)
     outcomes = report(job).outcomes
@@ -173,6 +195,8 @@ def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_pat
     second.runner.start()
     again = report(second.runner.wait(job.id, WAIT_S))
     assert again.outcomes[0].status == "indexed"
+    assert again.outcomes[0].receipt is not None
+    assert again.outcomes[0].receipt.vectors == 1
     assert second.store.catalog.counts(PAPERS).documents == 1
     second.close()
 
