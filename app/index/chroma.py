@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import FloatArray, Library, Scored
 from app.index.durable import disk_full, utc_now
 from app.index.scrub import scrub_collection
+from app.index.self_query import differing, held_of, unfound
 from app.index.steps import Steps
 
 if TYPE_CHECKING:
@@ -153,6 +154,21 @@ class ChromaStore:
         hits = [Scored(int(i), max(0.0, float(d))) for i, d in zip(found["ids"][0], distances, strict=True)]
         hits.sort(key=lambda hit: (hit.score, hit.chunk_id))
         return hits
+
+    def held_of(self, name: str, wanted: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
+        """Return those of some vectors whose ids a collection has."""
+        with _Translated(self.path):
+            return held_of(self._collection(name), wanted)
+
+    def differing(self, name: str, wanted: Mapping[int, FloatArray]) -> list[int]:
+        """Return the chunks whose vector a collection lacks, or holds otherwise."""
+        with _Translated(self.path):
+            return differing(self._collection(name), wanted)
+
+    def unfound(self, name: str, wanted: Mapping[int, FloatArray]) -> list[int]:
+        """Return the chunks that no search for their own vector finds (see `app.index.self_query`)."""
+        with _Translated(self.path):
+            return unfound(self._collection(name), wanted)
 
     def scrub(self, name: str) -> None:
         """Zero what the collection's files hold of memory that was never used; before it may be searched."""

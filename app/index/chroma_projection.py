@@ -13,6 +13,9 @@ from app.index.loading import Build, CatalogLoader, VectorRows
 from app.index.options import IndexOptions
 from app.index.probe import Expected
 
+SELF_QUERIES = 32
+"""Stored vectors asked for themselves per collection at a start."""
+
 
 class ChromaProjection:
     """The collection of a library's live build. Its owner serialises `catch_up`."""
@@ -48,13 +51,23 @@ class ChromaProjection:
         build = self._loader.live_build(self._library)
         if build is None or not self.applied:
             return None
+        # In this order, for others may be writing: what is in the sample or the count and not in the collection is then uncertain.
+        sample = self._loader.sample(build, SELF_QUERIES)
+        embedded = self._loader.embedded(build)
         uncertain: set[int] = set()
         mark = self._log.mark(self._library, "chroma")
         while changes := self._log.pending(self._library, mark, dense=True):
             uncertain.update(i for change in changes for i in change.ids)
             mark = changes[-1].seq
-        count = min(self._loader.embedded(build), limit)
-        return Expected(self.collection(build), build.number, build.dimension, count, tuple(sorted(uncertain)))
+        return Expected(
+            collection=self.collection(build),
+            build=build.number,
+            dimension=build.dimension,
+            count=min(embedded, limit),
+            uncertain=tuple(sorted(uncertain)),
+            capped=embedded > limit,
+            sample=tuple(sample),
+        )
 
     def catch_up(self, build: Build, limit: int) -> None:
         """Apply every change the collection has not seen; hold at most `limit` vectors.

@@ -7,19 +7,20 @@ writers destroy it (facts/chroma.md 1.2). Its files are then read while nobody w
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
-from app.core.types import Library
+from app.core.types import FloatArray
 from app.index.chroma import ChromaStore
 from app.index.chroma_keeper import ChromaKeeper
 from app.index.durable import BROKEN_MARK
 from app.index.fsck_report import Fault
-from app.index.loading import CatalogLoader
+from app.index.loading import Build, CatalogLoader
 from app.index.options import IndexOptions
-from app.index.probe import TOLERANCE, Expected, probe, queued
+from app.index.probe import Expected, probe, queued
+from app.index.self_query import too_many
 
 DATABASE = "chroma.sqlite3"
 ASKED = 1_000
@@ -57,29 +58,36 @@ class ChromaCheck:
         finding = probe(self.options.chroma_dir, self.catalog, expected, compare_all=True, open_store=not opened)
         problems = list(finding.problems)
         if opened and finding.healthy:
-            problems += [problem for want in expected if (problem := self._not_found(want))]
+            problems += [problem for want in expected if (problem := self._not_held(want))]
         faults = [Fault("chroma_store", "", len(problems), "; ".join(problems[:3]), repair)] if problems else []
         for want in expected:
             faults += self._ids(want, repair=repair)
         return faults
 
-    def _not_found(self, want: Expected) -> str:
-        """Ask the open store for vectors, those that are only in its log among them; return what it does not find."""
+    def _not_held(self, want: Expected) -> str:
+        """Ask the open store for vectors by id, those that are only in its log among them, and for some by searches."""
+        build = self.loader.build(want.build)
+        if build is None:
+            return ""
         ids = sorted(self.loader.vector_ids(want.build) - set(want.uncertain))
-        chosen = [*ids[:: max(1, len(ids) // ASKED)], *queued(self.options.chroma_dir, want)[:ASKED]]
-        builds = [build for library in Library if (build := self.loader.live_build(library)) and build.number == want.build]
-        for build in builds:
-            stored = self.loader.vectors(build, chosen)
-            for chunk_id, row in zip(stored.chunk_ids, stored.rows, strict=True):
-                try:
-                    hits = self.chroma.query(want.collection, row, 10)
-                except IndexDamaged as exc:
-                    return exc.message
-                nearest = {hit.chunk_id: hit.score for hit in hits}
-                # Equal texts have equal vectors: where many share one, another chunk at distance 0 is as good.
-                if not hits or nearest.get(chunk_id, hits[0].score) > TOLERANCE:
-                    return f"{want.collection} does not find the vector of chunk {chunk_id}"
+        sample = self._rows(build, ids[:: max(1, len(ids) // ASKED)])
+        every = {**sample, **self._rows(build, queued(self.options.chroma_dir, want))}
+        try:
+            if want.capped:
+                every = self.chroma.held_of(want.collection, every)
+                sample = {chunk_id: row for chunk_id, row in sample.items() if chunk_id in every}
+            if wrong := self.chroma.differing(want.collection, every):
+                return f"{want.collection} does not hold the vector of chunk {wrong[0]}"
+            missed = self.chroma.unfound(want.collection, sample)
+        except IndexDamaged as exc:
+            return exc.message
+        if too_many(len(missed), len(sample)):
+            return f"{want.collection} finds {len(sample) - len(missed)} of {len(sample)} of its vectors"
         return ""
+
+    def _rows(self, build: Build, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
+        stored = self.loader.vectors(build, chunk_ids)
+        return dict(zip(stored.chunk_ids, stored.rows, strict=True))
 
     def _ids(self, want: Expected, *, repair: bool) -> Iterator[Fault]:
         library = want.collection.split("__", maxsplit=1)[0]

@@ -122,6 +122,19 @@ class CatalogLoader:
             [row[4] for row in rows],
         )
 
+    def sample(self, build: Build, n: int) -> list[int]:
+        """Return up to n chunks with a vector in a build, spread over the chunks' numbers, the last among them."""
+        low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
+        chosen: set[int] = set()
+        with self._database.read_raw() as cursor:
+            first, last = cursor.execute("SELECT min(key), max(key) FROM vectors WHERE key > ? AND key < ?", (low, high)).fetchone()
+            for i in range(n if first is not None else 0):
+                at = first + (last - first) * i // max(1, n - 1)
+                row = cursor.execute("SELECT min(key) FROM vectors WHERE key >= ? AND key < ?", (at, high)).fetchone()
+                if row[0] is not None:  # else it was deleted meanwhile
+                    chosen.add(row[0] - low)
+        return sorted(chosen)
+
     def filtered_vectors(self, build: Build, filters: Filters, limit: int) -> VectorRows:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
         condition, values = filter_condition(filters)
@@ -195,7 +208,8 @@ class CatalogLoader:
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
                 f"SELECT c.chunk_id FROM vectors v CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"  # noqa: S608
-                " CROSS JOIN documents d ON d.doc = c.doc AND d.state = 'live' WHERE v.key > ? AND v.key < ?",
+                " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
+                " WHERE v.key > ? AND v.key < ?",
                 (build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT),
             )
             return {row[0] for row in rows}

@@ -25,18 +25,13 @@ from app.core.types import FloatArray
 from app.index.hnsw_files import Segment, SegmentDamage, read_segment
 from app.index.rows import unpack_vectors
 from app.index.schema import BUILD_SHIFT
+from app.index.self_query import TOLERANCE, differing, held_of, too_many, unfound
 
 PROBE_TIMEOUT_S = 300.0
 """Opening 60,000 vectors takes a second (facts/libraries.md); a million with a cold disk stays far under this."""
 
-SELF_QUERIES = 32
-"""Stored vectors asked for themselves per collection."""
-
 COMPARED = 20_000
 """Vectors per collection compared with the catalog's at start-up, spread over the chunks; fsck compares all."""
-
-TOLERANCE = 5e-3
-"""Largest difference of a component: float16 keeps 11 bits of a number below 1."""
 
 MAX_FILE_BYTES = 64 << 30
 """A torn link list made the store grow a file of terabytes (facts/chroma.md 1.2): the child may not."""
@@ -51,6 +46,10 @@ class Expected:
     dimension: int
     count: int
     uncertain: tuple[int, ...] = ()
+    capped: bool = False
+    """Whether there are more vectors than the collection may hold (MAX_DENSE_VECTORS); which ones it holds is not known then."""
+    sample: tuple[int, ...] = ()
+    """Chunks to ask for. Chosen before `count` and `uncertain` were read: what is written meanwhile must not be missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,13 @@ def probe(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all:
         return Finding((f"the probe ended with {child.returncode} and said: {complained.strip()[-300:]!r}",))
 
 
-def check_files(chroma: Path) -> tuple[list[str], dict[str, Segment]]:
+def check_files(chroma: Path, *, alone: bool) -> tuple[list[str], dict[str, Segment]]:
     """Check the store's database and segments without opening it.
+
+    Args:
+        chroma: The store's directory.
+        alone: Whether nobody has the store open. SQLite then takes back what a killed process had half written, which reading
+            only would not let it, and which is no damage.
 
     Returns:
         What is wrong, and the sound segments by collection name.
@@ -115,7 +119,7 @@ def check_files(chroma: Path) -> tuple[list[str], dict[str, Segment]]:
     problems: list[str] = []
     segments: dict[str, Segment] = {}
     try:
-        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"file:{database}?mode={'rw' if alone else 'ro'}", uri=True)
         try:
             lines = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
             problems += [f"chroma.sqlite3: {line}" for line in lines if line != "ok"]
@@ -159,8 +163,11 @@ def compare_vectors(segment: Segment, catalog: Path, expected: Expected, limit: 
 
 
 def _catalog_rows(connection: sqlite3.Connection, expected: Expected, chunk_ids: list[int]) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the catalog's vectors of those chunks that are live: one in its grace is in the catalog, and not in the store."""
     rows = connection.execute(
-        "SELECT v.key, v.vector FROM json_each(?) k CROSS JOIN vectors v ON v.key = ? | k.value",
+        "SELECT v.key, v.vector FROM json_each(?) k CROSS JOIN vectors v ON v.key = ? | k.value"
+        " CROSS JOIN chunks c ON c.chunk_id = k.value"
+        " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'",
         (json.dumps(chunk_ids), expected.build << BUILD_SHIFT),
     ).fetchall()
     vectors = unpack_vectors([row[1] for row in rows], expected.dimension)
@@ -185,14 +192,13 @@ def _self_query(chroma: Path, catalog: Path, expected: list[Expected], *, compar
         count = collection.count()
         if abs(count - want.count) > len(want.uncertain):
             problems.append(f"{want.collection} holds {count} vectors, the catalog {want.count}")
-        chosen = _sample(connection, want) + (queued(chroma, want) if compare_all else [])
-        for chunk_id, row in _catalog_rows(connection, want, chosen):
-            found = collection.query(query_embeddings=[row], n_results=min(10, count), include=["distances"])
-            nearest = dict(zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True))
-            # Equal texts have equal vectors: where many share one, another chunk at distance 0 is as good.
-            if nearest.get(str(chunk_id), min(nearest.values(), default=2.0)) > TOLERANCE:
-                problems.append(f"{want.collection} does not find the vector of chunk {chunk_id}")
-                break
+        sample = dict(_catalog_rows(connection, want, sorted(set(want.sample) - set(want.uncertain))))
+        sample = held_of(collection, sample) if want.capped else sample
+        every = {**sample, **dict(_catalog_rows(connection, want, queued(chroma, want)))} if compare_all else sample
+        if wrong := differing(collection, held_of(collection, every) if want.capped else every):
+            problems.append(f"{want.collection} does not hold the vector of chunk {wrong[0]}")
+        elif too_many(len(missed := unfound(collection, sample)), len(sample)):
+            problems.append(f"{want.collection} finds {len(sample) - len(missed)} of {len(sample)} of its vectors")
     connection.close()
     return problems
 
@@ -207,22 +213,9 @@ def queued(chroma: Path, want: Expected) -> list[int]:
     return sorted({int(row[0]) for row in rows if row[0].isdecimal()} - set(want.uncertain))
 
 
-def _sample(connection: sqlite3.Connection, want: Expected) -> list[int]:
-    low, high = want.build << BUILD_SHIFT, (want.build + 1) << BUILD_SHIFT
-    ends = connection.execute("SELECT min(key), max(key) FROM vectors WHERE key > ? AND key < ?", (low, high)).fetchone()
-    if ends[0] is None:
-        return []
-    chosen: list[int] = []
-    for i in range(SELF_QUERIES):
-        at = ends[0] + (ends[1] - ends[0]) * i // (SELF_QUERIES - 1)
-        row = connection.execute("SELECT key FROM vectors WHERE key >= ? AND key < ? ORDER BY key LIMIT 1", (at, high)).fetchone()
-        chosen.append(row[0] & ((1 << BUILD_SHIFT) - 1))
-    return sorted(set(chosen) - set(want.uncertain))
-
-
 def examine(chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool, open_store: bool = True) -> list[str]:
     """Return what is wrong with a store; opening it may end this process, so nobody but a child calls this."""
-    problems, segments = check_files(chroma)
+    problems, segments = check_files(chroma, alone=open_store)
     for want in expected:
         if not problems and want.collection in segments:
             problems += compare_vectors(segments[want.collection], catalog, want, None if compare_all else COMPARED)
@@ -249,7 +242,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     request = json.loads(sys.stdin.read())
-    expected = [Expected(**{**item, "uncertain": tuple(item["uncertain"])}) for item in request["expected"]]
+    expected = [
+        Expected(**{**item, "uncertain": tuple(item["uncertain"]), "sample": tuple(item["sample"])}) for item in request["expected"]
+    ]
     problems = examine(
         Path(request["chroma"]), Path(request["catalog"]), expected, compare_all=request["all"], open_store=request["open"]
     )

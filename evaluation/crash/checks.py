@@ -20,9 +20,6 @@ from evaluation.crash.promises import ABSENT, Promises, marker, text_of
 SETTLE_S = 600.0
 """Longest wait for accepted jobs after a restart: they are seconds of work, on a busy machine minutes."""
 
-NEAR = 2e-3
-"""Largest cosine distance of a stored vector to itself: float16 components are off by at most 2^-11 of their size."""
-
 
 def check_acknowledged(client: DocuMindClient, promises: Promises, keys: Iterable[str]) -> list[str]:
     """Return what is wrong with documents that nothing was under way for, right after a restart."""
@@ -153,11 +150,8 @@ def check_files(data_dir: Path) -> tuple[list[str], int]:
             documents += more
         ids = [chunk.chunk_id for document in documents for chunk in store.catalog.chunks(library, document.doc_id)]
         rows = store.vectors.fetch(library, ids)
-        for chunk_id, row in rows.items():
-            hits = store.chroma.query(name, row, 10)
-            nearest = {hit.chunk_id: hit.score for hit in hits}
-            if not hits or nearest.get(chunk_id, hits[0].score) > NEAR:
-                broken.append(f"vectors: Chroma does not find chunk {chunk_id} by its own vector")
+        broken += [f"vectors: Chroma does not hold that of chunk {chunk_id}" for chunk_id in store.chroma.differing(name, rows)]
+        broken += [f"vectors: Chroma does not find that of chunk {chunk_id}" for chunk_id in store.chroma.unfound(name, rows)]
         if store.chroma.count(name) != len(rows):
             broken.append(f"vectors: Chroma holds {store.chroma.count(name)} of {len(rows)}")
     return broken, len(rows)

@@ -26,8 +26,6 @@ CHUNKS_PER_DOCUMENT = 20
 BATCH = 200
 EARLIER_AT = 1_200
 """Vectors after which the state of the graph's files is kept: Chroma wrote them at 1,000 and writes them again at 2,000."""
-NEAR = 2e-3
-"""Largest cosine distance of a stored vector to itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +131,10 @@ def vectors_of(store: IndexStore) -> dict[int, FloatArray]:
 
 
 def wholeness(data_dir: Path) -> tuple[int, int, list[str]]:
-    """Open a data directory like the next start, and ask Chroma for every vector.
+    """Open a data directory like the next start, and ask Chroma for every vector, by id and by a search for itself.
 
     Returns:
-        How many vectors there are, how many are found at rank 1, and what else is wrong.
+        How many vectors there are, how many are found by themselves, and what else is wrong.
     """
     with IndexStore(options_at(data_dir), vector_store="foreground") as store:
         held = store.catalog.fingerprint(LIBRARY)
@@ -144,9 +142,7 @@ def wholeness(data_dir: Path) -> tuple[int, int, list[str]]:
         if held is None:
             return 0, 0, ["no fingerprint"]
         name = f"{LIBRARY.value}__{fingerprint8(held)}"
-        found = 0
-        for chunk_id, row in rows.items():
-            hits = store.chroma.query(name, row, 1)
-            found += bool(hits) and hits[0].chunk_id == chunk_id and hits[0].score < NEAR
-        wrong = [] if store.chroma.count(name) == len(rows) else [f"Chroma holds {store.chroma.count(name)} of {len(rows)}"]
-        return len(rows), found, wrong
+        wrong = [f"Chroma does not hold the vector of chunk {chunk_id}" for chunk_id in store.chroma.differing(name, rows)]
+        if store.chroma.count(name) != len(rows):
+            wrong.append(f"Chroma holds {store.chroma.count(name)} of {len(rows)}")
+        return len(rows), len(rows) - len(store.chroma.unfound(name, rows)), wrong

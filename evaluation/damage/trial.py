@@ -46,7 +46,7 @@ class Trial:
     """Seconds from the first answer until the store was whole, as the server says."""
     vectors: int
     found_by_themselves: int
-    """Vectors that are at rank 1 when they are asked for, after the server has ended."""
+    """Vectors that a search for themselves finds, or an equal one, after the server has ended."""
     wrong: tuple[str, ...]
 
     @property

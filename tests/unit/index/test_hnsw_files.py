@@ -46,7 +46,7 @@ def segment_of(store: Path) -> Path:
 
 
 def test_a_healthy_store_has_no_problem_and_the_vectors_that_were_written(store: Path) -> None:
-    problems, segments = check_files(store)
+    problems, segments = check_files(store, alone=True)
     assert problems == []
     segment = segments["papers__test"]
     held = {int(name): at for at, name in enumerate(segment.ids)}
@@ -118,16 +118,16 @@ def test_damage_is_found(store: Path, kind: str) -> None:
     DAMAGE[kind](segment)
     with pytest.raises(SegmentDamage):
         read_segment(segment)
-    assert check_files(store)[0] != []
+    assert check_files(store, alone=True)[0] != []
 
 
 def test_a_missing_pickle_and_a_missing_directory_are_found(store: Path) -> None:
     segment = segment_of(store)
     (segment / "index_metadata.pickle").unlink()
     assert read_segment(segment) is None
-    assert "is missing" in check_files(store)[0][0]
+    assert "is missing" in check_files(store, alone=True)[0][0]
     shutil.rmtree(segment)
-    assert "is missing" in check_files(store)[0][0]
+    assert "is missing" in check_files(store, alone=True)[0][0]
 
 
 def test_damage_of_the_database_is_found(store: Path) -> None:
@@ -136,9 +136,9 @@ def test_damage_of_the_database_is_found(store: Path) -> None:
     for at in range(5000, len(content), 4096):
         content[at] ^= 0xFF
     path.write_bytes(content)
-    assert check_files(store)[0] != []
+    assert check_files(store, alone=True)[0] != []
 
 
 def test_a_missing_database_is_found(store: Path) -> None:
     (store / "chroma.sqlite3").unlink()
-    assert check_files(store)[0] == ["chroma.sqlite3 is missing"]
+    assert check_files(store, alone=True)[0] == ["chroma.sqlite3 is missing"]
