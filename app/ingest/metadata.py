@@ -67,7 +67,7 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     front = _front_lines(parsed, leading)
     arxiv_id, arxiv_year = _arxiv(leading, parsed, filename)
     declared = _declared_title(parsed.title)
-    title_lines = _title_lines(front)
+    title_lines = _title_lines(front, 4 if _is_paged(parsed) else 2)  # on pages, short lines are numbers and marks of a journal
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
     authors = _declared_authors(parsed.authors) or (_authors(front, title_lines) if _is_paged(parsed) else ())
     return Metadata(
@@ -118,8 +118,8 @@ def _heading_title(parsed: ParsedDocument) -> str | None:
     return first.title
 
 
-def _title_lines(front: list[str]) -> list[str]:
-    start = next((i for i, line in enumerate(front[:8]) if len(line) >= 4 and not _NOT_A_TITLE.search(line)), None)
+def _title_lines(front: list[str], shortest: int) -> list[str]:
+    start = next((i for i, line in enumerate(front[:8]) if len(line) >= shortest and not _NOT_A_TITLE.search(line)), None)
     if start is None:
         return []
     lines = [front[start]]

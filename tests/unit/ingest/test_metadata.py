@@ -147,3 +147,9 @@ def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:
         "7 Rows of Data\n2.1 Parts\nX.\n"
     )
     assert [heading.title for heading in find_headings(text)] == ["Abstract", "1 Introduction", "2 Method", "2.1 Parts"]
+
+
+@pytest.mark.parametrize("title", ["Tea", "\u6771\u4eac", "Salt"])
+def test_plain_text_may_have_a_short_title(title: str) -> None:
+    text = f"{title}\n\nIt is known in many countries and has been for a long time, as travellers have written.\n"
+    assert describe(ParsedDocument(text, "text/plain", (), (), None, ()), "x.txt").title == title
