@@ -28,7 +28,6 @@ _FLOOR = """
 import sys
 from pathlib import Path
 import alembic, chromadb, fastapi, onnxruntime, pydantic_settings, requests, sqlalchemy, tantivy, tokenizers, uvicorn
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 from chromadb.config import Settings
 from app.providers.minilm import MiniLmEmbedder
 vector = MiniLmEmbedder(Path(sys.argv[1])).embed_query("warm up")

@@ -97,7 +97,8 @@ class Remover:
             with self._projector.writing:
                 with self._database.read_raw() as cursor:
                     rows = cursor.execute(
-                        "SELECT doc FROM documents WHERE library = ? AND state = 'deleted' AND purge_at <= ?",
+                        "SELECT doc FROM documents INDEXED BY ix_documents_purge"
+                        " WHERE purge_at <= ?2 AND library = ?1 AND state = 'deleted'",
                         (library.value, utc_now()),
                     ).fetchall()
                 docs = [row[0] for row in rows]

@@ -144,23 +144,25 @@ class TantivyIndex:
 
     def add(self, document: LexicalDocument) -> None:
         """Queue a document's chunks; searchable after `commit`."""
-        fixed: dict[str, object] = {
-            DOC: document.doc,
-            DOC_ID: document.doc_id,
-            TYPE: document.type,
-            TITLE: lexical_form(document.title),
-        }
-        if document.authors:
-            fixed[AUTHOR] = [author_key(name) for name in document.authors]
-        if document.year is not None:
-            fixed[YEAR] = document.year
+        title, authors = lexical_form(document.title), [author_key(name) for name in document.authors]
         with self._translated():
             writer = self._open_writer()
             for chunk_id, section, text in document.chunks:
-                fields = {CHUNK_ID: chunk_id, SECTION_NAME: section, BODY: lexical_form(text), **fixed}
+                fields = tantivy.Document()  # field by field takes half the time of `from_dict`
+                fields.add_integer(CHUNK_ID, chunk_id)
+                fields.add_integer(DOC, document.doc)
+                fields.add_text(DOC_ID, document.doc_id)
+                fields.add_text(TYPE, document.type)
+                fields.add_text(TITLE, title)
+                for author in authors:
+                    fields.add_text(AUTHOR, author)
+                if document.year is not None:
+                    fields.add_integer(YEAR, document.year)
+                fields.add_text(SECTION_NAME, section)
                 if section != _NO_SECTION:
-                    fields[SECTION] = lexical_form(section)
-                writer.add_document(tantivy.Document.from_dict(fields, self._schema))
+                    fields.add_text(SECTION, lexical_form(section))
+                fields.add_text(BODY, lexical_form(text))
+                writer.add_document(fields)
 
     def remove(self, doc: int) -> None:
         """Queue the removal of a document's chunks, committed or queued before."""

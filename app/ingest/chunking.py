@@ -1,10 +1,11 @@
 """Chunks: spans of the text that are indexed. The text of a chunk is always `text[start:end]`.
 
-A segment (the part of one section that stands on one page) is cut by `RecursiveCharacterTextSplitter` at paragraphs, lines,
-sentences and words, in this order, into cores without overlap; each core but the first of its segment then reaches back into the
-one before, to the start of a sentence or word. Cores partition the text, so every non-blank character is in a chunk, and a chunk
-never crosses a heading or a page: the page and section of a citation are those of every character in it. The chunker `recursive`,
-an arm of the evaluation, cuts at pages alone; a chunk then has the section in which its core begins.
+A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences and words, in this order, into
+cores without overlap, exactly where LangChain's `RecursiveCharacterTextSplitter` cuts (ADR 0140, a property test compares); each
+core but the first of its segment then reaches back into the one before, to the start of a sentence or word. Cores partition the
+text, so every non-blank character is in a chunk, and a chunk never crosses a heading or a page: the page and section of a citation
+are those of every character in it. The chunker `recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the
+section in which its core begins.
 """
 
 from __future__ import annotations
@@ -12,10 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
-
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from app.core.errors import InvalidInput
 from app.core.sentences import sentence_spans
@@ -28,7 +26,9 @@ CHUNKER_VERSION = "1"
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-_SEPARATORS = ["\n\n", "\n", r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])", r"\s+"]
+SEPARATORS = ("\n\n", "\n", r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])", r"\s+")
+"""Where a text may be cut, best first; a separator stays at the end of what is before it."""
+_SEPARATORS = tuple(map(re.compile, SEPARATORS))
 # Ends where a sentence starts. Looking forward from the stops is three times as fast as looking back from every character.
 _BEFORE_SENTENCE = re.compile(r"(?:[.!?][\"')\]\u201d\u2019]?\s|[\u3002\uff01\uff1f\n])(?=\S)")
 _BEFORE_SENTENCE_LONGEST = 3
@@ -96,36 +96,65 @@ def _with_sections(spans: Sequence[_Span], named: Sequence[SectionSpan]) -> list
     return [span._replace(section=named[max(bisect_right(starts, span.core) - 1, 0)].name) for span in spans]
 
 
-@lru_cache(maxsize=8)
-def _splitter(size: int) -> RecursiveCharacterTextSplitter:
-    return RecursiveCharacterTextSplitter(
-        separators=_SEPARATORS, is_separator_regex=True, keep_separator="end", chunk_size=size, chunk_overlap=0
-    )
-
-
 def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tuple[int, int, int]]:
-    """Yield start, core and end of the chunks of one segment.
-
-    The splitter's pieces come back in order, so each is found right behind the one before.
-    """
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    """Yield start, core and end of the chunks of one segment."""
+    start, end = _trimmed(text, start, end)
     if end - start <= options.chunk_size:
         if start < end:
             yield start, start, end
         return
     size = options.chunk_size - options.chunk_overlap
-    position = before = start
-    for padded in _splitter(size).split_text(text[start:end]):
-        piece = padded.strip()
-        at = text.find(piece, position)
-        position = at + len(piece)
-        while at < position:
-            stop = min(at + size, position)  # a run without any blank is cut by length
-            yield _reach_back(text, before, at, options.chunk_overlap), at, stop
-            before, at = at, stop
+    before = start
+    for begin, stop in pieces(text, start, end, size):
+        at, last = _trimmed(text, begin, stop)
+        while at < last:
+            after = min(at + size, last)  # a run without any blank is cut by length
+            yield _reach_back(text, before, at, options.chunk_overlap), at, after
+            before, at = at, after
+
+
+def pieces(text: str, start: int, end: int, size: int, finest: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield consecutive spans that together are `[start, end)`, each of at most `size` characters or without a blank inside.
+
+    Neighbouring paragraphs are taken together while they fit; one that is too long is cut the same way at its lines, then at its
+    sentences, then at its words.
+
+    Args:
+        text: Any text.
+        start: Where to begin.
+        end: Where to end.
+        size: Most characters of a span, at least 1.
+        finest: The first of the separators to look for.
+    """
+    stops: list[int] = []
+    while not stops and finest < len(_SEPARATORS):
+        stops = [match.end() for match in _SEPARATORS[finest].finditer(text, start, end)]
+        finest += 1
+    begin = at = start
+    for stop in (*stops, end):
+        if stop - at >= size:
+            if begin < at:
+                yield begin, at
+            if stops and finest < len(_SEPARATORS):
+                yield from pieces(text, at, stop, size, finest)
+            else:
+                yield at, stop
+            begin = stop
+        elif stop - begin > size:
+            yield begin, at
+            begin = at
+        at = stop
+    if begin < end:
+        yield begin, end
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span without the blanks at its margins."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
 
 
 def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
