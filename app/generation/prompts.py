@@ -6,26 +6,17 @@ share, one file per mode the rest; every other file is a task for the helper mod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-import yaml
-
 from app.core.errors import InvalidInput
 from app.core.types import Message, Mode, Scope
+from app.generation.prompt_files import PARTS, PLACEHOLDER, Parts, PromptFile, prompt_files
 
 REFUSAL = "I don't have enough information in the provided documents to answer that."
 """The one sentence of an answer that has no evidence; part of the contract with clients."""
-
-Part = Literal[
-    "role", "instruction", "context", "constraints", "style", "format", "examples", "goal", "input", "reasoning", "closing"
-]
-PARTS: tuple[Part, ...] = get_args(Part)
-"""The order in which parts are assembled; only `instruction` is required."""
 
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 AnswerMode = Literal["general", "compare", "methodology", "reproduce"]
@@ -58,10 +49,6 @@ _TASK_FIELDS: Mapping[Task, frozenset[str]] = {
     "judge_faithfulness": frozenset({"context", "fence", "answer"}),
     "judge_relevance": frozenset({"question", "answer"}),
 }
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_MAX_TEMPERATURE = 2.0  # the highest any supported provider takes
-
-Parts = Mapping[Part, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +99,8 @@ class PromptLibrary:
             InvalidInput: The directory is missing, a file has an unknown name, is not YAML, holds an unknown key, lacks a required
                 one, or uses a placeholder that its prompt does not have; the message names file and key.
         """
-        sources = _sources(overlay)
-        contract = _Reader("contract.yml", sources)
+        sources = prompt_files(overlay)
+        contract = PromptFile("contract.yml", sources)
         contract.only({"parts", "reasoning"})
         shared = contract.parts("parts", _ANSWER_FIELDS, required=False)
         reasoning = contract.texts("reasoning", set(get_args(Reasoning)), _ANSWER_FIELDS)
@@ -121,14 +108,14 @@ class PromptLibrary:
             raise InvalidInput(f"contract.yml: reasoning lacks {sorted(missing)!r}")
         answers: dict[tuple[AnswerMode, Scope], AnswerPrompt] = {}
         for mode in get_args(AnswerMode):
-            reader = _Reader(f"{mode}.yml", sources)
+            reader = PromptFile(f"{mode}.yml", sources)
             reader.only({"temperature", *_SCOPES})
             for scope in _SCOPES:
                 own = reader.parts(scope, _ANSWER_FIELDS, required=True)
                 answers[mode, scope] = AnswerPrompt(_merged(shared, own), reader.temperature())
         tasks: dict[Task, TaskPrompt] = {}
         for task, fields in _TASK_FIELDS.items():
-            reader = _Reader(f"{task}.yml", sources)
+            reader = PromptFile(f"{task}.yml", sources)
             reader.only({"parts", "temperature", "max_tokens"})
             tasks[task] = TaskPrompt(
                 reader.parts("parts", fields, required=True), reader.temperature(), reader.max_tokens(), fields
@@ -227,7 +214,7 @@ def _messages(parts: Parts, values: Mapping[str, str], history: Sequence[Message
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
     # One pass: what was filled in is never read as a template again, so a passage cannot name a placeholder.
-    return _PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)
+    return PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)
 
 
 def _rendered(messages: Sequence[Message]) -> str:
@@ -239,82 +226,3 @@ def _merged(shared: Parts, own: Parts) -> Parts:
     if "constraints" in shared and "constraints" in own:
         merged["constraints"] = f"{shared['constraints'].rstrip()}\n{own['constraints']}"
     return merged
-
-
-def _sources(overlay: Path | None) -> dict[str, Path]:
-    packaged = Path(__file__).with_name("prompts")
-    sources = {path.name: path for path in sorted(packaged.glob("*.yml"))}
-    if overlay is None:
-        return sources
-    if not overlay.is_dir():
-        raise InvalidInput(f"PROMPTS_DIR {str(overlay)!r} is not a directory; create it or leave the setting empty")
-    for path in sorted(overlay.iterdir()):
-        if path.suffix not in {".yml", ".yaml"}:
-            continue
-        if path.name not in sources:
-            raise InvalidInput(f"{path.name}: no prompt has this name; expected one of {sorted(sources)!r}")
-        sources[path.name] = path
-    return sources
-
-
-class _Reader:
-    """One YAML file and the checks on what it holds; every complaint names the file and the key."""
-
-    def __init__(self, name: str, sources: Mapping[str, Path]) -> None:
-        self._name = name
-        try:
-            data: object = yaml.safe_load(sources[name].read_text(encoding="utf-8"))
-        except yaml.YAMLError as exc:
-            raise InvalidInput(f"{name}: not readable as YAML: {exc}") from exc
-        except UnicodeDecodeError as exc:
-            raise InvalidInput(f"{name}: not UTF-8; save it as UTF-8") from exc
-        self._data = self._mapping(data, "top level")
-
-    def only(self, allowed: AbstractSet[str]) -> None:
-        """Refuse keys at the top level that are not allowed."""
-        self._only(self._data, allowed, "top level")
-
-    def parts(self, key: str, fields: frozenset[str], *, required: bool) -> Parts:
-        """Return the prompt parts under a key; `required` asks for an instruction."""
-        texts = self.texts(key, {*PARTS} - {"reasoning"}, fields)
-        if required and "instruction" not in texts:
-            raise InvalidInput(f"{self._name}: {key} lacks the key 'instruction'")
-        return cast("Parts", texts)
-
-    def texts(self, key: str, allowed: AbstractSet[str], fields: frozenset[str]) -> dict[str, str]:
-        """Return the texts under a key, each with known placeholders only."""
-        section = self._mapping(self._data.get(key), key)
-        self._only(section, allowed, key)
-        found: dict[str, str] = {}
-        for name, text in section.items():
-            if not isinstance(text, str) or not text.strip():
-                raise InvalidInput(f"{self._name}: {key}.{name} must be a text; got {text!r}")
-            if unknown := {field for field in _PLACEHOLDER.findall(text) if field not in fields}:
-                raise InvalidInput(
-                    f"{self._name}: {key}.{name} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}"
-                )
-            found[name] = text
-        return found
-
-    def temperature(self) -> float:
-        """Return the sampling temperature of the file."""
-        value = self._data.get("temperature")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_TEMPERATURE:
-            raise InvalidInput(f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got {value!r}")
-        return float(value)
-
-    def max_tokens(self) -> int:
-        """Return the cap on a task's reply, in tokens."""
-        value = self._data.get("max_tokens")
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInput(f"{self._name}: max_tokens must be a whole number from 1; got {value!r}")
-        return value
-
-    def _mapping(self, value: object, where: str) -> dict[str, object]:
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            raise InvalidInput(f"{self._name}: {where} must be a mapping with text keys; got {value!r:.80}")
-        return value
-
-    def _only(self, section: Mapping[str, object], allowed: AbstractSet[str], where: str) -> None:
-        if unknown := sorted(set(section) - allowed):
-            raise InvalidInput(f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of {sorted(allowed)!r}")

@@ -7,7 +7,8 @@ import pytest
 
 from app.core.errors import InvalidInput
 from app.core.types import Message, Scope
-from app.generation.prompts import PARTS, REFUSAL, AnswerMode, PromptLibrary, Reasoning, Task
+from app.generation.prompt_files import PARTS
+from app.generation.prompts import REFUSAL, AnswerMode, PromptLibrary, Reasoning, Task
 
 HYDE = "temperature: 0\nmax_tokens: 9\n"
 SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")

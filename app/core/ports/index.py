@@ -1,81 +1,28 @@
-"""The Protocols through which packages of one layer meet. Adapters name a vendor, fakes (tests/fakes) say how they fake.
-
-All methods are synchronous and thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
-"""
+"""The truth and its projections: the catalog, vectors, words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from app.core.cancel import CancelToken
 from app.core.types import (
-    Answer,
     Chunk,
     DeleteResult,
     Document,
     DocumentDraft,
-    EmbedderIdentity,
     Filters,
     FloatArray,
-    Job,
     LedgerEntry,
     LedgerSummary,
     Library,
     LibraryCounts,
-    Message,
     Metadata,
-    PageBoxes,
-    PageText,
-    ParsedDocument,
     Passage,
-    Prompt,
-    RawDocument,
     Scored,
     TextSpan,
-    Token,
     WriteResult,
 )
-
-# --- ingest -----------------------------------------------------------------------------------------------------------------------
-
-
-@runtime_checkable
-class Source(Protocol):
-    """A stream of documents in constant memory."""
-
-    def __iter__(self) -> Iterator[RawDocument]:
-        """Yield documents in a stable order."""
-        ...
-
-
-@runtime_checkable
-class Parser(Protocol):
-    """Bytes to text with structure."""
-
-    def parse(self, content: bytes | Path, filename: str) -> ParsedDocument:
-        """Return the parsed document; the name is a hint, the content decides.
-
-        Raises:
-            UnsupportedType: No parser for this content.
-            Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
-        """
-        ...
-
-
-@runtime_checkable
-class PageLocator(Protocol):
-    """Stored text back to places on the pages of the original."""
-
-    def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return the rectangles of each span on its page, in the order given.
-
-        Raises:
-            UnsupportedType: The original has no pages (only PDFs have).
-            Unreadable: The original cannot be opened any more.
-        """
-        ...
 
 
 class VectorSink(Protocol):
@@ -234,150 +181,3 @@ class BulkLedger(Protocol):
 
 
 # --- models -----------------------------------------------------------------------------------------------------------------------
-
-
-class Embedder(Protocol):
-    """Texts to unit vectors. Texts over `identity.max_tokens` are refused, never cut."""
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        """Who makes these vectors; stable for the life of the object."""
-        ...
-
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
-        ...
-
-    def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1; long questions are cut to the window."""
-        ...
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the model's own token counts with specials, or a safe over-estimate where the tokenizer is remote."""
-        ...
-
-
-class Generator(Protocol):
-    """Prompt to text."""
-
-    @property
-    def name(self) -> str:
-        """`provider:model` as answers report it."""
-        ...
-
-    @property
-    def context_tokens(self) -> int | None:
-        """Window in tokens; None where there is none (extractive)."""
-        ...
-
-    def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
-        """Yield tokens; the last has `finish` set.
-
-        Raises:
-            ProviderError: The host failed; ModelNotInstalled, ProviderUnreachable, ProviderTimeout, ProviderBadResponse.
-            Cancelled: The token was cancelled; the socket is shut at once.
-        """
-        ...
-
-
-class Reranker(Protocol):
-    """Question and passage read together."""
-
-    @property
-    def name(self) -> str:
-        """Model name for reports."""
-        ...
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one raw logit per text, higher is better."""
-        ...
-
-
-# --- state ------------------------------------------------------------------------------------------------------------------------
-
-
-class JobStore(Protocol):
-    """Jobs that survive a restart."""
-
-    def create(self, kind: str, payload: Mapping[str, object], *, total: int | None = None, unit: str = "items") -> Job:
-        """Store a queued job durably and return it."""
-        ...
-
-    def get(self, job_id: str) -> Job:
-        """Return a job, or raise NotFound."""
-        ...
-
-    def list(self, limit: int = 100) -> Sequence[Job]:
-        """Return jobs, newest first."""
-        ...
-
-    def unfinished(self) -> Sequence[Job]:
-        """Return every queued, running or paused job, oldest first, for the start of a process."""
-        ...
-
-    def prune(self, keep_finished: int) -> int:
-        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
-        ...
-
-    def save(self, job: Job) -> None:
-        """Replace a job's state durably."""
-        ...
-
-
-class AnswerStore(Protocol):
-    """Answers with their traces, by id, within retention."""
-
-    def save(self, answer: Answer, record: Mapping[str, object]) -> None:
-        """Keep an answer; `record` is its full JSON form."""
-        ...
-
-    def get(self, answer_id: str) -> Mapping[str, object]:
-        """Return the record, or raise NotFound."""
-        ...
-
-    def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
-        """Attach thumbs and the right passage, or raise NotFound."""
-        ...
-
-    def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
-        """Return records, newest first."""
-        ...
-
-    def wipe(self, older_than: str | None = None) -> int:
-        """Forget all answers, or those before a UTC time; return how many."""
-        ...
-
-
-class ConversationStore(Protocol):
-    """Conversations on the server: id, title, turns, running summary."""
-
-    def create(self, title: str = "", library: str | None = None) -> str:
-        """Return the id of a new conversation."""
-        ...
-
-    def get(self, conversation_id: str) -> Mapping[str, object]:
-        """Return one with its turns, or raise NotFound.
-
-        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content, answer_id, at}].
-        """
-        ...
-
-    def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
-        """Return conversations without turns, newest first."""
-        ...
-
-    def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
-        """Add a finished exchange atomically."""
-        ...
-
-    def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
-        """Keep the summary of the first `folded` messages."""
-        ...
-
-    def rename(self, conversation_id: str, title: str) -> None:
-        """Change the title, or raise NotFound."""
-        ...
-
-    def delete(self, conversation_id: str | None = None) -> int:
-        """Forget one or all; return how many."""
-        ...

@@ -1,0 +1,29 @@
+"""The Protocols through which packages of one layer meet. Adapters name a vendor, fakes (tests/fakes) say how they fake.
+
+All methods are synchronous and thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
+"""
+
+from __future__ import annotations
+
+from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, VectorIndex, VectorSink
+from app.core.ports.models import Embedder, Generator, Reranker
+from app.core.ports.reading import PageLocator, Parser, Source
+from app.core.ports.stores import AnswerStore, ConversationStore, JobStore
+
+__all__ = [
+    "AnswerStore",
+    "BulkLedger",
+    "Catalog",
+    "ConversationStore",
+    "Embedder",
+    "Generator",
+    "IndexWriter",
+    "JobStore",
+    "LexicalIndex",
+    "PageLocator",
+    "Parser",
+    "Reranker",
+    "Source",
+    "VectorIndex",
+    "VectorSink",
+]

@@ -1,0 +1,74 @@
+"""Models: embedding, writing, reranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from app.core.cancel import CancelToken
+from app.core.types import (
+    EmbedderIdentity,
+    FloatArray,
+    Prompt,
+    Token,
+)
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. Texts over `identity.max_tokens` are refused, never cut."""
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Who makes these vectors; stable for the life of the object."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+        """Return float32 `[n, dim]`, rows of L2 norm 1, in order."""
+        ...
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return float32 `[dim]` of L2 norm 1; long questions are cut to the window."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the model's own token counts with specials, or a safe over-estimate where the tokenizer is remote."""
+        ...
+
+
+class Generator(Protocol):
+    """Prompt to text."""
+
+    @property
+    def name(self) -> str:
+        """`provider:model` as answers report it."""
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Window in tokens; None where there is none (extractive)."""
+        ...
+
+    def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
+        """Yield tokens; the last has `finish` set.
+
+        Raises:
+            ProviderError: The host failed; ModelNotInstalled, ProviderUnreachable, ProviderTimeout, ProviderBadResponse.
+            Cancelled: The token was cancelled; the socket is shut at once.
+        """
+        ...
+
+
+class Reranker(Protocol):
+    """Question and passage read together."""
+
+    @property
+    def name(self) -> str:
+        """Model name for reports."""
+        ...
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one raw logit per text, higher is better."""
+        ...
+
+
+# --- state ------------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,99 @@
+"""What is kept besides documents: jobs, answers, conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from app.core.types import (
+    Answer,
+    Job,
+    Message,
+)
+
+
+class JobStore(Protocol):
+    """Jobs that survive a restart."""
+
+    def create(self, kind: str, payload: Mapping[str, object], *, total: int | None = None, unit: str = "items") -> Job:
+        """Store a queued job durably and return it."""
+        ...
+
+    def get(self, job_id: str) -> Job:
+        """Return a job, or raise NotFound."""
+        ...
+
+    def list(self, limit: int = 100) -> Sequence[Job]:
+        """Return jobs, newest first."""
+        ...
+
+    def unfinished(self) -> Sequence[Job]:
+        """Return every queued, running or paused job, oldest first, for the start of a process."""
+        ...
+
+    def prune(self, keep_finished: int) -> int:
+        """Forget finished jobs beyond the newest `keep_finished`; return how many."""
+        ...
+
+    def save(self, job: Job) -> None:
+        """Replace a job's state durably."""
+        ...
+
+
+class AnswerStore(Protocol):
+    """Answers with their traces, by id, within retention."""
+
+    def save(self, answer: Answer, record: Mapping[str, object]) -> None:
+        """Keep an answer; `record` is its full JSON form."""
+        ...
+
+    def get(self, answer_id: str) -> Mapping[str, object]:
+        """Return the record, or raise NotFound."""
+        ...
+
+    def add_feedback(self, answer_id: str, feedback: Mapping[str, object]) -> None:
+        """Attach thumbs and the right passage, or raise NotFound."""
+        ...
+
+    def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
+        """Return records, newest first."""
+        ...
+
+    def wipe(self, older_than: str | None = None) -> int:
+        """Forget all answers, or those before a UTC time; return how many."""
+        ...
+
+
+class ConversationStore(Protocol):
+    """Conversations on the server: id, title, turns, running summary."""
+
+    def create(self, title: str = "", library: str | None = None) -> str:
+        """Return the id of a new conversation."""
+        ...
+
+    def get(self, conversation_id: str) -> Mapping[str, object]:
+        """Return one with its turns, or raise NotFound.
+
+        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content, answer_id, at}].
+        """
+        ...
+
+    def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
+        """Return conversations without turns, newest first."""
+        ...
+
+    def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
+        """Add a finished exchange atomically."""
+        ...
+
+    def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
+        """Keep the summary of the first `folded` messages."""
+        ...
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        """Change the title, or raise NotFound."""
+        ...
+
+    def delete(self, conversation_id: str | None = None) -> int:
+        """Forget one or all; return how many."""
+        ...
