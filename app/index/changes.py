@@ -18,6 +18,7 @@ Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
 LAG_COUNTED = 10_000
 """Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
+_MARKS = "SELECT library, projection, seq FROM watermarks"
 _DENSE = "(ids IS NOT NULL OR kind = 'correct')"
 _LEXICAL = "kind != 'vectors'"
 
@@ -44,9 +45,8 @@ class ChangeLog:
         self._database = database
         self._lock = threading.Lock()
         with database.read_raw() as cursor:
-            rows = cursor.execute("SELECT library, projection, seq FROM watermarks").fetchall()
+            rows = cursor.execute(_MARKS).fetchall()
         self._marks = {(library, projection): seq for library, projection, seq in rows}
-        self._unsaved: set[tuple[str, str]] = set()
         self._held: dict[Library, int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
@@ -60,7 +60,6 @@ class ChangeLog:
         with self._lock:
             if self._marks.get(key, 0) != seq:
                 self._marks[key] = seq
-                self._unsaved.add(key)
 
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""
@@ -68,10 +67,13 @@ class ChangeLog:
             return {f"{library}/{projection}": seq for (library, projection), seq in sorted(self._marks.items())}
 
     def save_into(self, sql: Connection) -> None:
-        """Write watermarks that moved, as part of the caller's transaction."""
+        """Write watermarks that moved, as part of the caller's transaction.
+
+        What is written is compared with what the catalog holds, for an earlier transaction may have been rolled back.
+        """
+        held = {(library, projection): seq for library, projection, seq in sql.exec_driver_sql(_MARKS)}
         with self._lock:
-            moved = [(library, projection, self._marks[library, projection]) for library, projection in self._unsaved]
-            self._unsaved.clear()
+            moved = [(*key, seq) for key, seq in self._marks.items() if held.get(key, 0) != seq]
         if moved:
             sql.exec_driver_sql(
                 "INSERT INTO watermarks (library, projection, seq) VALUES (?, ?, ?)"
@@ -156,7 +158,6 @@ class StagedLog(ChangeLog):
         self._database = log._database
         self._lock = threading.Lock()
         self._marks = {}
-        self._unsaved = set()
         self._held = {}
 
     def save(self) -> None:

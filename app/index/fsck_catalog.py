@@ -13,6 +13,7 @@ from app.index.bookkeeping import repoint_duplicates
 from app.index.changes import ChangeLog
 from app.index.database import Database
 from app.index.fsck_report import Fault, FaultCode
+from app.index.job_store import awaited_originals
 from app.index.originals import Originals
 from app.index.schema import BUILD_SHIFT
 from app.index.texts import TextCodec
@@ -164,10 +165,11 @@ class CatalogCheck:
                 if repair:
                     self._disown(files)
                 yield Fault(code, "", len(files), f"{files[0]}.bin; the text stays, upload the file again to have it", repair)
-        orphans = self.originals.orphans(names)
+        needed = names | awaited_originals(self.database)
+        orphans = self.originals.orphans(needed)
         if orphans:
             if repair:
-                self.originals.remove_orphans(names)
+                self.originals.remove_orphans(needed)
             yield Fault("original_orphan", "", len(orphans), orphans[0].name, repair)
 
     def _disown(self, names: list[str]) -> None:

@@ -53,12 +53,7 @@ class SqliteJobStore:
 
     def originals(self) -> set[str]:
         """Return the SHA-256 of every upload that an unfinished job still has to take in."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT f.value ->> 'sha256' FROM jobs j, json_each(j.payload, '$.files') f"  # noqa: S608
-                f" WHERE j.state NOT IN {_FINISHED} AND f.type = 'object'"
-            ).fetchall()
-        return {row[0] for row in rows if row[0] is not None}
+        return awaited_originals(self._database)
 
     def prune(self, keep_finished: int) -> int:
         """Forget finished jobs beyond the newest `keep_finished`; return how many."""
@@ -83,6 +78,16 @@ class SqliteJobStore:
             ).rowcount
         if not changed:
             raise NotFound(f"no job {job.id!r} to save")
+
+
+def awaited_originals(database: Database) -> set[str]:
+    """Return the SHA-256 of every upload that an unfinished job still has to take in: it was accepted and must not go."""
+    with database.read_raw() as cursor:
+        rows = cursor.execute(
+            "SELECT f.value ->> 'sha256' FROM jobs j, json_each(j.payload, '$.files') f"  # noqa: S608
+            f" WHERE j.state NOT IN {_FINISHED} AND f.type = 'object'"
+        ).fetchall()
+    return {row[0] for row in rows if row[0] is not None}
 
 
 def _select(database: Database, where: str, values: tuple[object, ...]) -> list[Job]:

@@ -15,6 +15,7 @@ from app.index.bookkeeping import add_change, count_document, repoint_duplicates
 from app.index.catalog import SqliteCatalog
 from app.index.database import Database
 from app.index.durable import utc_now
+from app.index.job_store import awaited_originals
 from app.index.originals import Originals
 from app.index.projector import Projector
 from app.index.rows import id_list
@@ -188,7 +189,8 @@ class Remover:
             sql.exec_driver_sql("DELETE FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),))
         for doc in docs:
             self._texts.forget(doc)
-        return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in shas))
+        unneeded = set(shas) - awaited_originals(self._database)  # another upload of the same bytes may wait for its turn
+        return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in unneeded))
 
 
 def _deleted_key(library: Library) -> str:

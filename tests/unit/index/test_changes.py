@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -39,5 +40,21 @@ def test_a_projection_is_behind_by_the_changes_that_concern_it(tmp_path: Path, m
         }
         monkeypatch.setattr(changes, "LAG_COUNTED", 1)
         assert log.lags()["papers/exact"] == 1
+    finally:
+        database.close()
+
+
+def test_a_watermark_whose_transaction_failed_is_written_with_the_next(tmp_path: Path) -> None:
+    database = Database(tmp_path / "catalog.sqlite", Steps())
+    try:
+        log = ChangeLog(database)
+        for seq in (5, 0):
+            log.set_mark(Library.PAPERS, "chroma", seq)
+            with suppress(RuntimeError), database.write("test") as sql:
+                log.save_into(sql)
+                raise RuntimeError("no space")
+            log.set_mark(Library.PAPERS, "chroma", seq)  # as who tries again does
+            log.save()
+            assert ChangeLog(database).mark(Library.PAPERS, "chroma") == seq
     finally:
         database.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from app.core.types import Library
 from app.index.exact import ExactIndex
 from app.index.options import IndexOptions
 from app.index.steps import Steps
-from app.index.store import IndexStore
+from app.index.store import CATALOG_NAME, IndexStore
 from app.index.tantivy import LexicalDocument, TantivyIndex
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
@@ -58,6 +60,11 @@ def sql(*statements: str) -> Inject:
     return inject
 
 
+def watermark_ahead(options: IndexOptions) -> None:
+    with closing(sqlite3.connect(options.data_dir / CATALOG_NAME)) as connection, connection:  # a store would write its own again
+        connection.execute("UPDATE watermarks SET seq = 999 WHERE projection = 'lexical'")
+
+
 def lexical(change: Callable[[TantivyIndex], None]) -> Inject:
     def inject(options: IndexOptions) -> None:
         index = TantivyIndex(options.data_dir / "tantivy" / "papers", options, Steps())
@@ -100,7 +107,7 @@ FAULTS: dict[str, tuple[str, Inject]] = {
     "duplicate": ("catalog_duplicates", sql("UPDATE documents SET duplicate_of = NULL")),
     "orphan vector": ("catalog_orphan_vectors", sql("INSERT INTO vectors VALUES ((1 << 40) | 999, zeroblob(32))")),
     "misshapen vector": ("catalog_vectors", sql("UPDATE vectors SET vector = zeroblob(30) WHERE key = (1 << 40) | 1")),
-    "watermark ahead": ("catalog_watermarks", sql("UPDATE watermarks SET seq = 999 WHERE projection = 'lexical'")),
+    "watermark ahead": ("catalog_watermarks", watermark_ahead),
     "lexical lost a document": ("lexical_missing", lexical(lambda index: index.remove(1))),
     "lexical phantom": ("lexical_phantom", lexical(add_phantom)),
     "lexical content": ("lexical_content", lexical(garble)),

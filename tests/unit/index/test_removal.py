@@ -50,6 +50,19 @@ def test_an_original_stays_while_another_document_has_the_same_bytes(store: Inde
     assert store.writer.delete(PAPERS, second.doc_id).originals == 1
 
 
+def test_an_original_stays_while_an_accepted_upload_waits_for_its_turn(store: IndexStore) -> None:
+    sha256 = store.writer.store_original(b"same")
+    draft = make_draft("a.txt", "same words", has_original=True, sha256=sha256)
+    store.writer.write([draft])
+    job = store.jobs.create("ingest", {"files": [{"filename": "b.txt", "sha256": sha256}]})
+    assert store.writer.delete(PAPERS, draft.doc_id).originals == 0
+    assert [fault.code for fault in store.fsck.run(repair=True).faults] == []
+    assert store.writer.original_path(sha256).exists()
+    store.jobs.save(replace(job, state="cancelled"))
+    assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["original_orphan"]
+    assert not store.writer.original_path(sha256).exists()
+
+
 def test_within_the_grace_a_deletion_can_be_undone(store: IndexStore) -> None:
     draft = make_draft("a.txt", "walruses whistle loudly", chunks=1)
     store.writer.write([draft])
