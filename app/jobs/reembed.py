@@ -28,6 +28,9 @@ SEED = 20_260_101
 CATCH_UP_ROUNDS = 5
 """How often documents that came meanwhile are embedded before the swap; what still comes is the backfill's, after it."""
 
+_SWAPPING = "swapping_to"
+"""In what a run has published: the build that is about to serve."""
+
 Action = Literal["start", "rollback", "discard"]
 QuestionSet = Literal["yours", "automatic", "none"]
 
@@ -170,8 +173,22 @@ class ReembedJob:
         payload = ReembedPayload.from_json(context.payload)
         stop = threading.Event()
         context.cancel.on_cancel(stop.set)
+        if (report := self._swapped_before(context, payload.library)) is not None:
+            self._after_swap(payload.library, stop)
+            return report
         actions = {"start": self._start, "rollback": self._roll_back, "discard": self._discard}
         return asdict(actions[payload.action](context, payload, stop))
+
+    def _announce(self, context: JobContext, report: ReembedReport, number: int) -> None:
+        """Write down that build `number` is about to serve: a run that is cut short after that is not to swap once more."""
+        context.publish({**asdict(report), _SWAPPING: number})
+
+    def _swapped_before(self, context: JobContext, library: Library) -> dict[str, object] | None:
+        """Return the report of an earlier run of this job that was cut short after it had swapped; None when none had."""
+        report = dict(context.previous or {})
+        number = report.pop(_SWAPPING, None)
+        live = self._work.builds.of(library, "live")
+        return report if number is not None and live is not None and live.number == number else None
 
     def _start(self, context: JobContext, payload: ReembedPayload, stop: threading.Event) -> ReembedReport:
         library = payload.library
@@ -212,6 +229,7 @@ class ReembedJob:
             for _ in range(CATCH_UP_ROUNDS):
                 if not self._embed(context, library, staged.number, target.embedder, quiet=True).embedded:
                     break
+            self._announce(context, found, staged.number)
             self._work.swap(library, staged.number)
         self._after_swap(library, stop)
         return found
@@ -249,10 +267,15 @@ class ReembedJob:
 
     def _roll_back(self, context: JobContext, payload: ReembedPayload, stop: threading.Event) -> ReembedReport:
         context.checkpoint()
-        live, previous = self._work.revert(payload.library, stop)
-        self._after_swap(payload.library, stop)
-        names = live.fingerprint.embedding_model, previous.fingerprint.embedding_model
-        return ReembedReport(payload.library.value, "rolled_back", *names, f"the vectors of {names[1]!r} serve again")
+        library = payload.library
+        live, previous = self._work.builds.of(library, "live"), self._work.builds.of(library, "previous")
+        before, after = (build.fingerprint.embedding_model if build else None for build in (live, previous))
+        report = ReembedReport(library.value, "rolled_back", before, after, f"the vectors of {after!r} serve again")
+        if previous is not None:
+            self._announce(context, report, previous.number)
+        self._work.revert(library, stop)
+        self._after_swap(library, stop)
+        return report
 
     def _discard(self, context: JobContext, payload: ReembedPayload, stop: threading.Event) -> ReembedReport:
         del stop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +12,12 @@ import pytest
 
 from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.reembed import register_reembed
-from app.core.errors import ProviderUnreachable
+from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
 from app.evaluation.answer_sets import AnswerCase
 from app.index.options import IndexOptions
+from app.index.reembedding import Reembedding
 from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
 from app.jobs.kinds import BACKFILL
@@ -183,6 +185,32 @@ def test_documents_that_come_meanwhile_are_in_both_builds(shop: Shop) -> None:
     assert previous is not None
     assert shop.store.reembedding.missing(PAPERS, previous.number) == 0
     assert not shop.backfilled
+
+
+@pytest.mark.parametrize("action", ["start", "rollback"])
+def test_a_run_that_is_tried_again_after_its_swap_does_not_swap_again(
+    shop: Shop, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.add(*NAMES)
+    shop.embed(HashEmbedder(64, model="old"))
+    if action == "rollback":
+        shop.run()
+    complete = Reembedding.complete
+    calls: list[Library] = []
+
+    def full_once(work: Reembedding, library: Library, stop: threading.Event) -> None:
+        calls.append(library)
+        if len(calls) == 1:
+            raise DiskFull("no space")
+        complete(work, library, stop)
+
+    monkeypatch.setattr(Reembedding, "complete", full_once)
+    before, after = ("new", "old") if action == "rollback" else ("old", "new")
+    found = shop.run(action=action)
+    assert (found["before"], found["after"], "swapping_to" in found) == (before, after, False)
+    fingerprint = shop.store.catalog.fingerprint(PAPERS)
+    assert fingerprint is not None
+    assert fingerprint.embedding_model == after
 
 
 def test_rolling_back_and_discarding(shop: Shop) -> None:
