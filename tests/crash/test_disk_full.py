@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.client import FileToSend
 from app.core.errors import DiskFull
-from app.core.types import Library
+from app.core.types import FloatArray, Library
 from app.index.options import IndexOptions
 from app.index.steps import Steps
 from app.index.store import IndexStore, VectorStoreUse
@@ -25,7 +26,7 @@ from evaluation.served import Served
 from tests.crash.forks import Forks
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
-from tests.unit.index.drafts import make_draft, unit_rows
+from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
 
 PAPERS = Library.PAPERS
@@ -150,6 +151,47 @@ def trial(data: Path, stage: str) -> list[str]:
     return broken
 
 
+def full_while_chroma_writes_its_files(data: Path) -> list[str]:
+    """Let Chroma find no space for its graph, which destroys it, and return what was broken; nobody lends a hand."""
+    options = IndexOptions(data, data / "chroma", exact_limit=0, exact_unfiltered_limit=0, tantivy_threads=1)
+    broken: list[str] = []
+    rows: dict[int, FloatArray] = {}
+
+    def add(store: IndexStore, name: str) -> None:
+        store.writer.write([make_draft(f"{name}{n}", f"{name} number {n}. " * 20, chunks=20) for n in range(60)])
+        store.writer.claim(PAPERS, FINGERPRINT)
+        ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, 1200)]
+        rows.update(zip(ids, unit_rows(1200, seed=len(rows)), strict=True))
+        store.writer.write_vectors(PAPERS, ids, np.stack([rows[chunk_id] for chunk_id in ids]))
+        store.writer.apply(PAPERS)
+
+    def check(store: IndexStore, when: str) -> None:
+        name = store.chroma.names()[0]
+        broken.extend(f"{when}: chunk {chunk_id} is not held" for chunk_id in store.chroma.differing(name, rows))
+        broken.extend(f"{when}: chunk {chunk_id} is not found" for chunk_id in store.chroma.unfound(name, rows))
+
+    with IndexStore(options) as store:
+        if not store.keeper.wait(60):
+            broken.append("the store does not come up")
+        add(store, "walrus")
+        written = next(options.chroma_dir.rglob("index_metadata.pickle"))
+        written.unlink()
+        written.symlink_to("/dev/full")  # Chroma writes it anew after every thousand vectors
+        add(store, "penguin")
+        if len(store.lexical.search(PAPERS, "penguin", 10)) != 10:
+            broken.append("what was written is not found by its words")
+        if not store.keeper.wait(60):
+            broken.append("the store does not heal")
+        check(store, "healed")
+        if len(list(data.glob("chroma.broken.*"))) != 1:
+            broken.append("the destroyed store was not moved aside")
+    with IndexStore(options, vector_store="foreground") as store:
+        check(store, "afterwards")
+        if len(list(data.glob("chroma.broken.*"))) != 1:
+            broken.append("the healed store was moved aside")
+    return broken
+
+
 def missing(store: IndexStore, *, vectors: bool) -> list[str]:
     """Return what of the acknowledged document is not there."""
     wrong: list[str] = []
@@ -168,6 +210,10 @@ def missing(store: IndexStore, *, vectors: bool) -> list[str]:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_full_disk_loses_nothing_and_needs_no_hand(forks: Forks, tmp_path: Path, stage: str) -> None:
     assert forks.run(partial(trial, tmp_path / "data", stage)) == (0, "[]")
+
+
+def test_a_disk_that_fills_up_while_chroma_writes_its_files(forks: Forks, tmp_path: Path) -> None:
+    assert forks.run(partial(full_while_chroma_writes_its_files, tmp_path / "data")) == (0, "[]")
 
 
 @pytest.mark.timeout(300)
