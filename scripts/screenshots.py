@@ -13,6 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from app.client import DocuMindClient
 from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.browser.servers import ROOT, DocuMind
 from tests.browser.views import View, views
@@ -32,6 +33,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         take(browser, server, arguments.out, {"first-run": shown.pop("first-run")})
         load_samples(server)
+        evaluate(server)
         take(browser, server, arguments.out, shown)
         browser.close()
 
@@ -46,6 +48,15 @@ def load_samples(server: DocuMind, timeout_s: float = 300) -> None:
             return
         time.sleep(0.5)
     raise TimeoutError(f"the samples were not embedded within {timeout_s} s")
+
+
+def evaluate(server: DocuMind) -> None:
+    """Compare the search of the public library with its parts, so that there is a report to look at."""
+    with DocuMindClient(server.base) as client:
+        job = client.post("/api/v1/evaluations", {"kind": "retrieval", "library": "public"})
+        ended = client.follow(str(job["id"]))
+    if ended["state"] != "done":
+        raise RuntimeError(f"the evaluation ended as {ended['state']}: {ended['errors']}")
 
 
 def take(browser: Browser, server: DocuMind, out: Path, shown: dict[str, View]) -> None:

@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, ReactNode } from "react";
+import { useState, type ButtonHTMLAttributes, type ReactNode } from "react";
 import { cx } from "./cx";
 import { Icon, type IconName } from "./icon";
 
@@ -17,20 +17,45 @@ interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   children?: ReactNode;
 }
 
+const SHAPE =
+  "inline-flex min-h-7 items-center justify-center gap-1.5 rounded-md border px-2.5 py-1 text-sm leading-4 font-medium whitespace-nowrap transition-colors disabled:opacity-50";
+
 export function Button({ look = "plain", icon, children, className, type = "button", ...rest }: Props) {
   return (
     <button
       type={type}
-      className={cx(
-        "inline-flex min-h-7 items-center justify-center gap-1.5 rounded-md border px-2.5 py-1 text-sm leading-4 font-medium whitespace-nowrap transition-colors disabled:opacity-50",
-        LOOKS[look],
-        className,
-      )}
+      className={cx(SHAPE, LOOKS[look], className)}
       {...rest}
     >
       {icon !== undefined && <Icon name={icon} />}
       {children}
     </button>
+  );
+}
+
+/** Chooses one file; looks like the other buttons and shows the name of the file. */
+export function FileButton({ label, accept, onFile }: { label: string; accept: string; onFile: (file: File | undefined) => void }) {
+  const [name, setName] = useState<string | null>(null);
+  return (
+    <span className="inline-flex min-w-0 items-center gap-2">
+      <label className={cx(SHAPE, LOOKS.plain, "relative cursor-pointer focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent")}>
+        <Icon name="file" />
+        {label}
+        <input
+          type="file"
+          accept={accept}
+          className="sr-only"
+          onChange={(event) => {
+            const file = event.target.files?.[0];
+            setName(file?.name ?? null);
+            onFile(file);
+          }}
+        />
+      </label>
+      <span className="truncate text-xs text-muted" title={name ?? undefined}>
+        {name ?? "no file chosen"}
+      </span>
+    </span>
   );
 }
 

@@ -4,7 +4,7 @@ import { call } from "@/api/http";
 import { finished, job, jobs } from "@/api/queries";
 import type { AnswerCase, EvaluationKind, EvaluationRequest, JobRecord, Library } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
-import { Button } from "@/components/ui/button";
+import { Button, FileButton } from "@/components/ui/button";
 import { Segmented, Select } from "@/components/ui/field";
 import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
@@ -74,10 +74,7 @@ export function RunPanel() {
             onValue={setLibrary}
           />
         )}
-        <label className="flex items-center gap-2 text-xs text-muted">
-          Answer set
-          <input type="file" accept=".jsonl,application/jsonl,application/json" onChange={(event) => void read(event.target.files?.[0])} className="text-xs" />
-        </label>
+        <FileButton label="Answer set" accept=".jsonl,application/jsonl,application/json" onFile={(file) => void read(file)} />
       </div>
       <p className="mt-2 text-sm text-muted">
         {says} {asked(kind, cases.length)}

@@ -40,7 +40,7 @@ export function ModelsSection() {
         </Banner>
       )}
       {installed.length > 0 && (
-        <Table caption="Installed models" head={["Model", "Size", "State"]}>
+        <Table stacked caption="Installed models" head={["Model", "Size", "State"]}>
           {installed.map((model) => (
             <tr key={model.name}>
               <td>{model.name}</td>
