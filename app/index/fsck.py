@@ -42,6 +42,8 @@ class Fsck:
         checked: dict[str, int] = {}
         faults: list[Fault] = []
         with self.projector.writing:
+            for library in Library:
+                self.projector.settle_lexical(library)
             faults += self.catalog.run(repair=repair, checked=checked)
             if not any(fault.code == "catalog_pages" for fault in faults):
                 texts_hold = not any(fault.code in BEYOND_REPAIR for fault in faults)

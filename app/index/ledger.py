@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from app.core.types import LedgerEntry, LedgerSummary, Library
+from sqlalchemy import Connection
+
+from app.core.types import LedgerEntry, LedgerPage, LedgerSummary, Library
 from app.index.database import Database
 
 
@@ -33,10 +35,7 @@ class SqliteLedger:
             DiskFull: No space; none of the entries is kept.
         """
         with self._database.write("ledger") as connection:
-            connection.exec_driver_sql(
-                "INSERT OR REPLACE INTO ledger (library, source, article, revision, state, reason) VALUES (?, ?, ?, ?, ?, ?)",
-                [(library.value, source, entry.article, entry.revision, entry.state, entry.reason) for entry in entries],
-            )
+            record_page(connection, LedgerPage(library, source, entries))
 
     def page(self, library: Library, source: str, after: str = "", limit: int = 10_000) -> list[LedgerEntry]:
         """Return entries with an article key above `after`, ascending by key."""
@@ -69,3 +68,11 @@ class SqliteLedger:
         skipped = {reason: count for state, reason, count in rows if state == "skipped"}
         counts = {state: count for state, _, count in rows}
         return LedgerSummary(counts.get("indexed", 0), counts.get("redirect", 0), skipped)
+
+
+def record_page(sql: Connection, page: LedgerPage) -> None:
+    """Write entries inside the caller's transaction, replacing what was known of the same articles."""
+    sql.exec_driver_sql(
+        "INSERT OR REPLACE INTO ledger (library, source, article, revision, state, reason) VALUES (?, ?, ?, ?, ?, ?)",
+        [(page.library.value, page.source, entry.article, entry.revision, entry.state, entry.reason) for entry in page.entries],
+    )

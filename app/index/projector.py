@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 
 from app.core.errors import StorageError
 from app.core.types import Library
@@ -58,6 +59,26 @@ class Projector:
         self._lexical[library].commit()
         self.log.set_mark(library, "lexical", seq)
 
+    def commit_lexical_later(self, library: Library, seq: int) -> Future[None]:
+        """Begin `commit_lexical` in a thread; whatever else writes words waits for it."""
+
+        def commit() -> None:
+            try:
+                self.commit_lexical(library, seq)
+            except BaseException:
+                self.roll_back_lexical(library)
+                raise
+
+        return self._lexical[library].later(commit)
+
+    def committing_lexical(self, library: Library) -> bool:
+        """Whether a commit that was begun is going on."""
+        return self._lexical[library].committing
+
+    def settle_lexical(self, library: Library) -> bool:
+        """Wait for a commit that was begun; False when it failed and what it should have committed has to be replayed."""
+        return self._lexical[library].settle()
+
     def roll_back_lexical(self, library: Library) -> None:
         """Drop what was queued."""
         self._lexical[library].rollback()
@@ -66,6 +87,7 @@ class Projector:
         """Replay what the catalog has and tantivy has not: after a crash, a full disk, or a change without new text."""
         with self.writing:
             index = self._lexical[library]
+            index.settle()  # what it commits is not pending any more
             try:
                 while changes := self.log.pending(library, self.log.mark(library, "lexical"), dense=False):
                     for doc in dict.fromkeys(change.doc for change in changes):

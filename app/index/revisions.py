@@ -88,17 +88,15 @@ class _Current:
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
-    def __init__(self, connection: Connection, pack: Callable[[str], bytes], queue: Callable[[Stored], None] | None = None) -> None:
+    def __init__(self, connection: Connection, pack: Callable[[str], bytes]) -> None:
         """Work on `connection`, whose transaction the caller commits.
 
         Args:
             connection: In a transaction.
             pack: Compresses a text.
-            queue: Told of every new revision before its rows are written, so that the lexical index works meanwhile.
         """
         self._sql = connection
         self._pack = pack
-        self._queue = queue
         self._now = utc_now()
         self._written = Written()
 
@@ -147,9 +145,6 @@ class RevisionBatch:
                 )
             )
             results.append((draft, WriteResult(draft.doc_id, revision, "replaced" if old and old.live else "indexed")))
-        if self._queue is not None:
-            for item, _ in stored:
-                self._queue(item)
         removed = self._supersede([item for item, _ in stored if item.superseded is not None])
         written = {item.doc for item, _ in stored}
         for old in current.values():

@@ -228,6 +228,8 @@ class IndexStore:
         self.keeper.stop()
         for thread in self._threads:
             thread.join()
+        for index in self._tantivy.values():
+            index.settle()
         try:
             self._log.save()
         finally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,9 @@ class TantivyIndex:
         self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
         self._writer: tantivy.IndexWriter | None = None
         self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"lexical-commit-{path.name}")
+        self._later: Future[None] | None = None
+        self._pool_thread: int | None = None
         self.failed = False
         """Whether tantivy could not read or write its files, a full disk aside."""
 
@@ -175,6 +179,7 @@ class TantivyIndex:
         Raises:
             DiskFull: No space; the queue is dropped, committed chunks stay searchable.
         """
+        self.settle()
         if self._writer is None:
             return
         with self._translated():
@@ -184,8 +189,34 @@ class TantivyIndex:
             sync_directory(self.path, self._steps, "tantivy.fsync_directory")
             self._index.reload()
 
+    def later(self, work: Callable[[], None]) -> Future[None]:
+        """Run work that commits in a thread of this index; everything else that writes waits for it first."""
+        self.settle()
+
+        def run() -> None:
+            self._pool_thread = threading.get_ident()
+            work()
+
+        self._later = self._pool.submit(run)
+        return self._later
+
+    @property
+    def committing(self) -> bool:
+        """Whether work given to `later` is going on."""
+        return self._later is not None and not self._later.done()
+
+    def settle(self) -> bool:
+        """Wait for the work given to `later`; False when it failed, which its own future tells too."""
+        later = self._later
+        if later is None or threading.get_ident() == self._pool_thread:
+            return True
+        wait([later])
+        self._later = None
+        return later.exception() is None
+
     def rollback(self) -> None:
         """Drop everything queued."""
+        self.settle()
         # Dropping the writer frees its lock and its queue; unlike its own rollback this works after a failed commit too.
         self._writer = None
 
@@ -207,9 +238,12 @@ class TantivyIndex:
 
     def close(self) -> None:
         """Stop the indexing threads; queued chunks are dropped."""
+        self.settle()
+        self._pool.shutdown()
         self._writer = None
 
     def _open_writer(self) -> tantivy.IndexWriter:
+        self.settle()
         if self._writer is None:
             threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
             heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from app.core.types import (
     DocumentDraft,
     Fingerprint,
     FloatArray,
+    LedgerPage,
     Library,
     LibraryCounts,
     Metadata,
@@ -30,12 +31,10 @@ from app.index.durable import utc_now
 from app.index.originals import Originals
 from app.index.projector import Projector
 from app.index.removal import Remover
-from app.index.revisions import RevisionBatch, Stored
 from app.index.rows import author_keys, pack_strings, pack_vector
 from app.index.schema import BUILD_SHIFT
 from app.index.settling import Settling
-from app.index.tantivy import LexicalDocument
-from app.index.texts import TextCodec
+from app.index.text_writes import TextWriter
 from app.index.vector_writes import claim_fingerprint, store_vectors
 
 _PENDING_ORDER = {
@@ -65,9 +64,8 @@ class CatalogIndexWriter:
         self._projector = projector
         self._remover = remover
         self._originals = originals
-        self._settling = settling
         self._builds = builds
-        self._codecs = threading.local()
+        self._texts = TextWriter(database, projector, settling)
 
     def current(self, library: Library, source_key: str) -> Document | None:
         """Return the live document under a source key."""
@@ -96,46 +94,16 @@ class CatalogIndexWriter:
             DiskFull: No space; the batch is not acknowledged.
             Conflict: A source key belongs to another document.
         """
-        if not drafts:
-            return []
-        for draft in drafts:
-            _check_spans(draft)
-        libraries = sorted({draft.library for draft in drafts})
-        with self._projector.writing:
-            for library in libraries:
-                self._projector.catch_up_lexical(library)
-            superseded: list[tuple[int, int]] = []
-            try:
-                with self._database.write("documents") as sql:
-                    self._projector.log.save_into(sql)
-                    written = RevisionBatch(sql, self._codec().pack, self._queue).write(drafts)
-                    superseded = self._begin_settling(written.stored)
-                for library, seq in written.last_seq.items():
-                    self._projector.commit_lexical(library, seq)
-            except BaseException:
-                for library in libraries:
-                    self._projector.roll_back_lexical(library)
-                raise
-            finally:
-                self._settling.end(superseded)
-            for library, ids in written.removed.items():
-                self._projector.hide(library, ids)
-        return written.results
+        return self._texts.begin(drafts).result() if drafts else []
 
-    def _codec(self) -> TextCodec:
-        codec: TextCodec | None = getattr(self._codecs, "codec", None)
-        if codec is None:
-            codec = self._codecs.codec = TextCodec()
-        return codec
+    def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
+        """Make drafts live and record a page of a ledger, atomically; the future is done when they are found lexically too.
 
-    def _queue(self, item: Stored) -> None:
-        """Let tantivy's threads index a revision while its rows are written; the commit comes after the catalog's."""
-        self._projector.queue_lexical(item.draft.library, _lexical_document(item), fresh=item.superseded is None)
-
-    def _begin_settling(self, stored: Sequence[Stored]) -> list[tuple[int, int]]:
-        replaced = [(item.doc, item.superseded) for item in stored if item.superseded is not None]
-        self._settling.begin(replaced)
-        return replaced
+        Raises:
+            DiskFull: No space; the batch is not acknowledged, and if its rows were stored its words follow with the next write.
+            Conflict: A source key belongs to another document.
+        """
+        return self._texts.begin(drafts, page)
 
     # --- vectors
 
@@ -271,18 +239,3 @@ class CatalogIndexWriter:
             self._projector.catch_up_lexical(library)
         self._projector.apply(library)
         return self._catalog.document(library, doc_id)
-
-
-def _lexical_document(item: Stored) -> LexicalDocument:
-    draft = item.draft
-    chunks = [(item.first_chunk_id + i, span.section, draft.text[span.start : span.end]) for i, span in enumerate(draft.chunks)]
-    return LexicalDocument(item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type, chunks)
-
-
-def _check_spans(draft: DocumentDraft) -> None:
-    length = len(draft.text)
-    for span in draft.chunks:
-        if not 0 <= span.start < span.end <= length:
-            raise InvalidInput(
-                f"chunk {span.ordinal} of {draft.source_key!r} spans {span.start}..{span.end}, outside 0..{length} of its text"
-            )

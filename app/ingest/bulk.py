@@ -20,7 +20,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Conflict, NotFound
 from app.core.ids import document_id
 from app.core.ports import BulkLedger, IndexWriter
-from app.core.types import Article, LedgerEntry, LedgerSummary
+from app.core.types import Article, LedgerEntry, LedgerPage, LedgerSummary, WriteResult
 from app.ingest.bulk_work import BulkTask, Prepared, prepare, source_key, start_worker
 from app.ingest.seen_keys import SeenKeys
 
@@ -42,6 +42,10 @@ file, a part of a dump), `force` always, `keep` never."""
 
 BulkProgress = Callable[[int, float | None], None]
 """Told how many articles have been read and which share of the source that is, None when the source cannot say."""
+
+
+_Searchable = Future[list[WriteResult]] | None
+"""A batch whose rows are stored; done when it is found by words. None is there at once."""
 
 
 @runtime_checkable
@@ -108,14 +112,15 @@ class BulkIndexer:
         with ExitStack() as stack:
             batches = self._batches(task, self._changed(task, articles, seen, passed), options, token, stack)
             with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
-                pending: Future[None] | None = None
+                stored: Future[_Searchable] | None = None
+                searchable: _Searchable = None
                 for batch in batches:
-                    if pending is not None:
-                        pending.result()
+                    if stored is not None:
+                        searchable = _wait(searchable, stored)
                     passed()
-                    pending = writing.submit(self._write, task, batch)
-                if pending is not None:
-                    pending.result()
+                    stored = writing.submit(self._write, task, batch)
+                if stored is not None:
+                    _wait(_wait(searchable, stored), None)
         if options.missing != "keep":
             self._remove_gone(task, seen, token, options.missing)
         if progress is not None:
@@ -179,13 +184,15 @@ class BulkIndexer:
             token.raise_if_cancelled()
             yield from window.popleft().result()
 
-    def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
-        """Documents first, then the ledger: a crash between the two repeats documents, which are then `unchanged`."""
+    def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> _Searchable:
+        """Store documents and their entries in one transaction: a crash repeats what was not stored and nothing else."""
+        self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
+        entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
         if drafts:
-            self._writer.write(drafts)
-        self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
-        self._ledger.record(task.library, task.source, [prepared.entry for prepared in batch])
+            return self._writer.begin(drafts, LedgerPage(task.library, task.source, entries))
+        self._ledger.record(task.library, task.source, entries)
+        return None
 
     def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
         """Delete documents of articles that were indexed once and are no articles any more."""
@@ -225,3 +232,11 @@ class BulkIndexer:
             after = page[-1].article
             unseen = seen.missing([entry.article for entry in page])
             yield [entry for entry in page if entry.article in unseen]
+
+
+def _wait(before: _Searchable, stored: Future[_Searchable] | None) -> _Searchable:
+    """Return when one batch is found by words and the rows of the next are stored; its errors are raised here."""
+    after = stored.result() if stored is not None else None
+    if before is not None:
+        before.result()
+    return after

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 from app.core.errors import DiskFull, NotFound
-from app.core.types import Chunk, DeleteResult, Document, DocumentDraft, FloatArray, Library, Metadata, WriteResult
+from app.core.types import Chunk, DeleteResult, Document, DocumentDraft, FloatArray, LedgerPage, Library, Metadata, WriteResult
+from tests.fakes.ledgers import DictLedger
 
 _AT = "2026-01-01T00:00:00Z"
 
@@ -17,7 +19,9 @@ _AT = "2026-01-01T00:00:00Z"
 class MemoryIndexWriter:
     """Keeps live revisions, chunks and vectors; counts calls that tests look at."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: DictLedger | None = None) -> None:
+        """Record pages of `begin` in `ledger`."""
+        self._ledger = ledger
         self._lock = threading.RLock()
         self._documents: dict[tuple[Library, str], tuple[Document, DocumentDraft]] = {}
         self._next_chunk = 1
@@ -50,6 +54,14 @@ class MemoryIndexWriter:
                 raise self.fail_write
             self.batches.append(len(drafts))
             return [self._write_one(draft) for draft in drafts]
+
+    def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
+        written: Future[list[WriteResult]] = Future()
+        results = self.write(drafts)
+        if page is not None and self._ledger is not None:
+            self._ledger.record(page.library, page.source, page.entries)
+        written.set_result(results)
+        return written
 
     def _write_one(self, draft: DocumentDraft) -> WriteResult:
         key = (draft.library, draft.source_key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from app.core.types import (
     Filters,
     FloatArray,
     LedgerEntry,
+    LedgerPage,
     LedgerSummary,
     Library,
     LibraryCounts,
@@ -67,6 +69,22 @@ class IndexWriter(VectorSink, Protocol):
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
+        """
+        ...
+
+    def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
+        """Make drafts live and record a page of a ledger, atomically; the future is done when they are found lexically too.
+
+        On return the rows are durable: after a crash the next start makes their words findable. The words of one batch are indexed
+        while the rows of the next are written.
+
+        Args:
+            drafts: In order; at least one.
+            page: What the ledger is to say from then on.
+
+        Raises:
+            DiskFull: No space, from here or from the future; the batch is not acknowledged, and if its rows were stored its words
+                follow with the next write.
         """
         ...
 

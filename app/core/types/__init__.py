@@ -31,7 +31,7 @@ from app.core.types.answers import (
     SourcesEvent,
     TokenEvent,
 )
-from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerSummary
+from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
 from app.core.types.documents import (
     ChunkSpan,
     DeleteResult,
@@ -99,6 +99,7 @@ __all__ = [
     "JobFile",
     "JobState",
     "LedgerEntry",
+    "LedgerPage",
     "LedgerSummary",
     "Library",
     "LibraryCounts",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from app.core.types.vocabulary import Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,15 @@ class LedgerEntry:
     state: ArticleState
     reason: str = ""
     """Why it was skipped; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """Entries of one source, to be recorded together."""
+
+    library: Library
+    source: str
+    entries: Sequence[LedgerEntry]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ class Crash(Exception):
 class CrashingWriter(MemoryIndexWriter):
     """Dies before or after its n-th write."""
 
-    def __init__(self, crash_at: int, *, after: bool) -> None:
-        super().__init__()
+    def __init__(self, ledger: DictLedger, crash_at: int, *, after: bool) -> None:
+        super().__init__(ledger)
         self.crash_at, self.after, self.writes = crash_at, after, 0
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
@@ -44,12 +44,18 @@ def state(writer: MemoryIndexWriter) -> set[tuple[str, str, int]]:
     return {(document.source_key, document.sha256, document.chunks) for document in writer.documents(Library.PUBLIC)}
 
 
+def recorded() -> tuple[MemoryIndexWriter, DictLedger]:
+    """A writer and the ledger that its batches are accounted for in."""
+    ledger = DictLedger()
+    return MemoryIndexWriter(ledger), ledger
+
+
 def articles(options: SyntheticOptions = SHAPE) -> Iterator[Article]:
     return iter(SyntheticEncyclopedia(options))
 
 
 def test_every_article_is_accounted_for() -> None:
-    writer, ledger = MemoryIndexWriter(), DictLedger()
+    writer, ledger = recorded()
     extra = [
         Article("900001", "1", "Talk:X", "wikitext", "text", namespace=1),
         Article("900002", "1", "Nothing", "wikitext", "{{only|a template}}"),
@@ -67,9 +73,10 @@ def test_every_article_is_accounted_for() -> None:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("crash_at", [1, 2, 3])
 def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: bool) -> None:
-    whole = MemoryIndexWriter()
-    expected = BulkIndexer(whole, DictLedger()).run(TASK, articles(), BulkOptions())
-    writer, ledger = CrashingWriter(crash_at, after=after), DictLedger()
+    whole, accounted = recorded()
+    expected = BulkIndexer(whole, accounted).run(TASK, articles(), BulkOptions())
+    ledger = DictLedger()
+    writer = CrashingWriter(ledger, crash_at, after=after)
     with pytest.raises(Crash):
         BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     assert ledger.summary().indexed <= len(state(writer))
@@ -78,7 +85,8 @@ def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: boo
 
 
 def test_a_second_run_writes_nothing() -> None:
-    writer, ledger = CrashingWriter(0, after=False), DictLedger()
+    ledger = DictLedger()
+    writer = CrashingWriter(ledger, 0, after=False)
     first = BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     writes = writer.writes
     assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == first
@@ -86,17 +94,17 @@ def test_a_second_run_writes_nothing() -> None:
 
 
 def test_a_newer_dump_writes_what_changed_and_removes_what_is_gone() -> None:
-    writer, ledger = MemoryIndexWriter(), DictLedger()
+    writer, ledger = recorded()
     BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     newer = replace(SHAPE, revision=2, changed_share=0.1, deleted_share=0.05)
     summary = BulkIndexer(writer, ledger).run(TASK, articles(newer), BulkOptions())
-    fresh = MemoryIndexWriter()
-    assert summary == BulkIndexer(fresh, DictLedger()).run(TASK, articles(newer), BulkOptions())
+    fresh, accounted = recorded()
+    assert summary == BulkIndexer(fresh, accounted).run(TASK, articles(newer), BulkOptions())
     assert state(writer) == state(fresh)
 
 
 def test_a_source_that_lacks_most_of_what_is_known_removes_nothing_unless_forced() -> None:
-    writer, ledger = MemoryIndexWriter(), DictLedger()
+    writer, ledger = recorded()
     pages = [Article(str(number), "1", f"Page {number}", "text", f"Text {number}.") for number in range(10)]
     BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions())
     with pytest.raises(Conflict, match="6 of 10"):
@@ -108,7 +116,7 @@ def test_a_source_that_lacks_most_of_what_is_known_removes_nothing_unless_forced
 
 
 def test_passing_over_known_articles_reports_and_can_be_stopped() -> None:
-    writer, ledger, cancel = MemoryIndexWriter(), DictLedger(), CancelToken()
+    (writer, ledger), cancel = recorded(), CancelToken()
     BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     seen: list[int] = []
 
@@ -123,7 +131,7 @@ def test_passing_over_known_articles_reports_and_can_be_stopped() -> None:
 
 
 def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
-    writer, ledger = MemoryIndexWriter(), DictLedger()
+    writer, ledger = recorded()
     page = Article("1", "1", "A", "text", "Some text.")
     BulkIndexer(writer, ledger).run(TASK, [page], BulkOptions())
     summary = BulkIndexer(writer, ledger).run(TASK, [replace(page, revision="2", redirect_to="B")], BulkOptions())
@@ -141,7 +149,7 @@ def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_cancelling_keeps_what_was_written() -> None:
-    writer, ledger, cancel = MemoryIndexWriter(), DictLedger(), CancelToken()
+    (writer, ledger), cancel = recorded(), CancelToken()
     seen: list[int] = []
 
     def progress(done: int, _: float | None) -> None:
