@@ -53,10 +53,14 @@ class ExactProjection:
             self._log.set_mark(self._library, "exact", self._log.last())
             return
         exact = self.index or self._open(build, path)
-        seq = exact.seq
-        while changes := self._log.pending(self._library, seq, dense=True):
+        seq, changes = exact.seq, self._pending(exact.seq)
+        while changes:
             self._apply(exact, build, changes, limit)
             seq = changes[-1].seq
+            if not (changes := self._pending(seq)):
+                # Counted after the last change and before another look for more: others may be writing.
+                embedded = self._loader.embedded(build)
+                changes = self._pending(seq)
         if exact.count != min(embedded, limit):
             log.warning("the exact rows of %s are %d, the catalog has %d: making them again", self._library, exact.count, embedded)
             seq = self._fill(exact, build, limit)
@@ -64,6 +68,9 @@ class ExactProjection:
             exact.save(seq)
         self.index = exact
         self._log.set_mark(self._library, "exact", exact.seq)
+
+    def _pending(self, seq: int) -> Sequence[Change]:
+        return self._log.pending(self._library, seq, dense=True)
 
     def remake(self, build: Build, limit: int) -> None:
         """Make the rows anew from the catalog, durably."""

@@ -10,6 +10,7 @@ import pytest
 
 from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
 from app.core.types import Fingerprint, Library, Metadata
+from app.index.loading import Build, CatalogLoader
 from app.index.options import IndexOptions
 from app.index.revisions import RevisionBatch
 from app.index.store import IndexStore
@@ -182,6 +183,28 @@ def test_every_vector_finds_its_own_chunk(store: IndexStore) -> None:
         fetched = store.vectors.fetch(PAPERS, [best.chunk_id])[best.chunk_id]
         assert best.score < 1e-3
         np.testing.assert_allclose(fetched, rows[i], atol=2e-3)
+
+
+def test_vectors_written_while_rows_catch_up_do_not_make_all_of_them_anew(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.writer.write([make_draft(name, f"{name} walruses whistle", chunks=1) for name in ("ann", "bea", "cid")])
+    store.writer.claim(PAPERS, FINGERPRINT)
+    rows = unit_rows(3)
+    embedded = CatalogLoader.embedded
+
+    def others_write(loader: CatalogLoader, build: Build) -> int:
+        counted = embedded(loader, build)
+        if pending := store.writer.pending_vectors(PAPERS, 1):
+            store.writer.write_vectors(PAPERS, [pending[0].chunk_id], rows[counted : counted + 1])
+        return counted
+
+    store.writer.write_vectors(PAPERS, [1], rows[:1])
+    monkeypatch.setattr(CatalogLoader, "embedded", others_write)
+    store.writer.apply(PAPERS)
+    assert store.vectors.count(PAPERS) == 3
+    assert [store.vectors.search(PAPERS, row, 1)[0].chunk_id for row in rows] == [1, 2, 3]
+    assert "making them again" not in caplog.text
 
 
 def test_writing_a_vector_again_counts_once(store: IndexStore) -> None:
