@@ -11,6 +11,8 @@ import numpy as np
 import psutil
 
 from app.client import DocuMindClient, FileToSend
+from evaluation.bench_load.streams import Part
+from evaluation.served import Line, Served
 
 WARM_UP = 0.25
 """Share of the run that may still grow: caches fill, allocators find their size."""
@@ -91,3 +93,28 @@ def run(client: DocuMindClient, process: psutil.Process, folder: Path, questions
     course.note(questions, process)
     course.seconds = time.perf_counter() - begun
     return course
+
+
+def bench_soak(folder: Path, questions: int, cycles: int) -> Part:
+    """Thousands of questions, hundreds of documents."""
+    with Served(folder / "soak") as server:
+        course = run(server.client, psutil.Process(server.process.pid), folder / "notes", questions, cycles)
+    lines = [
+        Line(
+            f"growth of memory over {questions} questions and {course.cycles} documents",
+            course.slope_mb_per_1000(),
+            2.0,
+            "MB per 1,000",
+        ),
+        Line("growth of open handles after the warm-up", course.handle_growth(), 0, ""),
+        Line("failures", course.failures, 0, ""),
+    ]
+    figures = {
+        "memory at the start MB": course.rss_mb[0],
+        "memory after the warm-up MB": course.rss_mb[int(len(course.rss_mb) * WARM_UP)],
+        "memory at the end MB": course.rss_mb[-1],
+        "handles at the end": course.handles[-1],
+        "threads at the end": course.threads[-1],
+        "soak s": course.seconds,
+    }
+    return lines, figures

@@ -36,8 +36,6 @@ class OllamaDouble(ThreadingHTTPServer):
         self.embed_ms = embed_ms
         """Milliseconds per embedded text."""
         self.max_queue = max_queue
-        self.stamps = False
-        """Whether `@now@` in an answer becomes the time at which its line is sent."""
         self.requests: list[Recorded] = []
         self.aborted = 0
         """Requests whose client went away before the end."""
@@ -96,6 +94,9 @@ class OllamaDouble(ThreadingHTTPServer):
             if self._scripts:
                 return self._scripts.popleft()
         return Script.of(default_answer(prompt, model.obedient))
+
+    def note_line(self) -> None:
+        """A line of a stream leaves now; for doubles that keep times."""
 
     def load(self, model: DoubleModel, key: tuple[object, ...]) -> None:
         """Note what a model is loaded with; another key loads it again."""

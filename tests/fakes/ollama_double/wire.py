@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tests.fakes.ollama_double.server import OllamaDouble
 
 JSON = "application/json; charset=utf-8"
-NOW = b"@now@"
-"""Where the double writes the nanosecond of `time.monotonic_ns` at which a line leaves it, when it stamps."""
 Fields = dict[str, object]
 
 
@@ -80,8 +78,7 @@ class Wire(BaseHTTPRequestHandler):
             if fault is not None and sent == fault.after and self._break(line, fault):
                 return
             self._sleep(pause)
-            if self.server.stamps:
-                line = line.replace(NOW, b"%d" % time.monotonic_ns())
+            self.server.note_line()
             if fault is not None and fault.kind == "joined":
                 joined += line
             elif fault is not None and fault.kind == "split":

@@ -1,0 +1,134 @@
+"""Many readers at once: what a token takes on its way, and what those hear who come when all streams are taken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.client import FileToSend
+from evaluation.bench_load.facts import document
+from evaluation.bench_load.model_host import Sent
+from evaluation.bench_load.readers import Seen
+from evaluation.served import ROOT, Line, Served, quantile
+
+STREAMS = 64
+CLIENTS = 200
+"""In all, when there are more than streams: the others are refused."""
+TOKENS_PER_S = 20.0
+Part = tuple[list[Line], dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """A model host and a server that asks it."""
+
+    host_url: str
+    server: Served
+
+
+def bench_streams(folder: Path, seconds: float) -> Part:
+    """64 readers against one reader; before that, both straight from the model host."""
+    runs: dict[str, Seen] = {}
+    with _rig(folder) as rig:
+        for name, streams in (("one", 1), ("many", STREAMS)):
+            runs[f"direct {name}"] = _read(rig.host_url, streams, seconds / 4, direct=True)
+        runs["one"] = _read(rig.server.url, 1, seconds / 3)
+        cpu = rig.server.cpu_s()
+        runs["many"] = _read(rig.server.url, STREAMS, seconds)
+        cpu = rig.server.cpu_s() - cpu
+    sent: Sent = json.loads(_log(folder).read_text("utf-8"))
+    late = {name: sorted(under_way_ms(seen.texts, sent)) for name, seen in runs.items()}
+    one, many = quantile(late["one"], 0.95), quantile(late["many"], 0.95)
+    seen = runs["many"]
+    errors = sum(sum(run.errors.values()) for run in runs.values())
+    lines = [
+        Line(f"errors of {STREAMS} streams in {seconds:g} s", errors, 0, ""),
+        Line(f"added latency per token p95, {STREAMS} streams / one", many / one, 2.0, "x"),
+    ]
+    figures = {
+        f"{label}, latency per token {name} ms": quantile(late[run], share)
+        for run, label in (
+            ("one", "one stream"),
+            ("many", f"{STREAMS} streams"),
+            ("direct one", "one stream straight from the model host"),
+            ("direct many", f"{STREAMS} streams straight from the model host"),
+        )
+        for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+    }
+    return lines, figures | {
+        f"{STREAMS} streams, answers": len(seen.texts),
+        f"{STREAMS} streams, tokens": len(late["many"]),
+        f"{STREAMS} streams, sentences with a citation that holds": seen.supported / max(1, seen.sentences),
+        f"{STREAMS} streams, processor ms of the server per answer": cpu / max(1, len(seen.texts)) * 1000,
+        f"{STREAMS} streams, share of one core the server used": cpu / seconds,
+    }
+
+
+def bench_over(folder: Path, seconds: float) -> Part:
+    """All streams are taken, and others come."""
+    with _rig(folder) as rig:
+        over = _read(rig.server.url, STREAMS, seconds / 2, extra=CLIENTS - STREAMS)
+    refused = min(over.statuses.get("503", 0), over.retry_after)
+    lines = [
+        Line(f"refused with 503 and Retry-After, of {CLIENTS - STREAMS} more clients", refused, 1, "", at_most=False),
+        Line("answered otherwise than 200 or 503", sum(n for s, n in over.statuses.items() if s not in {"200", "503"}), 0, ""),
+        Line("longest wait for a refusal or an answer's beginning", max(over.waited_s), 1.0, "s"),
+        Line("connections over the cap that broke", sum(n for what, n in over.errors.items() if what.startswith("over")), 0, ""),
+    ]
+    figures = {
+        "clients over the cap, wait p50 ms": quantile(over.waited_s, 0.5) * 1000,
+        "clients over the cap, let in where a stream had just ended": over.statuses.get("200", 0),
+        "readers refused because a client over the cap had come first": sum(n for what, n in over.errors.items() if "503" in what),
+    }
+    return lines, figures
+
+
+def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent) -> Iterator[float]:
+    """Yield how long each token was under way: from when the model host wrote it until its last character was read."""
+    for text, times in texts:
+        lengths = [length for length, _ in times]
+        for length, left in sent.get(text, []):
+            at = bisect_left(lengths, length)
+            if at < len(times):
+                yield (times[at][1] - left) / 1e6
+
+
+@contextmanager
+def _rig(folder: Path) -> Iterator[Rig]:
+    """Start both, with the document in, and warm them."""
+    with _model_host(_log(folder)) as ollama:
+        settings = {"OLLAMA_BASE_URL": ollama, "EMBEDDING_PROVIDER": "minilm", "LLM_PROVIDER": "ollama"}
+        with Served(folder / "streams", **settings, MAX_MODEL_CALLS=str(STREAMS), MAX_STREAMS=str(STREAMS)) as server:
+            paper = folder / "copper.txt"
+            paper.write_text(document(), "utf-8")
+            server.client.ingest([FileToSend(paper)], "papers")
+            _read(server.url, 4, 2)
+            yield Rig(ollama, server)
+
+
+def _log(folder: Path) -> Path:
+    return folder / "sent.json"
+
+
+@contextmanager
+def _model_host(log: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "evaluation.bench_load.model_host", "--tokens-per-s", str(TOKENS_PER_S), str(log)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def _read(url: str, streams: int, seconds: float, *, extra: int = 0, direct: bool = False) -> Seen:
+    """Run the load generator."""
+    command = [sys.executable, "-m", "evaluation.bench_load.readers", url, "--streams", str(streams), "--seconds", str(seconds)]
+    command += ["--extra", str(extra), *(["--direct"] if direct else [])]
+    made = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return Seen(**json.loads(made.stdout))
