@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.answer.records import source_record, to_record
 from app.api.services import Answering
-from app.api.sse import EventStream, Pump, StreamSlots, cancel_on_disconnect, event, last_item
+from app.api.sse import EventStream, Made, Pump, StreamSlots, cancel_on_disconnect, each, event, last_item
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, SourcesEvent, TokenEvent
 
 
@@ -29,40 +30,34 @@ def reply(rag: Answering, question: Question, slots: StreamSlots, request_id: st
 
     if stream:
         return EventStream(
-            Pump(lambda cancel: rag.stream(question, cancel), slots), lambda item: render(item, request_id), request_id
+            Pump(lambda cancel: each(rag.stream(question, cancel), lambda item: render(item, request_id)), slots), request_id
         )
-    return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel)), slots), lambda answer: body(answer, request_id))
+    return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), lambda answer: body(answer, request_id)), slots))
 
 
-def finals(events: Iterator[AnswerEvent]) -> Iterator[Answer]:
-    """Yield only the answer at the end: a reply in one piece need not wake the event loop for every token."""
-    try:
-        for item in events:
-            if isinstance(item, FinalEvent):
-                yield item.answer
-    finally:
-        if isinstance(events, Generator):
-            events.close()
+def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
+    """Yield what is made of the answer at the end: a reply in one piece need not wake the event loop for every token."""
+    with closing(each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)) as found:
+        yield from (made for made in found if made is not None)
 
 
 class AnswerReply(Response):
     """A JSON answer that is given up when the client leaves before it is ready."""
 
-    def __init__(self, pump: Pump[Answer], render: Callable[[Answer], bytes]) -> None:
-        """Bind a pump that has not started, and how its answer is put into JSON."""
+    def __init__(self, pump: Pump[bytes]) -> None:
+        """Bind a pump that yields the body and has not started."""
         super().__init__()
         self._pump = pump
-        self._render = render
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for the final event and send it."""
         watcher = asyncio.create_task(cancel_on_disconnect(receive, self._pump.cancel))
         try:
-            answer = await last_item(self._pump)
+            found = await last_item(self._pump)
         finally:
             watcher.cancel()
-        if answer is not None:
-            await Response(self._render(answer), media_type="application/json")(scope, receive, send)
+        if found is not None:
+            await Response(found, media_type="application/json")(scope, receive, send)
 
 
 def body(answer: Answer, request_id: str) -> bytes:

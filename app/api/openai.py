@@ -33,7 +33,7 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.schemas.query import QueryResponse
-from app.api.sse import EventStream, Pump, stream_problem
+from app.api.sse import EventStream, Pump, each, stream_problem
 from app.core.errors import NotFound
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent
 from app.generation.citations import MARK
@@ -87,9 +87,10 @@ def chat_completion(
 
     rag = edge.answering(services)
     if not asked.stream:
-        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel)), edge.streams), shown.whole)
+        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), shown.whole), edge.streams))
     chunks = Chunks(shown, usage=asked.stream_options is not None and asked.stream_options.include_usage)
-    return EventStream(Pump(lambda cancel: rag.stream(question, cancel), edge.streams), chunks.render, request_id, end=chunks.end)
+    pump = Pump(lambda cancel: each(rag.stream(question, cancel), chunks.render), edge.streams)
+    return EventStream(pump, request_id, end=chunks.end)
 
 
 def _scope_of(model: str) -> Scope:

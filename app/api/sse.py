@@ -35,6 +35,7 @@ QUEUE_LIMIT = 256
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 T = TypeVar("T")
+Made = TypeVar("Made")
 Produce = Callable[[CancelToken], Iterator[T]]
 
 
@@ -90,12 +91,22 @@ class Pump(Generic[T]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[bool] | None = None
 
-    def start(self) -> None:
-        """Start the thread; call it on the event loop."""
+    async def start(self) -> None:
+        """Start the thread; its reader's event loop is the one that runs now.
+
+        Raises:
+            Busy: The system lets this process have no more threads.
+        """
         self._loop = asyncio.get_running_loop()
         self.cancel.on_cancel(self._wake_producer)
         around = contextvars.copy_context()  # the request's span surrounds what the thread does
-        threading.Thread(target=around.run, args=(self._run,), name="stream", daemon=True).start()
+        thread = threading.Thread(target=around.run, args=(self._run,), name="stream", daemon=True)
+        # Starting waits until the thread runs, for as long as others compute: not on the event loop.
+        try:
+            await asyncio.shield(self._loop.run_in_executor(None, thread.start))
+        except RuntimeError as error:
+            self._slots.release()
+            raise Busy("no more threads can be started now; try again in a moment", retry_after_s=2) from error
 
     async def next_batch(self, timeout_s: float) -> list[T] | None:
         """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""
@@ -157,8 +168,7 @@ class Pump(Generic[T]):
                 if not self._put(item):
                     return
         finally:
-            if isinstance(items, Generator):
-                items.close()
+            _close(items)
 
     def _put(self, item: T) -> bool:
         """Queue an item, waiting for space; return False when the reader has left."""
@@ -180,9 +190,9 @@ async def last_item(pump: Pump[T]) -> T | None:
     Raises:
         BaseException: What ended the iterator.
     """
-    pump.start()
     found: T | None = None
     try:
+        await pump.start()
         while (batch := await pump.next_batch(_LONG_S)) is not None:
             found = batch[-1] if batch else found
     finally:
@@ -199,13 +209,12 @@ async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
     cancel.cancel()
 
 
-class EventStream(Response, Generic[T]):
+class EventStream(Response):
     """A reply of server-sent events fed by a pump."""
 
     def __init__(
         self,
-        pump: Pump[T],
-        render: Callable[[T], bytes],
+        pump: Pump[bytes],
         request_id: str,
         heartbeat_s: float = HEARTBEAT_S,
         end: Callable[[BaseException | None], bytes] | None = None,
@@ -213,8 +222,7 @@ class EventStream(Response, Generic[T]):
         """Bind a pump.
 
         Args:
-            pump: Not yet started.
-            render: Returns the bytes of one event.
+            pump: Yields the bytes of events, made in its thread (see `each`): the event loop only passes them on. Not yet started.
             request_id: For the `error` event.
             heartbeat_s: Seconds of silence after which a comment is sent.
             end: Returns the last bytes, given what ended the iterator; None sends an `error` event, or nothing.
@@ -222,7 +230,6 @@ class EventStream(Response, Generic[T]):
         super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._pump = pump
-        self._render = render
         self._request_id = request_id
         self._heartbeat_s = heartbeat_s
         self._end = end or self._problem
@@ -230,14 +237,14 @@ class EventStream(Response, Generic[T]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI's signature
         """Send events until the iterator or the reader ends."""
         pump = self._pump
-        pump.start()
         watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
         try:
+            await pump.start()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": b": connected\n\n", "more_body": True})
             while (batch := await pump.next_batch(self._heartbeat_s)) is not None:
-                body = b"".join(map(self._render, batch)) if batch else b": heartbeat\n\n"
-                await send({"type": "http.response.body", "body": body, "more_body": True})
+                if body := b"".join(batch) if batch else b": heartbeat\n\n":
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
             await send({"type": "http.response.body", "body": self._end(pump.error), "more_body": False})
         finally:
             pump.cancel.cancel()
@@ -245,6 +252,21 @@ class EventStream(Response, Generic[T]):
 
     def _problem(self, error: BaseException | None) -> bytes:
         return b"" if error is None else error_event(error, self._request_id)
+
+
+def each(items: Iterator[T], make: Callable[[T], Made]) -> Generator[Made, None, None]:
+    """Yield what is made of each item; leaving early closes the items."""
+    try:
+        for item in items:
+            yield make(item)
+    finally:
+        _close(items)
+
+
+def _close(items: Iterator[T]) -> None:
+    """Let an iterator that is left early shut its socket."""
+    if isinstance(items, Generator):
+        items.close()
 
 
 def event(name: str, data: object) -> bytes:

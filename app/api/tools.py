@@ -120,7 +120,7 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
     question = wanted.to_question(asked.library, edge.settings.flare_active_retrieval)
     rag = edge.answering(edge.startup.services())
 
-    answer = await last_item(Pump(lambda cancel: finals(rag.stream(question, cancel)), edge.streams))
+    answer = await last_item(Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), edge.streams))
     if answer is None:
         raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
     sources = [

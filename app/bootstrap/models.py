@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from app.providers.ollama_generator import OllamaGenerator
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
+from app.providers.paced import PacedEmbedder
 from app.providers.selection import EmbedderChoice, OllamaWatch, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 
@@ -136,6 +138,12 @@ class Models:
             if self._minilm is None:
                 self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
             return self._minilm
+
+    @property
+    def grounding_embedder(self) -> Embedder:
+        """The embedded model, leaving a core to tokens that are on their way; make one and share it."""
+        cores = self._options.model_threads or os.cpu_count() or 1
+        return PacedEmbedder(self.sentence_embedder, cores - 1)
 
     def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
         """Return the embedder of a library, by what it was made with; None while its host lacks the model or is away.

@@ -22,19 +22,18 @@ class BertSession:
     """
 
     def __init__(self, graph: bytes, threads: int = 0) -> None:
-        """Open the graph twice: for one text, where only threads within the run help, and for many.
+        """Open the graph for runs of one thread each.
 
         Args:
             graph: What `onnx_graph.build_graph` or `quantise` returned.
             threads: Cores to use; 0: all.
         """
         self._threads = threads or os.cpu_count() or 1
-        self._many = open_session(graph, 1)
-        self._one = self._many if self._threads == 1 else open_session(graph, self._threads)
+        self._session = open_session(graph, 1)
 
     def one(self, inputs: Feed) -> FloatArray:
-        """Return the output row `[width]` of one text as fast as possible."""
-        row: FloatArray = self._one.run(["output"], inputs)[0][0]
+        """Return the output row `[width]` of one text."""
+        row: FloatArray = self._session.run(["output"], inputs)[0][0]
         return row
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
@@ -49,7 +48,7 @@ class BertSession:
         rows = np.empty((len(inputs), width), dtype=np.float32)
 
         def run(position: int) -> None:
-            rows[position] = self._many.run(["output"], inputs[position])[0][0]
+            rows[position] = self.one(inputs[position])
 
         longest_first = sorted(range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size)
         workers = min(self._threads, len(inputs))

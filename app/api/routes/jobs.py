@@ -11,7 +11,7 @@ from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
 from app.api.schemas.jobs import Job, JobList
-from app.api.sse import EventStream, Pump, event
+from app.api.sse import EventStream, Pump, each, event
 from app.core.types import Job as CoreJob
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
@@ -47,7 +47,7 @@ def job_events(services: Composition, edge: AtEdge, request_id: RequestIdentity,
     def render(job: CoreJob) -> bytes:
         return event("job", Job.of(job).model_dump(mode="json"))
 
-    return EventStream(Pump(lambda cancel: services.jobs.watch(job_id, cancel), edge.streams), render, request_id)
+    return EventStream(Pump(lambda cancel: each(services.jobs.watch(job_id, cancel), render), edge.streams), request_id)
 
 
 @router.post("/{job_id}/pause", operation_id="pause_job", response_model=Job, responses=declared("not_found", "conflict"))

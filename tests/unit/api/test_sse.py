@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.types import Message, Scope
 
-from app.api.sse import QUEUE_LIMIT, EventStream, Pump, StreamSlots, event
+from app.api.sse import QUEUE_LIMIT, EventStream, Produce, Pump, StreamSlots, each, event, last_item
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, ProviderTimeout
 
@@ -43,8 +43,8 @@ def text_event(item: str) -> bytes:
     return event("token", {"text": item})
 
 
-def stream(pump: Pump[str], heartbeat_s: float = 10.0) -> EventStream[str]:
-    return EventStream(pump, text_event, "req1", heartbeat_s)
+def stream(produce: Produce[str], slots: StreamSlots, heartbeat_s: float = 10.0) -> EventStream:
+    return EventStream(Pump(lambda cancel: each(produce(cancel), text_event), slots), "req1", heartbeat_s)
 
 
 def freed(slots: StreamSlots) -> bool:
@@ -58,7 +58,7 @@ def freed(slots: StreamSlots) -> bool:
 def test_events_come_in_order_and_end() -> None:
     async def scenario() -> Reader:
         reader = Reader()
-        await stream(Pump(lambda _: iter(["a", "b\nc", "\u6570\u2028"]), slots))(SCOPE, reader.receive, reader.send)
+        await stream(lambda _: iter(["a", "b\nc", "\u6570\u2028"]), slots)(SCOPE, reader.receive, reader.send)
         return reader
 
     slots = StreamSlots(1)
@@ -82,7 +82,7 @@ def test_silence_is_filled_with_comments() -> None:
 
     async def scenario() -> bytes:
         reader = Reader()
-        reply = asyncio.create_task(stream(Pump(quiet, StreamSlots(1)), heartbeat_s=0.01)(SCOPE, reader.receive, reader.send))
+        reply = asyncio.create_task(stream(quiet, StreamSlots(1), heartbeat_s=0.01)(SCOPE, reader.receive, reader.send))
         while reader.body.count(b": heartbeat") < 2:
             await asyncio.wait_for(reader.got.wait(), WAIT_S)
             reader.got.clear()
@@ -109,7 +109,7 @@ def test_a_reader_that_leaves_stops_the_work_before_and_after_the_first_item(fir
 
     async def scenario() -> float:
         reader = Reader()
-        reply = asyncio.create_task(stream(Pump(model, slots))(SCOPE, reader.receive, reader.send))
+        reply = asyncio.create_task(stream(model, slots)(SCOPE, reader.receive, reader.send))
         while (b"one" if first else b"connected") not in reader.body:
             await asyncio.wait_for(reader.got.wait(), WAIT_S)
             reader.got.clear()
@@ -137,7 +137,7 @@ def test_a_slow_reader_holds_the_producer_back() -> None:
 
     async def scenario() -> int:
         pump = Pump(produce, StreamSlots(1))
-        pump.start()
+        await pump.start()
         first = await pump.next_batch(WAIT_S)
         assert first is not None
         await asyncio.to_thread(full.wait, WAIT_S)
@@ -159,16 +159,16 @@ def test_errors_end_the_stream_as_a_problem() -> None:
     def breaks(_: CancelToken) -> Iterator[str]:
         raise KeyError("secret detail")
 
-    async def scenario(pump: Pump[str]) -> str:
+    async def scenario(produce: Produce[str]) -> str:
         reader = Reader()
-        await stream(pump)(SCOPE, reader.receive, reader.send)
+        await stream(produce, StreamSlots(1))(SCOPE, reader.receive, reader.send)
         return reader.body.decode()
 
-    ours = asyncio.run(scenario(Pump(fails, StreamSlots(1))))
+    ours = asyncio.run(scenario(fails))
     assert ours.index("event: token") < ours.index("event: error")
     assert '"code":"provider_timeout"' in ours
     assert '"request_id":"req1"' in ours
-    foreign = asyncio.run(scenario(Pump(breaks, StreamSlots(1))))
+    foreign = asyncio.run(scenario(breaks))
     assert '"status":500' in foreign
     assert "secret" not in foreign
 
@@ -181,9 +181,57 @@ def test_streams_over_the_cap_are_refused_at_once() -> None:
     assert refused.value.retry_after_s is not None
 
     async def run() -> None:
-        first.start()
+        await first.start()
         while await first.next_batch(WAIT_S) is not None:
             pass
 
     asyncio.run(run())
     assert slots.taken == 1
+
+
+def test_without_a_thread_the_slot_is_free_again_and_the_reader_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    slots = StreamSlots(1)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scenario() -> None:
+        reader, start = Reader(), threading.Thread.start
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, int)  # the helper that starts threads exists before they run out
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        try:
+            await stream(lambda _: iter([""]), slots)(SCOPE, reader.receive, reader.send)
+        finally:
+            monkeypatch.setattr(threading.Thread, "start", start)
+
+    with pytest.raises(Busy):
+        asyncio.run(scenario())
+    assert slots.taken == 0
+
+
+def test_the_last_item_is_returned_and_what_ended_the_work_is_raised() -> None:
+    assert asyncio.run(last_item(Pump(lambda _: iter(range(1000)), StreamSlots(1)))) == 999
+    assert asyncio.run(last_item(Pump(lambda _: iter(()), StreamSlots(1)))) is None
+
+    def fails(_: CancelToken) -> Iterator[int]:
+        yield 1
+        raise ProviderTimeout("the model went silent")
+
+    with pytest.raises(ProviderTimeout):
+        asyncio.run(last_item(Pump(fails, StreamSlots(1))))
+
+
+def test_leaving_what_is_made_of_items_closes_them() -> None:
+    closed: list[bool] = []
+
+    def items() -> Iterator[int]:
+        try:
+            yield from range(3)
+        finally:
+            closed.append(True)
+
+    made = each(items(), str)
+    assert next(made) == "0"
+    made.close()
+    assert closed == [True]

@@ -1,0 +1,54 @@
+"""Embedding that leaves cores to others, for vectors that nobody waits for to the millisecond."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.core.ports import Embedder
+from app.core.types import EmbedderIdentity, FloatArray
+
+
+class PacedEmbedder:
+    """An embedder that works on so many texts at once at most, over all callers together; thread-safe.
+
+    An answer's sentences are embedded when its last word is out already, while others still read theirs: with every core at work
+    on that, each of their tokens would have to wait for one (docs/decisions/0115-tokens-before-checks.md).
+    """
+
+    def __init__(self, embedder: Embedder, at_once: int) -> None:
+        """Bind an embedder whose vectors do not depend on a text's company.
+
+        Args:
+            embedder: Does the work.
+            at_once: Texts at once, at least 1.
+        """
+        self._embedder = embedder
+        self._turns = threading.BoundedSemaphore(max(1, at_once))
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """The embedder's own."""
+        return self._embedder.identity
+
+    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+        """Return float32 `[n, dim]`, rows of L2 norm 1, in the order of `texts`.
+
+        Raises:
+            PassageTooLong: A text has more tokens than the model reads.
+        """
+        rows = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            with self._turns:
+                row[:] = self._embedder.embed_passages([text])[0]
+        return rows
+
+    def embed_query(self, text: str) -> FloatArray:
+        """Return float32 `[dim]` of L2 norm 1; a question does not wait for its turn."""
+        return self._embedder.embed_query(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return token counts as the embedder makes them."""
+        return self._embedder.count_tokens(texts)
