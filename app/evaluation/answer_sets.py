@@ -233,6 +233,6 @@ class Judge:
         try:
             verdict = json.loads(said[said.index("{") : said.rindex("}") + 1])
             statements, supported = int(verdict["statements"]), int(verdict["supported"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
         return min(max(supported / statements, 0.0), 1.0) if statements > 0 else None

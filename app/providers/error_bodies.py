@@ -11,7 +11,7 @@ def error_text(body: str) -> str:
     for _ in range(3):  # llama-server's error object arrives as text inside Ollama's, and holds its own
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if isinstance(value, dict) and "error" in value:
             value = value["error"]

@@ -45,7 +45,7 @@ class Reply:
         """
         try:
             return json.loads(self.body)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise ProviderBadResponse(f"{host} answered with {self.text[:80]!r}, expected JSON; is it the right address?") from exc
 
 

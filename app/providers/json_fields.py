@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from app.core.errors import ProviderBadResponse
 
@@ -30,7 +31,7 @@ class Fields:
         """
         try:
             return cls(json.loads(text), host)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise ProviderBadResponse(f"{host} sent {text[:80]!r}, expected JSON; is it the right address?") from exc
 
     def __contains__(self, name: str) -> bool:
@@ -43,14 +44,22 @@ class Fields:
         return value if isinstance(value, str) else default
 
     def integer(self, name: str) -> int | None:
-        """Return a whole number."""
+        """Return a whole number; None for what is none, infinity and NaN among it."""
         value = self._value.get(name)
-        return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, float) and math.isfinite(value):
+            return int(value)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def number(self, name: str) -> float | None:
-        """Return a number."""
+        """Return a finite number; None for what is none."""
         value = self._value.get(name)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number of more than 308 digits
+            return None
+        return number if math.isfinite(number) else None
 
     def flag(self, name: str) -> bool:
         """Return True only for true."""

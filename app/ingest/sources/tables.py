@@ -43,7 +43,7 @@ class JsonLines:
                     continue
                 try:
                     yield article_of(json.loads(line), default_key=str(number))
-                except (ValueError, KeyError, TypeError, AttributeError) as exc:
+                except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
                     raise Unreadable(
                         f"line {number} of {self._path.name!r} is no article: {exc!r}; expected an object with title and text"
                     ) from exc
