@@ -92,6 +92,12 @@ _WORD_BEFORE = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
 
 
+def stop_may_be_final(text: str) -> bool:
+    """Return whether a text that ends in a full stop ends a sentence there, as far as its last word tells: not after `Charles W`."""
+    word = _WORD_BEFORE.search(text[-41:-1])
+    return word is None or _may_be_final(word.group(), at_line_start=False)
+
+
 def _may_be_final(word: str, *, at_line_start: bool) -> bool:
     """Whether the full stop after `word` can end a sentence, given that what follows does not start in lower case."""
     lowered = word.lower()

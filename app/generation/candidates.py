@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.sentences import sentence_spans
+from app.core.sentences import sentence_spans, stop_may_be_final
 from app.core.text import tokenise
 from app.core.types import Evidence
 from app.generation.injection import findings_at
@@ -72,7 +72,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
         sentences = [text[start:end] for start, end in spans]
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
-            whole = _is_whole(line)
+            whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             if not (MIN_WORDS if whole else _MIN_WORDS_OPEN) <= len(line.split()) <= MAX_WORDS or line.endswith("?"):
                 continue
             found.append(
@@ -105,6 +105,11 @@ def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def one_line(text: str) -> str:
     """Return stored characters as they read: line breaks and hyphenation undone, list markers and the source's own `[12]` gone."""
     return " ".join(_LIST_MARKER.sub("", _NATIVE_MARK.sub("", _HYPHENATED.sub("", text))).split())
+
+
+def _is_cut_off(line: str) -> bool:
+    """Return whether a chunk ends in the middle of a sentence: its last stop is that of an initial or of an abbreviation."""
+    return line.endswith(".") and not stop_may_be_final(line)
 
 
 def _is_whole(line: str) -> bool:
