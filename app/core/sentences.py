@@ -93,7 +93,7 @@ _DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
 
 
 def stop_may_be_final(text: str) -> bool:
-    """Return whether a text that ends in a full stop ends a sentence there, as far as its last word tells: not after `Charles W`."""
+    """Return whether a text that ends in a full stop ends a sentence there, as far as its last word tells: no after `Charles W`."""
     word = _WORD_BEFORE.search(text[-41:-1])
     return word is None or _may_be_final(word.group(), at_line_start=False)
 
