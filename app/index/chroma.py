@@ -17,7 +17,7 @@ import numpy as np
 
 from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import FloatArray, Library, Scored
-from app.index.durable import disk_full, utc_now
+from app.index.durable import disk_full, says_full, utc_now
 from app.index.scrub import scrub_collection
 from app.index.self_query import differing, held_of, unfound
 from app.index.steps import Steps
@@ -226,7 +226,7 @@ class _Translated:
         if not issubclass(kind, Exception) and kind.__module__ != "pyo3_runtime":
             return
         message = str(error)
-        if "No space left" in message or "disk is full" in message or "File too large" in message or "disk I/O error" in message:
+        if says_full(message):
             raise disk_full(self._path) from error
         raise IndexDamaged(
             f"the vector store {self._path.name!r} failed ({message[:200]}): it is checked and rebuilt from the catalog"

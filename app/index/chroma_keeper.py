@@ -17,7 +17,8 @@ from app.index.database import Database
 from app.index.dense import DenseLibrary
 from app.index.durable import move_aside, move_contents_aside
 from app.index.lock import LOCK_NAME
-from app.index.probe import Expected, probe
+from app.index.probe import probe
+from app.index.resting_store import Expected
 from app.index.steps import Steps
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ class ChromaKeeper:
                     if not self.ready:  # another thread may have made it whole meanwhile
                         self.bring_up()
             except (StorageError, OSError):
+                if self._stop.is_set():
+                    return
                 log.exception("the vector store is not up; lexical search serves, trying again in %.0f s", RETRY_S)
                 if not self._stop.wait(RETRY_S):
                     self._wanted.set()
@@ -117,7 +120,7 @@ class ChromaKeeper:
         if self._stored_version() not in (None, version("chromadb")):
             self._set_aside(path, f"it was written by chromadb {self._stored_version()}, this is {version('chromadb')}")
             return True
-        finding = probe(path, self._database.path, self.expected())
+        finding = probe(path, self._database.path, self.expected(), stop=self._stop)
         if not finding.healthy:
             self._set_aside(path, "; ".join(finding.problems[:3]))
             return True

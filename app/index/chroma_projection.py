@@ -11,7 +11,7 @@ from app.index.changes import ChangeLog
 from app.index.chroma import BATCH, ChromaStore
 from app.index.loading import Build, CatalogLoader, VectorRows
 from app.index.options import IndexOptions
-from app.index.probe import Expected
+from app.index.resting_store import Expected
 
 SELF_QUERIES = 32
 """Stored vectors asked for themselves per collection at a start."""

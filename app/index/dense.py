@@ -17,7 +17,7 @@ from app.index.dense_reader import DenseReader, Serving
 from app.index.exact_projection import ExactProjection
 from app.index.loading import Build, CatalogLoader
 from app.index.options import IndexOptions
-from app.index.probe import Expected
+from app.index.resting_store import Expected
 from app.index.steps import Steps
 
 log = logging.getLogger(__name__)

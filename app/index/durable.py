@@ -46,6 +46,11 @@ def disk_full(path: Path) -> DiskFull:
     )
 
 
+def says_full(message: str) -> bool:
+    """Whether a message of SQLite, Chroma or the system says that the disk is full."""
+    return any(words in message for words in ("No space left", "disk is full", "File too large", "disk I/O error"))
+
+
 def sync_file(path: Path, steps: Steps, step: str) -> None:
     """Force the content of a file to disk."""
     with path.open("rb") as file, steps.at(step):

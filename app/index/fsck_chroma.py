@@ -19,7 +19,8 @@ from app.index.durable import BROKEN_MARK
 from app.index.fsck_report import Fault
 from app.index.loading import Build, CatalogLoader
 from app.index.options import IndexOptions
-from app.index.probe import Expected, probe, queued
+from app.index.probe import probe, queued
+from app.index.resting_store import Expected
 from app.index.self_query import too_many
 
 DATABASE = "chroma.sqlite3"

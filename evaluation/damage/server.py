@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -18,7 +19,8 @@ from app.index import chroma_keeper
 from app.index.chroma import ChromaStore
 from app.index.lock import DirectoryLock
 from app.index.options import IndexOptions
-from app.index.probe import Expected, Finding, probe
+from app.index.probe import Finding, probe
+from app.index.resting_store import Expected
 from app.settings import Settings
 
 
@@ -49,9 +51,9 @@ def watch(events: TextIO) -> None:
         events.flush()
 
     def watched_probe(
-        chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False, open_store: bool = True
+        chroma: Path, catalog: Path, expected: list[Expected], *, stop: threading.Event | None = None, **how: bool
     ) -> Finding:
-        finding = probe(chroma, catalog, expected, compare_all=compare_all, open_store=open_store)
+        finding = probe(chroma, catalog, expected, stop=stop, **how)
         note("probe", inode=inode(chroma), problems=finding.problems)
         return finding
 

@@ -15,7 +15,8 @@ from app.core.ids import fingerprint8
 from app.core.types import Filters, Library
 from app.index.exact import ExactIndex
 from app.index.options import IndexOptions
-from app.index.probe import Expected, probe
+from app.index.probe import probe
+from app.index.resting_store import Expected
 from app.index.steps import Steps
 from app.index.store import IndexStore, catalog_path
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows

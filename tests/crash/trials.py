@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import random
 import shutil
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from app.index import chroma_keeper, fsck_chroma
-from app.index.probe import Expected, Finding, examine
+from app.index.probe import Finding, examine
+from app.index.resting_store import Expected
 from app.index.steps import CRASH_STATUS
 from tests.crash.forks import Forks, call
 from tests.crash.workload import check, recover, run
@@ -27,9 +29,17 @@ def use_forked_probe(address: str) -> None:
 
 
 def forked_probe(
-    address: str, chroma: Path, catalog: Path, expected: list[Expected], *, compare_all: bool = False, open_store: bool = True
+    address: str,
+    chroma: Path,
+    catalog: Path,
+    expected: list[Expected],
+    *,
+    compare_all: bool = False,
+    open_store: bool = True,
+    stop: threading.Event | None = None,
 ) -> Finding:
     """What `app.index.probe.probe` does, in a forked child."""
+    del stop  # a trial's deadline is its call's
     work = partial(examine, chroma, catalog, expected, compare_all=compare_all, open_store=open_store)
     status, said = call(address, work)
     return Finding(()) if (status, said) == (0, "[]") else Finding((said or f"ended with {status}",))

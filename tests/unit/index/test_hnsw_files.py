@@ -14,7 +14,7 @@ import pytest
 from app.core.types import Library
 from app.index.chroma import ChromaStore
 from app.index.hnsw_files import SegmentDamage, read_segment
-from app.index.probe import check_files
+from app.index.resting_store import check_files
 from app.index.steps import Steps
 from tests.unit.index.drafts import unit_rows
 
