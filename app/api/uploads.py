@@ -127,7 +127,8 @@ class UploadReceiver:
     def discard(self) -> None:
         """Remove the staged files; what was taken from them is elsewhere by now."""
         if self._part.file is not None:
-            self._part.file.close()
+            with suppress(OSError):  # on a full disk, what is still buffered cannot be written at the close either
+                self._part.file.close()
         with suppress(OSError):
             shutil.rmtree(self._directory)
 

@@ -37,7 +37,7 @@ class BodyLimit:
             return
         body = _Body(receive, self._limit_of(route_path(scope)), self._clock)
         length = header(scope, b"content-length")
-        if length is not None and length.isdigit() and int(length) > body.limit:
+        if length is not None and _bytes_of(length) > body.limit:
             await body.drain()
             await refuse(body.too_large(), scope, receive, send)
             return
@@ -61,6 +61,13 @@ class BodyLimit:
         if body.refusal is not None and not started:
             await body.drain()
             await refuse(body.refusal, scope, receive, send)
+
+
+def _bytes_of(length: str) -> float:
+    """Return what a Content-Length says; more digits than a number may have here are more than any limit."""
+    if not (length.isascii() and length.isdigit()):
+        return 0.0  # no number: what comes is counted
+    return float(length)
 
 
 class _Body:

@@ -294,6 +294,14 @@ def test_the_app_never_sees_more_than_the_cap_and_cannot_reword_the_refusal() ->
     assert sum(seen) <= 100
 
 
+@pytest.mark.parametrize(("length", "status"), [("9" * 5000, 413), ("\u00b2", 200), ("-1", 200), ("1e3", 200), ("100", 200)])
+def test_odd_lengths_are_no_errors(length: str, status: int) -> None:
+    reply = ask(
+        BodyLimit(hello, limit_of=lambda _: 100), "POST", headers={"content-length": length.encode("latin-1")}, content=_chunks([5])
+    )
+    assert reply.status_code == status
+
+
 def test_a_body_that_trickles_is_given_up() -> None:
     now = [0.0]
 

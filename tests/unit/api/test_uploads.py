@@ -121,3 +121,13 @@ def test_other_content_types_are_refused(content_type: str, tmp_path: Path) -> N
         UploadReceiver(content_type, tmp_path, max_file_bytes=1, allowed_fields=frozenset())
     with pytest.raises(InvalidInput, match="boundary"):
         UploadReceiver("multipart/form-data", tmp_path, max_file_bytes=1, allowed_fields=frozenset())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux that is always full")
+def test_what_a_full_disk_left_is_removed_although_it_cannot_be_written_to_its_end(tmp_path: Path) -> None:
+    receiver = UploadReceiver(TYPE, tmp_path, max_file_bytes=10**6, allowed_fields=frozenset())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "open", lambda _, mode: open("/dev/full", mode))  # noqa: PTH123, SIM115  # stands for a full disk
+        receiver.feed(part("file", b"still buffered", b"a.txt").removesuffix(b"\r\n"))
+    receiver.discard()
+    assert list(tmp_path.iterdir()) == []
