@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from evaluation.bench_bulk.fitting import Fit
 from evaluation.bench_bulk.growth import Figures
 from evaluation.bench_bulk.throughput import Throughput
 from evaluation.bench_bulk.wikitext import Wikitext
@@ -23,21 +24,6 @@ class Limit:
     def met(self) -> bool:
         """Whether it holds."""
         return self.found >= self.limit if self.at_least else self.found <= self.limit
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Growth of a figure: `intercept + slope * chunks`, or with `power` `exp(intercept) * chunks ** slope`."""
-
-    name: str
-    power: bool
-    slope: float
-    intercept: float
-    predicted: float
-    """At the largest step."""
-    measured: float
-    at_wikipedia: float
-    """At 25 million chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,8 @@ def markdown(report: Report) -> str:
         f"| bare tantivy, chunks cut beforehand | {speed.tantivy.wall_s:.2f} | {speed.tantivy.cpu_s:.2f} |",
         f"| the catalog's writer alone | {speed.catalog.wall_s:.2f} | {speed.catalog.cpu_s:.2f} |",
         "",
-        f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy.",
+        f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
+        f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f} (ADR 0141).",
     ]
     if (words := report.wikitext) is not None:
         lines += [
@@ -103,8 +90,11 @@ def markdown(report: Report) -> str:
             "",
             "## Fitted up to 100,000 chunks",
             "",
-            "| | largest step | predicted | 25 million chunks |",
-            "|---|---|---|---|",
+            "| | law | largest step | predicted | 25 million chunks |",
+            "|---|---|---|---|---|",
         ]
-        lines += [f"| {fit.name} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |" for fit in report.fits]
+        lines += [
+            f"| {fit.name} | {fit.law} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |" for fit in report.fits
+        ]
+        lines += ["", *(f"- {fit.name} is {fit.law}: {fit.why}" for fit in report.fits)]
     return "\n".join(lines) + "\n"

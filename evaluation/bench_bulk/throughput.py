@@ -52,6 +52,10 @@ class Throughput:
     share_of_slower: float
     chunks_per_s: float
 
+    def highest_share(self, cores: int) -> float:
+        """Return the share of bare tantivy's speed if the product's processor time were spread over all cores without a gap."""
+        return self.tantivy.wall_s / (self.product.cpu_s / cores)
+
 
 def measure(chunks: int, rounds: int) -> Throughput:
     """Index about `chunks` chunks in each way, `rounds` times in turn."""
