@@ -15,12 +15,13 @@ import os
 import platform
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from evaluation.bench_bulk import growth, timed, wikitext
+from evaluation import scale_page
+from evaluation.bench_bulk import growth, throughput, timed, wikitext
 from evaluation.bench_bulk.fitting import FITTED_UP_TO, fit
-from evaluation.bench_bulk.report import Limit, Report, markdown
+from evaluation.bench_bulk.report import Limit, Report, markdown, read
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / "evaluation" / "reports"
@@ -37,7 +38,11 @@ def main() -> int:
     parser.add_argument("--throughput-chunks", type=int, default=40_000)
     parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of the largest library; 0 leaves them out")
     parser.add_argument("--undisturbed", default="", help="a command that runs another with the machine to itself")
+    parser.add_argument("--throughput-only", action="store_true", help="measure clean text anew and leave the report else as it is")
     args = parser.parse_args()
+    if args.throughput_only:
+        before = read(json.loads((REPORTS / "bulk.json").read_text("utf-8")))
+        return publish(replace(before, throughput=throughput.measure(args.throughput_chunks, args.rounds)))
     steps = [int(step) for step in args.steps.split(",")]
     dump = args.data / DUMP
     words = wikitext.measure(dump) if dump.exists() else None
@@ -54,11 +59,16 @@ def main() -> int:
             grown[max(steps)] |= growth.run_part("embed", largest, args.vectors) | growth.run_part("full", largest)
             grown[max(steps)] |= timed.starts(largest, directory / "empty", "server_start_with_vectors")
     figures = list(grown.values())
-    report = Report(platform.machine(), os.cpu_count() or 1, measured.throughput, words, figures, fit(figures), ())
+    return publish(Report(platform.machine(), os.cpu_count() or 1, measured.throughput, words, figures, fit(figures), ()))
+
+
+def publish(report: Report) -> int:
+    """Judge a report and write it; return 1 when a limit is not met."""
     report = report.judged(limits(report))
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / "bulk.json").write_text(json.dumps(asdict(report), indent=1) + "\n", "utf-8")
     (REPORTS / "bulk.md").write_text(markdown(report), "utf-8")
+    scale_page.main()
     print(markdown(report))
     return 0 if all(limit.met for limit in report.limits) else 1
 
@@ -66,10 +76,11 @@ def main() -> int:
 def limits(report: Report) -> list[Limit]:
     """Return what the issue asks, with what was found."""
     speed, largest = report.throughput, max(report.steps, key=lambda figures: figures["chunks"])
+    alone = speed.others_share <= throughput.DISTURBED
     memory = max(value for figures in report.steps for name, value in figures.items() if name.endswith("_pss_mb"))
     found = [
-        Limit("clean text: share of bare tantivy's speed", speed.share_of_tantivy, 0.7, at_least=True),
-        Limit("clean text: share of the slower of tantivy and catalog", speed.share_of_slower, 0.9, at_least=True),
+        Limit("clean text: share of bare tantivy's speed", speed.share_of_tantivy, 0.7, at_least=True, judged=alone),
+        Limit("clean text: share of the slower of tantivy and catalog", speed.share_of_slower, 0.9, at_least=True, judged=alone),
         Limit("memory (PSS, MB)", memory, _MEMORY_MB),
         Limit("BM25 p95, times bare tantivy", largest["bm25_p95_ms"] / largest["tantivy_p95_ms"], 2),
     ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from evaluation.bench_bulk.fitting import Fit
 from evaluation.bench_bulk.growth import Figures
-from evaluation.bench_bulk.throughput import Throughput
+from evaluation.bench_bulk.throughput import Cost, Throughput
 from evaluation.bench_bulk.wikitext import Wikitext
 
 
@@ -19,11 +20,13 @@ class Limit:
     found: float
     limit: float
     at_least: bool = False
+    judged: bool = True
+    """False when the measurement was disturbed."""
 
     @property
     def met(self) -> bool:
         """Whether it holds."""
-        return self.found >= self.limit if self.at_least else self.found <= self.limit
+        return self.judged and (self.found >= self.limit if self.at_least else self.found <= self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,27 @@ class Report:
         return replace(self, limits=limits)
 
 
+def read(found: Mapping[str, Any]) -> Report:
+    """Return the report that a file holds."""
+    speed = found["throughput"]
+    costs = {name: Cost(**speed[name]) for name in ("product", "tantivy", "catalog")}
+    return Report(
+        found["machine"],
+        found["cores"],
+        Throughput(**{"others_share": 1.0, **speed, **costs}),
+        Wikitext(**found["wikitext"]) if found["wikitext"] else None,
+        found["steps"],
+        [Fit(**entry) for entry in found["fits"]],
+        [Limit(**entry) for entry in found["limits"]],
+    )
+
+
+def _verdict(limit: Limit) -> str:
+    if not limit.judged:
+        return "not judged: others used the machine"
+    return "met" if limit.met else "NOT met"
+
+
 def markdown(report: Report) -> str:
     """Return the report for people."""
     lines = [
@@ -56,7 +80,7 @@ def markdown(report: Report) -> str:
     ]
     for limit in report.limits:
         sign = "at least" if limit.at_least else "at most"
-        lines.append(f"| {limit.name} | {limit.found:.3g} | {sign} {limit.limit:.4g} | {'met' if limit.met else 'NOT met'} |")
+        lines.append(f"| {limit.name} | {limit.found:.3g} | {sign} {limit.limit:.4g} | {_verdict(limit)} |")
     speed = report.throughput
     lines += [
         "",
@@ -67,6 +91,8 @@ def markdown(report: Report) -> str:
         f"| durable and searchable | {speed.product.wall_s:.2f} | {speed.product.cpu_s:.2f} |",
         f"| bare tantivy, chunks cut beforehand | {speed.tantivy.wall_s:.2f} | {speed.tantivy.cpu_s:.2f} |",
         f"| the catalog's writer alone | {speed.catalog.wall_s:.2f} | {speed.catalog.cpu_s:.2f} |",
+        "",
+        f"Others had {speed.others_share:.0%} of the processors' time meanwhile.",
         "",
         f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
         f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f} (ADR 0141).",

@@ -27,6 +27,7 @@ from app.ingest.options import IngestOptions
 from app.jobs.bulk import workers_for
 from evaluation.bench_bulk.corpus import CHUNKS_PER_ARTICLE, TextPool
 
+DISTURBED = 0.1
 TASK = BulkTask(Library.PUBLIC, "bench", IngestOptions())
 
 
@@ -51,6 +52,8 @@ class Throughput:
     share_of_tantivy_cpu: float
     share_of_slower: float
     chunks_per_s: float
+    others_share: float
+    """Of the processors' time meanwhile that somebody else had, [0, 1]; shares by the clock say nothing over DISTURBED."""
 
     def highest_share(self, cores: int) -> float:
         """Return the share of bare tantivy's speed if the product's processor time were spread over all cores without a gap."""
@@ -68,10 +71,13 @@ def measure(chunks: int, rounds: int) -> Throughput:
         "catalog": lambda path: _catalog(path, drafts),
     }
     costs: dict[str, list[Cost]] = {name: [] for name in ways}
+    busy_before, own_before = _busy_s(), _cpu_s()
     for _ in range(rounds):
         for name, way in ways.items():
             with tempfile.TemporaryDirectory(prefix="documind-bench-") as directory:
                 costs[name].append(_cost(way, Path(directory)))
+
+    busy_s, own_s = _busy_s() - busy_before, _cpu_s() - own_before
 
     def share(other: Callable[[int], float], own: Callable[[int], float]) -> float:
         return statistics.median(other(i) / own(i) for i in range(rounds))
@@ -88,6 +94,7 @@ def measure(chunks: int, rounds: int) -> Throughput:
             lambda i: max(costs["tantivy"][i].wall_s, costs["catalog"][i].wall_s), lambda i: costs["product"][i].wall_s
         ),
         chunks_per_s=count / _median(costs["product"]).wall_s,
+        others_share=max(0.0, 1 - own_s / busy_s) if busy_s else 0.0,
     )
 
 
@@ -135,6 +142,16 @@ def _cost(way: Callable[[Path], None], path: Path) -> Cost:
 
 def _cpu_s() -> float:
     return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+
+def _busy_s() -> float:
+    """Return the processor time that everybody has had since the machine started; 0.0 where the kernel does not tell."""
+    try:
+        numbers = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    except OSError:
+        return 0.0
+    user, nice, system, _idle, _waiting, irq, softirq, steal = numbers
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def _median(costs: Sequence[Cost]) -> Cost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from app.core.text import normalise
@@ -47,7 +47,7 @@ _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
 _FILE_PREFIXES = frozenset("file image category media datei bild kategorie fichier archivo imagen categoría".split())
 _TEXT_TEMPLATES = frozenset(
     "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote blockquote cquote quotation mvar"
-    " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship".split()
+    " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship val coord".split()
 )
 _SYMBOLS = {
     "nbsp": " ", "snd": " \u2013 ", "spnd": " \u2013 ", "spaced-ndash": " \u2013 ", "ndash": "\u2013", "mdash": "\u2014",
@@ -110,13 +110,35 @@ def _template_text(match: re.Match[str]) -> str:
     values = [part.strip() for part in parts if "=" not in part]
     if not values:
         return ""
+    if name in {"val", "coord"}:
+        named = dict(part.split("=", 1) for part in map(str.strip, parts) if "=" in part)
+        return _number(values[0], named) if name == "val" else _place(values, named.get("display", ""))
     if name in {"convert", "cvt"}:
         return _quantity(values)
     if name in {"frac", "sfrac"}:
         return "/".join(values)
-    if name in {"lang", "transl", "audio"}:
-        return values[-1]
-    return values[0]
+    return values[-1 if name in {"lang", "transl", "audio"} else 0]
+
+
+def _number(value: str, named: Mapping[str, str]) -> str:
+    """Return the arguments of `val`: `0.5|e=-3|u=mm` is 0.5\u00d710^-3 mm."""
+    power = f"\u00d710^{named['e']}" if named.get("e") else ""
+    return f"{value}{power} {named.get('u') or named.get('ul') or ''}".strip()
+
+
+def _place(values: list[str], display: str) -> str:
+    """Return the arguments of `coord` where it stands in a sentence: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
+    if "title" in display or not values[0]:
+        return ""
+    parts: list[str] = []
+    numbers: list[str] = []
+    for value in values[:8]:
+        if value in {"N", "S", "E", "W"}:
+            parts.append("".join(map("".join, zip(numbers, "\u00b0\u2032\u2033", strict=False))) + value)
+            numbers = []
+        else:
+            numbers.append(value)
+    return " ".join(parts) or ", ".join(numbers[:2])
 
 
 def _quantity(values: list[str]) -> str:

@@ -131,3 +131,17 @@ def test_a_dump_in_parts_is_one_source(tmp_path: Path) -> None:
     assert source_name(str(tmp_path)) == "synthetic"
     assert is_part("w-articles0.xml-p0p9.bz2")
     assert not is_part("w-pages-articles.xml.bz2")
+
+
+def test_a_data_set_is_streamed_as_the_hub_would_be(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "url": f"https://example.org/{n}", "title": f"Page {n}", "text": f"Text {n}."} for n in range(3)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "part.parquet")
+    found = list(open_articles(f"hub:{tmp_path}"))
+    assert [(article.key, article.title, article.source) for article in found] == [
+        (str(n), f"Page {n}", f"Text {n}.") for n in range(3)
+    ]
+
+
+def test_a_data_set_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="check its name"):
+        list(open_articles(f"hub:{tmp_path / 'nothing'}"))

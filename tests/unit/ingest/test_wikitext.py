@@ -60,6 +60,12 @@ def test_an_unclosed_reference_does_not_swallow_the_page() -> None:
         ("It owns {{convert|44|e6acre|km2}} of land.", "It owns 44 million acre of land."),
         ("From {{convert|5|to|10|km|mi|abbr=on}} away.", "From 5 to 10 km away."),
         ("Up to {{convert|3|-|4|ft}}.", "Up to 3 - 4 ft."),
+        (
+            "Fell at {{Coord|30|12|N|74|7|W|name=Sea}} and {{coord|51.5|-0.12}}.",
+            "Fell at 30\u00b012\u2032N 74\u00b07\u2032W and 51.5, -0.12.",
+        ),
+        ("{{coord|1|2|3|N|4|5|6|E|display=title}}It lies on a hill.", "It lies on a hill."),
+        ("It holds {{val|0.5|e=-3|ul=mm}} or {{val|12}}.", "It holds 0.5\u00d710^-3 mm or 12."),
         ("A{{nbsp}}B{{snd}}C{{'}}s", "A B \u2013 C's"),
         ("[[File:a.jpg|thumb|See [[B|the {{lang|fr|bé}}]] and [[C]], [sic].]]Text.", "Text."),
         ("[[File:a.jpg|thumb|A [http://x.example y] [[link]]]] Text.", "Text."),
