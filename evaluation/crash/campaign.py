@@ -189,8 +189,10 @@ class Campaign:
         self.tally.became = dict(Counter(self.tally.became) + became)
 
     def _remade(self) -> int:
+        """Count the stores that were moved aside because something was wrong with them, not those that a purge made anew."""
         log = Served.log_of(self.data_dir)
-        return log.read_text(errors="replace").count("made again from the catalog") if log.exists() else 0
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        return sum("made again from the catalog" in line and "a purge makes it anew" not in line for line in lines)
 
     def _save(self) -> None:
         self.promises.save(self._state)
