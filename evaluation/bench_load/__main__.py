@@ -54,7 +54,8 @@ def _report(parts: Sequence[Part]) -> int:
         f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others come while all streams are taken.",
         "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process beside it shows what the",
         "machine alone does. The machine was shared: its load (waiting and running processes, mean of a minute) is among the",
-        "figures.",
+        "figures. A handle more after thousands of questions can be another connection of Chroma's own pool to SQLite; the",
+        "server itself keeps none.",
     ]
     lines = [line for found, _ in parts for line in found]
     figures = {name: value for _, found in parts for name, value in found.items()}
