@@ -41,6 +41,8 @@ class Report:
     steps: Sequence[Figures]
     fits: Sequence[Fit]
     limits: Sequence[Limit]
+    remarks: Sequence[str] = ()
+    """What was measured apart from the rest, and when."""
 
     def judged(self, limits: Sequence[Limit]) -> Report:
         """Return the report with its limits."""
@@ -59,6 +61,7 @@ def read(found: Mapping[str, Any]) -> Report:
         found["steps"],
         [Fit(**entry) for entry in found["fits"]],
         [Limit(**entry) for entry in found["limits"]],
+        found.get("remarks", []),
     )
 
 
@@ -74,6 +77,7 @@ def markdown(report: Report) -> str:
         "# Bulk indexing",
         "",
         f"Written by `make bench-bulk` on {report.cores} cores ({report.machine}).",
+        *(line for remark in report.remarks for line in ("", remark)),
         "",
         "| asked | found | limit | |",
         "|---|---|---|---|",
@@ -92,8 +96,7 @@ def markdown(report: Report) -> str:
         f"| bare tantivy, chunks cut beforehand | {speed.tantivy.wall_s:.2f} | {speed.tantivy.cpu_s:.2f} |",
         f"| the catalog's writer alone | {speed.catalog.wall_s:.2f} | {speed.catalog.cpu_s:.2f} |",
         "",
-        f"Others had {speed.others_share:.0%} of the processors' time meanwhile.",
-        "",
+        *([] if speed.others_share is None else [f"Others had {speed.others_share:.0%} of the processors' time meanwhile.", ""]),
         f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
         f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f} (ADR 0141).",
     ]

@@ -52,8 +52,9 @@ class Throughput:
     share_of_tantivy_cpu: float
     share_of_slower: float
     chunks_per_s: float
-    others_share: float
-    """Of the processors' time meanwhile that somebody else had, [0, 1]; shares by the clock say nothing over DISTURBED."""
+    others_share: float | None
+    """Of the processors' time meanwhile that somebody else had, [0, 1], None where that is not known; over DISTURBED shares by the
+    clock say nothing."""
 
     def highest_share(self, cores: int) -> float:
         """Return the share of bare tantivy's speed if the product's processor time were spread over all cores without a gap."""
@@ -94,7 +95,7 @@ def measure(chunks: int, rounds: int) -> Throughput:
             lambda i: max(costs["tantivy"][i].wall_s, costs["catalog"][i].wall_s), lambda i: costs["product"][i].wall_s
         ),
         chunks_per_s=count / _median(costs["product"]).wall_s,
-        others_share=max(0.0, 1 - own_s / busy_s) if busy_s else 0.0,
+        others_share=max(0.0, 1 - own_s / busy_s) if busy_s else None,
     )
 
 
@@ -105,7 +106,10 @@ def _product(path: Path, articles: Sequence[Article]) -> None:
 
 
 def _tantivy(path: Path, drafts: Sequence[DocumentDraft]) -> None:
-    """Write the same chunks, cut beforehand, with the same schema, analyzer, threads, heap and commits."""
+    """Write the same chunks, cut beforehand, with the same schema, analyzer, threads, heap and commits.
+
+    It ends like the product with the last commit: merges that still run then are left to themselves.
+    """
     options = IndexOptions(path, path)
     schema = build_schema()
     index = tantivy.Index(schema, path=str(path))
@@ -121,7 +125,6 @@ def _tantivy(path: Path, drafts: Sequence[DocumentDraft]) -> None:
                 writer.add_document(tantivy.Document.from_dict(fields, schema))
         writer.commit()
         index.reload()
-    writer.wait_merging_threads()
 
 
 def _catalog(path: Path, drafts: Sequence[DocumentDraft]) -> None:

@@ -1,0 +1,51 @@
+"""docs/scale.md holds what the reports hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation import scale_page
+
+BULK = {
+    "cores": 2,
+    "steps": [
+        {"chunks": 1000, "text_mb": 0.5, "index_cpu_s": 1.2, "disk_mb": 3, "index_pss_mb": 150,
+         "bm25_p50_ms": 0.4, "bm25_p95_ms": 0.5,
+         "open_s": 0.01},
+        {"chunks": 2000, "text_mb": 1.0, "index_cpu_s": 2.4, "disk_mb": 6, "index_pss_mb": 160,
+         "bm25_p50_ms": 0.6, "bm25_p95_ms": 0.9,
+         "open_s": 0.02, "full_p50_ms": 5.0, "full_p95_ms": 9.0},
+    ],
+    "fits": [
+        {"name": name, "predicted": 11.0, "measured": 10.0, "at_wikipedia": at}
+        for name, at in (("index_cpu_s", 7200.0), ("disk_mb", 20_000.0), ("bm25_p95_ms", 700.0), ("index_pss_mb", 480.0))
+    ],
+    "wikitext": None,
+}  # fmt: skip
+
+
+def test_the_page_holds_what_the_reports_hold() -> None:
+    text = scale_page.PAGE.read_text("utf-8")
+    assert text == scale_page.page(text), "run: python -m evaluation.scale_page"
+
+
+def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale_page, "REPORTS", tmp_path)
+    assert "No report" in scale_page.tables()
+    (tmp_path / "bulk.json").write_text(json.dumps(BULK))
+    (tmp_path / "embed.json").write_text(json.dumps({"figures": {"squad passages/s": 100.0}}))
+    tables = scale_page.tables()
+    assert "| 2.0 processor hours, at least 1.0 h |" in tables
+    assert "| vectors, built-in model | 3 days |" in tables
+    assert "is 10% off" in tables
+    assert "| 2,000 | 2 s | 0 min | 6 MB | 160 MB | 0.6 / 0.9 ms | 5.0 / 9.0 ms | 0.02 s |" in tables
+
+
+def test_links_of_the_page_lead_somewhere() -> None:
+    text = scale_page.PAGE.read_text("utf-8")
+    targets = [part.split(")", 1)[0] for part in text.split("](")[1:]]
+    assert targets
+    assert [target for target in targets if not (scale_page.PAGE.parent / target).exists()] == []
