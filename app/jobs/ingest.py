@@ -76,6 +76,8 @@ class IngestJob:
             # All once more: an interrupted run may have written documents and not embedded them.
             beside.add([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
             beside.finish()
+        # A document that was deleted while its vectors were made left its bytes to this job, which needed them until now.
+        self._discard(context, {file.sha256 for file in payload.files})
         return IngestReport(tuple(self._counted(payload.library, outcomes)), "vectors").to_json()
 
     def _make_live(
@@ -114,13 +116,16 @@ class IngestJob:
         )
 
     def _discard_failed(self, context: JobContext, payload: IngestPayload, outcomes: Sequence[IngestOutcome]) -> None:
-        """Remove the bytes of refused files: nothing of them stays behind, unless another upload still waits for the same."""
+        """Remove the bytes of refused files: nothing of them stays behind."""
         failed = {file.sha256 for file, outcome in zip(payload.files, outcomes, strict=True) if outcome.status == "failed"}
-        if not failed:
-            return
-        needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
-        for sha256 in failed - needed:
-            self._originals.discard_original(sha256)
+        self._discard(context, failed)
+
+    def _discard(self, context: JobContext, unneeded: set[str]) -> None:
+        """Remove bytes that no document refers to, unless another upload still waits for the same."""
+        if unneeded:
+            needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
+            for sha256 in unneeded - needed:
+                self._originals.discard_original(sha256)
 
     def _counted(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
         """Yield outcomes with the vectors that their documents have by now."""

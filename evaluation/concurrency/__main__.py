@@ -6,6 +6,7 @@ make bench-concurrency
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 import tempfile
@@ -67,7 +68,8 @@ def main() -> int:
         for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
             figures[f"{what}: {name} ms"] = quantile(times, share) * 1000
     figures |= {f"status {status}": float(count) for status, count in sorted(tally.statuses.items())}
-    for line in [*tally.wrong[:20], *tally.undeclared[:20]]:
+    faults = [json.dumps(fault) for fault in cast("list[object]", fsck["faults"])]
+    for line in [*tally.wrong[:20], *tally.undeclared[:20], *faults[:20]]:
         print(line)
     return write(
         "concurrency", "Concurrency", REMARKS, lines, figures, f"python -m evaluation.concurrency --seconds {args.seconds:g}"
