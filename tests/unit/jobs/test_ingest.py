@@ -234,3 +234,20 @@ def test_a_start_asks_for_missing_vectors_once(tmp_path: Path) -> None:
     counts = again.store.catalog.counts(PAPERS)
     assert counts.embedded == counts.chunks == 1
     again.close()
+
+
+def test_bytes_of_a_document_deleted_while_its_vectors_are_made_go_with_the_job(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed = shop.embedder.embed_passages
+
+    def deleted_meanwhile(texts: object) -> FloatArray:
+        document = shop.store.writer.current(PAPERS, "a_txt")
+        if document is not None:
+            shop.store.writer.delete(PAPERS, document.doc_id)
+        return embed(texts)
+
+    monkeypatch.setattr(shop.embedder, "embed_passages", deleted_meanwhile)
+    shop.runner.wait(shop.send(a_txt=b"Copper melts at 1085 degrees. " * 60).id, WAIT_S)
+    assert shop.store.writer.current(PAPERS, "a_txt") is None
+    assert shop.originals() == 0
