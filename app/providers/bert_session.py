@@ -1,10 +1,12 @@
-"""Runs a BERT graph over texts: one text a run, one thread a run, as many runs at once as there are cores."""
+"""Runs a BERT graph over texts: one text a run; many texts with one thread a run, side by side; a single one on all cores."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -22,7 +24,7 @@ class BertSession:
     """
 
     def __init__(self, graph: bytes, threads: int = 0) -> None:
-        """Open the graph for runs of one thread each.
+        """Open the graph for runs of one thread each, and where there are more cores for a run on all of them.
 
         Args:
             graph: What `onnx_graph.build_graph` or `quantise` returned.
@@ -30,11 +32,27 @@ class BertSession:
         """
         self._threads = threads or os.cpu_count() or 1
         self._session = open_session(graph, 1)
+        self._wide = self._session if self._threads == 1 else open_session(graph, self._threads)
+        self._running = 0
+        self._lock = threading.Lock()
 
     def one(self, inputs: Feed) -> FloatArray:
-        """Return the output row `[width]` of one text."""
-        row: FloatArray = self._session.run(["output"], inputs)[0][0]
+        """Return the output row `[width]` of one text: on all cores while nothing else is embedded, else on one; the same row."""
+        with self._counted() as alone:
+            row: FloatArray = (self._wide if alone else self._session).run(["output"], inputs)[0][0]
         return row
+
+    @contextmanager
+    def _counted(self) -> Iterator[bool]:
+        """Yield whether nothing else runs."""
+        with self._lock:
+            self._running += 1
+            alone = self._running == 1
+        try:
+            yield alone
+        finally:
+            with self._lock:
+                self._running -= 1
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
         """Return the output rows `[n, width]`, in order.
@@ -48,14 +66,15 @@ class BertSession:
         rows = np.empty((len(inputs), width), dtype=np.float32)
 
         def run(position: int) -> None:
-            rows[position] = self.one(inputs[position])
+            rows[position] = self._session.run(["output"], inputs[position])[0][0]
 
         longest_first = sorted(range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size)
         workers = min(self._threads, len(inputs))
-        if workers <= 1:
-            for position in longest_first:
-                run(position)
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(run, longest_first))
+        with self._counted():
+            if workers <= 1:
+                for position in longest_first:
+                    run(position)
+            else:
+                with ThreadPoolExecutor(workers) as pool:
+                    list(pool.map(run, longest_first))
         return rows

@@ -274,13 +274,13 @@ def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
 
     Args:
         graph: An ONNX model.
-        threads: Threads within one run; 0: one per core.
+        threads: Threads within one run; 0: one per core. More than one wait for each other by spinning, until the run is over.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # A thread that waits for its fellows, or for the next run, must leave its core to others (docs/decisions/0034).
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0034).
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
     # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"])

@@ -57,3 +57,10 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
     with pytest.raises(ModelNotInstalled, match=r"SHA-256.*expected 53aa51"):
         module.minilm_graph(tmp_path)
+
+
+def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one(model_cache_dir: Path) -> None:
+    embedder = MiniLmEmbedder(model_cache_dir, threads=2)
+    rows = embedder.embed_passages(TEXTS)
+    for text, row in zip(TEXTS, rows, strict=True):
+        np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-5)
