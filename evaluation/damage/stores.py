@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,16 @@ class Recipe:
     """Documents replaced by a new revision with other vectors."""
     reopened: int = 0
     """How often the store was closed and opened in between."""
+
+    @property
+    def name(self) -> str:
+        """What is not as in the plainest store."""
+        return ", ".join(f"{key} {value}" for key, value in asdict(self).items() if value)
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether every document is deleted, so that no question finds any."""
+        return self.deleted_documents * CHUNKS_PER_DOCUMENT >= self.vectors
 
 
 HEALTHY: Sequence[Recipe] = (
