@@ -100,6 +100,7 @@ def test_a_conversation_and_every_command(room: Room) -> None:
         terminal.line("what have we discussed?")
         terminal.expect("melting point of copper")
         terminal.expect("> ")
+        threading.Event().wait(0.5)  # the prompt is written before the line is read
         terminal.type(CTRL_D)
         assert terminal.end() == 0
 
