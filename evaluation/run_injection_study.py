@@ -26,7 +26,7 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.extractive import ExtractiveGenerator, ExtractiveModel, choose, rendered
 from app.generation.features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.injection import inspect
-from evaluation.run_extractive_study import RememberingEmbedder, evidence_for, holds
+from evaluation.extractive.asked import RememberingEmbedder, evidence_for, holds
 from evaluation.workbench import REPORTS, SEED, arguments, indexed
 
 COMMAND = "python -m evaluation.run_injection_study"

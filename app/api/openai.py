@@ -20,6 +20,7 @@ from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import status_of_code
 from app.api.middleware.dialect import openai_error
+from app.api.schemas.answers import QueryResponse
 from app.api.schemas.openai import (
     Annotation,
     AssistantMessage,
@@ -32,7 +33,6 @@ from app.api.schemas.openai import (
     OpenAIErrorReply,
     UrlCitation,
 )
-from app.api.schemas.query import QueryResponse
 from app.api.sse import EventStream, Pump, each, stream_problem
 from app.core.errors import NotFound
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent

@@ -43,8 +43,9 @@ from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
+from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
-from app.jobs.runner import JobRunner, per_library
+from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
 from app.settings import Settings

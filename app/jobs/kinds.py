@@ -12,7 +12,8 @@ from app.jobs.board import is_finished
 from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkDesk, BulkIndexJob, bulk_under_way
 from app.jobs.bulk_plan import BULK_PLAN, BulkPlanJob
 from app.jobs.ingest import BackfillJob, IngestJob, Originals
-from app.jobs.runner import JobRunner, per_library
+from app.jobs.queue import per_library
+from app.jobs.runner import JobRunner
 
 INGEST = "ingest"
 BACKFILL = "backfill"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.answer.records import to_record
-from app.api.schemas.query import QueryResponse
+from app.api.schemas.answers import QueryResponse
 from app.core.types import Question
 from tests.api.conftest import LIBRARY, Site
 from tests.fakes.files import make_pdf

@@ -46,8 +46,9 @@ from app.jobs.evaluation import EvaluationDesk
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
+from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
-from app.jobs.runner import JobRunner, per_library
+from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
 from app.providers.ollama import PullProgress

@@ -13,9 +13,10 @@ from app.api.answers import reply
 from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
+from app.api.schemas.answers import QueryResponse, Signals
 from app.api.schemas.base import ScopeName
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
-from app.api.schemas.query import ChatRequest, QueryRequest, QueryResponse, SearchQuery, Signals
+from app.api.schemas.query import ChatRequest, QueryRequest, SearchQuery
 from app.api.services import Services
 from app.core.spans import ended_with_block
 from app.core.text import tokenise

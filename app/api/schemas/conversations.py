@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from app.api.schemas.answers import QueryResponse
 from app.api.schemas.base import DocId, LibraryName, Reply, Request
-from app.api.schemas.query import QueryResponse
 
 Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 

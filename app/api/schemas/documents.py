@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from app.api.schemas.answers import Signals
 from app.api.schemas.base import LibraryName, Reply, Request
-from app.api.schemas.query import Signals, Year
+from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH
 from app.core.types import Band
 from app.core.types import Document as CoreDocument

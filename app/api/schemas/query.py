@@ -1,4 +1,4 @@
-"""Questions and answers."""
+"""Questions, as requests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from app.api.schemas.base import DocId, Flag, Reply, Request, ScopeName
+from app.api.schemas.base import DocId, Flag, Request, ScopeName
 from app.core.text import normalise
-from app.core.types import AnswerStatus, Band, Filters, Fusion, Message, Mode, NoticeCode, Question, Strategy, TraceLevel, Verdict
+from app.core.types import Filters, Fusion, Message, Mode, Question, Strategy, TraceLevel
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -159,151 +159,3 @@ def readable(value: str) -> str:
     if not text:
         raise ValueError("there is nothing to read in it; ask a question in words")
     return text
-
-
-class Signals(Reply):
-    """What each step of retrieval knew of a passage; null where it did not see it."""
-
-    dense: float | None = Field(description="cosine distance, 0 to 2")
-    bm25: float | None
-    overlap: float | None = Field(description="idf-weighted share of the question's words, 0 to 1")
-    sentence: float | None = Field(description="cosine similarity of the best sentence")
-
-
-class Source(Reply):
-    """A numbered passage of a stored revision."""
-
-    n: int
-    doc_id: str
-    duplicate_of: str | None
-    revision: int
-    library: str
-    title: str
-    authors: list[str]
-    year: int | None
-    section: str
-    page: int | None
-    chunk_index: int
-    start: int = Field(description="first character, in Unicode code points")
-    end: int = Field(description="one past the last character")
-    distance: float | None
-    similarity: float | None
-    band: Band | None
-    score: float = Field(description="order of this answer's sources; higher is better, not comparable between questions")
-    signals: Signals
-    preview: str
-    source_url: str | None
-    view_url: str
-    licence: str | None
-
-
-class Citation(Reply):
-    """Exactly the characters [start, end) of source n's revision."""
-
-    n: int
-    start: int
-    end: int
-    quote: str
-    support: float = Field(ge=0, le=1)
-
-
-class Sentence(Reply):
-    """A sentence of the answer and what supports it."""
-
-    text: str
-    answer_start: int
-    answer_end: int
-    verdict: Verdict
-    citations: list[Citation]
-
-
-class Notice(Reply):
-    """Something the reader must know."""
-
-    code: NoticeCode
-    message: str
-
-
-class TraceCandidate(Reply):
-    """One candidate after a step."""
-
-    chunk: int
-    rank: int
-    score: float
-    kept: bool
-    reason: str
-
-
-class TraceStage(Reply):
-    """One step: milliseconds, candidates in and out."""
-
-    name: str
-    ms: float
-    n_in: int = Field(alias="in")
-    n_out: int = Field(alias="out")
-    items: list[TraceCandidate] | None = Field(None, description="with trace: full")
-
-
-class TraceContext(Reply):
-    """Use of the context window in tokens, and which sources went in."""
-
-    budget: int
-    planned: int
-    seen: int | None
-    used: list[int]
-    trimmed: list[int]
-    dropped: list[int]
-
-
-class Figures(Reply):
-    """The figures of a sentence of source `n`, and where in its document that stands."""
-
-    n: int
-    start: int
-    end: int
-    values: list[float]
-
-
-class Disagreement(Reply):
-    """A paper and the encyclopedia give different figures for the same thing."""
-
-    paper: Figures
-    article: Figures
-
-
-class Trace(Reply):
-    """How the answer came to be."""
-
-    stages: list[TraceStage]
-    llm_calls: int
-    context: TraceContext | None
-    disagreements: list[Disagreement]
-
-
-class Usage(Reply):
-    """Tokens as the provider counts them; null where it does not."""
-
-    prompt_tokens: int | None
-    completion_tokens: int | None
-
-
-class QueryResponse(Reply):
-    """An answer whose every citation can be checked."""
-
-    answer_id: str
-    conversation_id: str | None
-    answer: str = Field(description="Markdown with [n]; empty when retrieve_only")
-    status: AnswerStatus
-    generator: str
-    embedder: str
-    library: ScopeName
-    query_mode: Mode
-    retrieval_strategy: Strategy
-    rewritten_query: str | None
-    confidence: float = Field(ge=0, le=1, description="calibrated probability that the answer is supported")
-    notices: list[Notice]
-    sources: list[Source]
-    sentences: list[Sentence]
-    trace: Trace | None
-    usage: Usage
-    request_id: str

@@ -14,7 +14,8 @@ from app.core.errors import Cancelled, Conflict, DiskFull, InvalidInput, NotFoun
 from app.core.types import Job, JobFile
 from app.jobs.context import Handler, JobContext, RateEstimate
 from app.jobs.options import JobOptions
-from app.jobs.runner import JobRunner, per_library
+from app.jobs.queue import per_library
+from app.jobs.runner import JobRunner
 from tests.fakes.job_store import MemoryJobStore
 
 WAIT_S = 10.0
