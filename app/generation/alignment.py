@@ -31,7 +31,7 @@ class Alignment:
 
 
 def term_weights(sentences: Iterable[str]) -> dict[str, float]:
-    """Return `log(1 + N / df)` per stemmed token over N sentences; `coverage` gives unknown tokens the heaviest weight."""
+    """Return `log(1 + N / df)` per stemmed token over N sentences; `WeightedTokens` gives unknown tokens the heaviest weight."""
     return token_weights(frozenset(tokenise(sentence)) for sentence in sentences)
 
 
@@ -43,11 +43,6 @@ def token_weights(sentences: Iterable[AbstractSet[str]]) -> dict[str, float]:
         frequencies.update(tokens)
         total += 1
     return {token: math.log(1 + total / df) for token, df in frequencies.items()}
-
-
-def coverage(claim: Iterable[str], found: AbstractSet[str], weights: Mapping[str, float]) -> float:
-    """Return the weighted share of the claim's distinct tokens that were found, in [0, 1]; 0 for an empty claim."""
-    return WeightedTokens(claim, weights).share(found)
 
 
 class WeightedTokens:

@@ -13,7 +13,7 @@ from app.api.errors import declared
 from app.api.routes.papers import DocumentName, resolve
 from app.api.schemas.documents import Chunk, ChunkList, PageBoxes, TextSpan
 from app.core.errors import InvalidInput
-from app.core.types import PageText
+from app.ingest.pages import page_texts
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 
@@ -69,16 +69,11 @@ def document_boxes(
         raise InvalidInput(f"end {end!r} must not be before start {start!r}")
     found = resolve(services, library, doc_id)
     original = services.catalog.original(library, found, revision)
-    wanted = [
-        PageText(
-            page.number,
-            services.catalog.text(library, found, page.start, page.end, revision).text,
-            max(start, page.start) - page.start,
-            min(end, page.end) - page.start,
-        )
-        for page in services.catalog.pages(library, found, revision)
-        if page.start < end and start < page.end
-    ]
+
+    def read(from_: int, to: int) -> str:
+        return services.catalog.text(library, found, from_, to, revision).text
+
+    wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
     boxes = services.pages.page_boxes(original, wanted) if wanted else ()
     return [PageBoxes(page=box.page, width=box.width, height=box.height, rects=list(box.rects)) for box in boxes]
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.sentences import sentence_spans
-from app.generation.alignment import Alignment, align, coverage, term_weights
+from app.generation.alignment import Alignment, WeightedTokens, align, term_weights
 from app.generation.reading import MAX_QUOTE_CHARS, Claim, ReadText, specifics, spelt_figures
 
 TEXT = (
@@ -50,9 +50,9 @@ def test_term_weights_by_hand() -> None:
 
 def test_coverage_by_hand() -> None:
     weights = {"a": 3.0, "b": 1.0}
-    assert coverage(["a", "b"], {"a"}, weights) == 0.75
-    assert coverage(["a", "unknown"], {"a"}, weights) == 0.5  # a word never seen weighs as much as the rarest
-    assert coverage([], {"a"}, weights) == 0.0
+    assert WeightedTokens(["a", "b"], weights).share({"a"}) == 0.75
+    assert WeightedTokens(["a", "unknown"], weights).share({"a"}) == 0.5  # a word never seen weighs as much as the rarest
+    assert WeightedTokens([], weights).share({"a"}) == 0.0
 
 
 @settings(deadline=None)
