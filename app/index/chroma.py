@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from app.core.errors import DocuMindError, IndexDamaged
+from app.core.errors import DiskFull, DocuMindError, IndexDamaged
 from app.core.types import FloatArray, Library, Scored
 from app.index.durable import disk_full, says_full, utc_now
 from app.index.scrub import scrub_collection
@@ -32,7 +32,6 @@ BATCH = 1000
 PIECE = 64
 """Rows a call: Chroma holds the interpreter's lock throughout, and nothing else in the server moves meanwhile. Measured: 1,000
 rows stop everything for 450 ms, 64 for 60-110 ms; its 1,200 rows a second (2,500 before) are still those of many embedders."""
-"""Rows per call: far under Chroma's 5,461, and what its log takes in one transaction without a long pause."""
 
 LARGEST_POOL = 100
 """Most neighbours a question asks for (REQUIREMENTS B1: pools up to 96); ef_search is a multiple of it."""
@@ -51,6 +50,7 @@ class ChromaStore:
         self._collections: dict[str, Collection] = {}
         self._counts: dict[str, int] = {}
         self._ready: frozenset[Library] = frozenset()
+        self._write_failed = False
         self.on_failure: Callable[[], None] = lambda: None
         """Called when the store turned out damaged while serving; the keeper rebuilds it."""
 
@@ -82,6 +82,28 @@ class ChromaStore:
             self.path.mkdir(parents=True, exist_ok=True)
             with self._steps.at("chroma.open"):
                 self._client = chromadb.PersistentClient(path=str(self.path), settings=Settings(anonymized_telemetry=False))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock for a write; after one that met a full disk, write through a new client (ADR 0151)."""
+        with self._lock:
+            if self._write_failed and self._client is not None:
+                self._exchange_client()
+            try:
+                with _Translated(self.path):
+                    yield
+            except DiskFull:
+                self._write_failed = True
+                raise
+
+    def _exchange_client(self) -> None:
+        """Open the store anew: the old client may keep a connection whose transaction, cut short, has SQLite's write lock."""
+        client, self._client = self._client, None
+        self._collections = {}
+        if client is not None:
+            client.close()
+        self.open()
+        self._write_failed = False
 
     def _collection(self, name: str) -> Collection:
         with self._lock:
@@ -122,7 +144,7 @@ class ChromaStore:
             {"doc_id": doc_id, "section": section, "embedding_model": model, "chroma_collection": name, "indexed_at": now}
             for doc_id, section in fields
         ]
-        with self._lock, _Translated(self.path):
+        with self._writing():
             collection = self._collection(name)
             with self._steps.at("chroma.upsert"):
                 for at in range(0, len(chunk_ids), PIECE):
@@ -135,7 +157,7 @@ class ChromaStore:
         """Remove vectors; unknown ids are fine."""
         if not chunk_ids:
             return
-        with self._lock, _Translated(self.path):
+        with self._writing():
             collection = self._collection(name)
             with self._steps.at("chroma.delete"):
                 for at in range(0, len(chunk_ids), 4 * PIECE):  # a deletion costs a quarter of a row
@@ -149,7 +171,10 @@ class ChromaStore:
             n = min(n, self._counts[name])
             if n < 1:
                 return []
-            found = collection.query(query_embeddings=[query], n_results=n, include=["distances"])
+            try:
+                found = collection.query(query_embeddings=[query], n_results=n, include=["distances"])
+            except AttributeError:  # its client was exchanged under this question, and a closed client has lost its bindings
+                found = self._collection(name).query(query_embeddings=[query], n_results=n, include=["distances"])
         distances = (found["distances"] or [[]])[0]
         hits = [Scored(int(i), max(0.0, float(d))) for i, d in zip(found["ids"][0], distances, strict=True)]
         hits.sort(key=lambda hit: (hit.score, hit.chunk_id))
@@ -183,7 +208,7 @@ class ChromaStore:
 
     def forget(self, name: str) -> None:
         """Remove a collection; one that is not there is fine."""
-        with self._lock, _Translated(self.path):
+        with self._writing():
             if self._client is not None and name in self.names():
                 with self._steps.at("chroma.forget"):
                     self._client.delete_collection(name)
@@ -207,6 +232,7 @@ class ChromaStore:
             client, self._client = self._client, None
             self._collections = {}
             self._ready = frozenset()
+            self._write_failed = False
         if client is not None:
             client.close()
 
