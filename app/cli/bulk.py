@@ -124,16 +124,19 @@ def show_ledger(ledger: Json) -> None:
 @app.command()
 def embed(
     library: LibraryOption = "public",
-    order: Annotated[str, typer.Option(help="which documents first: id or longest")] = "id",
+    order: Annotated[
+        str, typer.Option(help="which documents first: id, longest, or linked (most other articles link to them)")
+    ] = "id",
+    workers: Annotated[int, typer.Option(min=1, max=64, help="batches of 128 passages that are with the embedder at once")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="at most this many chunks [default: all]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give chunks without a vector theirs. Ctrl-C pauses; the same command goes on.
 
-    Example: documind bulk embed --library public --order longest
+    Example: documind bulk embed --library public --order linked
     """
     with connect(Settings()) as client:
-        job = client.bulk("embed", library, order=order, limit=limit)
+        job = client.bulk("embed", library, order=order, limit=limit, workers=workers)
         done = run_job(client, job, f"embedding {library}", f"documind bulk embed --library {library}", as_json=as_json)
     if not as_json:
         result = cast("Json", done["result"])

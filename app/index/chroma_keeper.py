@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 RETRY_S = 30.0
 """How long to wait before trying again when the disk was full."""
 
+LOOK_S = 0.25
+"""How often the keeper looks whether writers rest, while Chroma is behind."""
+
 REST_S = 10.0
 """How long a check waits for a store that is being brought up: a small one is ready by then, and uploads wait meanwhile."""
 
@@ -51,6 +54,8 @@ class ChromaKeeper:
         """Bring the store up in the background, and keep it up until `stop`."""
         self._wanted.set()
         self._chroma.on_failure = self._wanted.set
+        for dense in self._dense.values():
+            dense.on_behind = self._wanted.set
         self._thread = threading.Thread(target=self._keep, name="chroma-keeper", daemon=True)
         self._thread.start()
 
@@ -84,12 +89,23 @@ class ChromaKeeper:
                 with self._busy:
                     if not self.ready:  # another thread may have made it whole meanwhile
                         self.bring_up()
+                self._follow()
             except (StorageError, OSError):
                 if self._stop.is_set():
                     return
-                log.exception("the vector store is not up; lexical search serves, trying again in %.0f s", RETRY_S)
+                log.exception("the vector store is not up to date; the other indexes serve, trying again in %.0f s", RETRY_S)
                 if not self._stop.wait(RETRY_S):
                     self._wanted.set()
+
+    def _follow(self) -> None:
+        """Let Chroma catch up with what was written while exact rows served, whenever nobody writes."""
+        followed = False
+        while self.ready and not followed and not self._stop.wait(LOOK_S):
+            with self._busy:
+                each = [dense.follow_chroma(self._stop) for dense in self._dense.values()]
+            followed = all(each)
+        if followed:
+            self._log.save()
 
     def bring_up(self) -> None:
         """Check, open and complete the store.

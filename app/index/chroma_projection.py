@@ -76,18 +76,33 @@ class ChromaProjection:
             IndexDamaged: The store failed.
             DiskFull: No space; the next call goes on.
         """
+        while self.step(build, limit):
+            pass
+
+    def step(self, build: Build, limit: int, changes: int = 1000) -> bool:
+        """Apply the next changes, at most so many; return whether there were any.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space; the next call goes on.
+        """
         name = self.collection(build)
-        mark = self._log.mark(self._library, "chroma")
-        while changes := self._log.pending(self._library, mark, dense=True):
-            ids = list(dict.fromkeys(i for change in changes for i in change.ids))
-            for at in range(0, len(ids), BATCH):
-                batch = ids[at : at + BATCH]
-                stored = self._loader.vectors(build, batch)
-                present = set(stored.chunk_ids)
-                self._chroma.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
-                self._upsert(build, stored, max(0, limit - self._chroma.count(name)))
-            mark = changes[-1].seq
-            self._log.set_mark(self._library, "chroma", mark)
+        pending = self._log.pending(self._library, self._log.mark(self._library, "chroma"), dense=True, limit=changes)
+        if not pending:
+            return False
+        ids = list(dict.fromkeys(i for change in pending for i in change.ids))
+        for at in range(0, len(ids), BATCH):
+            batch = ids[at : at + BATCH]
+            stored = self._loader.vectors(build, batch)
+            present = set(stored.chunk_ids)
+            self._chroma.delete(name, [chunk_id for chunk_id in batch if chunk_id not in present])
+            self._upsert(build, stored, max(0, limit - self._chroma.count(name)))
+        self._log.set_mark(self._library, "chroma", pending[-1].seq)
+        return True
+
+    def behind(self, build: Build, rows: int) -> int:
+        """Return how many vectors fewer the collection holds than `rows`."""
+        return rows - self._chroma.count(self.collection(build))
 
     def _upsert(self, build: Build, stored: VectorRows, room: int) -> None:
         fields = [(doc_id, facts.section) for doc_id, facts in zip(stored.doc_ids, stored.facts, strict=True)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from app.core.errors import FingerprintMismatch, IndexDamaged
@@ -21,6 +23,9 @@ from app.index.resting_store import Expected
 from app.index.steps import Steps
 
 log = logging.getLogger(__name__)
+
+STEP_CHANGES = 4
+"""Changes that Chroma applies at a time when nobody writes: a writer who comes waits for one step."""
 
 
 @dataclass(slots=True)
@@ -57,6 +62,10 @@ class DenseLibrary:
         self.staged: Staged | None = None
         """The build that is being made beside the one that serves, once its projections are there."""
         self._hidden: frozenset[int] = frozenset()
+        self._behind = False
+        self._written_s = 0.0
+        self.on_behind: Callable[[], None] | None = None
+        """Told that Chroma was left behind and wants `follow_chroma`; without one, Chroma is written with everything else."""
         self.held_elsewhere: Callable[[], int] = lambda: 0
         """How many vectors the other library holds; both share MAX_DENSE_VECTORS."""
 
@@ -64,7 +73,7 @@ class DenseLibrary:
         return ExactProjection(self._library, self._options, change_log, self._loader, self._steps)
 
     def _chroma_ready(self) -> bool:
-        return self._chroma.ready
+        return self._chroma.ready and not self._behind
 
     @property
     def limit(self) -> int:
@@ -138,11 +147,12 @@ class DenseLibrary:
     # --- write
 
     def catch_up(self) -> None:
-        """Apply every change the dense projections have not seen; Chroma's wait while it is not ready.
+        """Apply every change the dense projections have not seen; Chroma's wait while it is not ready, or while exact rows serve.
 
         Raises:
             DiskFull: No space; what was applied stays, the next call goes on.
         """
+        self._written_s = time.monotonic()
         with self._lock:
             build = self._loader.live_build(self._library)
             if build is None:
@@ -156,15 +166,56 @@ class DenseLibrary:
             serving.exact.catch_up(build, self.limit)
             self._serving = serving
             if self._chroma.ready:
-                try:
-                    self._catch_up_chroma(build)
-                except IndexDamaged:
-                    log.exception("the vector store failed while it was written; it is made again from the catalog")
-                    self._store.fail()
+                with self._chroma_failing():
+                    rows = serving.exact.index
+                    if rows is None or not self._may_be_left_behind(rows.count):
+                        self._catch_up_chroma(build)
+                    else:
+                        self._leave_behind(build, rows.count)
+
+    @contextmanager
+    def _chroma_failing(self) -> Iterator[None]:
+        """Have the store made again when it fails."""
+        try:
+            yield
+        except IndexDamaged:
+            log.exception("the vector store failed while it was written; it is made again from the catalog")
+            self._store.fail()
 
     def _catch_up_chroma(self, build: Build) -> None:
         self._chroma.catch_up(build, self.limit)
+        self._followed()
+
+    def _followed(self) -> None:
+        self._behind = False
         self._hidden = frozenset()
+
+    def _may_be_left_behind(self, rows: int) -> bool:
+        """Whether somebody will let Chroma follow before the library outgrows its exact rows."""
+        return self.on_behind is not None and rows + self._options.behind_at_most <= self._options.exact_limit
+
+    def _leave_behind(self, build: Build, rows: int) -> None:
+        """Let Chroma apply as much as keeps it within `behind_at_most`; exact rows answer until it has the rest."""
+        if self._log.mark(self._library, "chroma") >= self._log.mark(self._library, "exact"):
+            return
+        self._behind = True
+        while self._chroma.behind(build, rows) > self._options.behind_at_most:
+            if not self._chroma.step(build, self.limit, STEP_CHANGES):
+                break
+        if self.on_behind is not None:
+            self.on_behind()
+
+    def follow_chroma(self, stop: threading.Event) -> bool:
+        """Let Chroma apply what it was left behind by, while nobody writes; return whether it has applied all."""
+        while self._behind and not stop.is_set():
+            with self._lock:
+                build = self._loader.live_build(self._library)
+                if build is None or not self._chroma.ready or time.monotonic() - self._written_s < self._options.follow_after_s:
+                    break
+                with self._chroma_failing():
+                    if not self._chroma.step(build, self.limit, STEP_CHANGES):
+                        self._followed()
+        return not self._behind
 
     def bring_up_chroma(self, stop: threading.Event, *, rebuild: bool) -> None:
         """Complete the collection in the open store and let searches use it.
@@ -284,7 +335,7 @@ class DenseLibrary:
             exact = self._exact_projection(self._log)
             exact.adopt(staged.exact, staged.build)
             self._serving = Serving(staged.build, exact, staged.collection, self._chroma_ready)
-            self._hidden = frozenset()
+            self._followed()
             exact.remove_others([staged.build.number])
         self.unstage()
 

@@ -20,6 +20,10 @@ class IndexOptions:
     """Libraries up to this many vectors keep exact float32 rows (DESIGN 2)."""
     exact_unfiltered_limit: int = 15_000
     """Below it the exact scan answers unfiltered questions too: faster than Chroma, recall 1 (facts/performance.md, finding 5)."""
+    behind_at_most: int = 10_000
+    """Vectors that Chroma may lack while exact rows serve; the rest is some seconds of its work (ADR 0152)."""
+    follow_after_s: float = 10.0
+    """How long nobody has to have written before Chroma applies what it lacks; longer than a long PDF takes to be read."""
     ef_search_factor: int = 4
     """Chroma's ef_search is at least this many times the pool (DESIGN 2.6)."""
     tantivy_heap_bytes: int = 128 * 1024 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -42,6 +42,9 @@ _PENDING_ORDER = {
     "longest": "ix_documents_longest",
     "linked": "ix_documents_linked",
 }
+_LINKS_PAGE = 10_000
+_LAST_CHARACTER = "\U0010ffff"
+"""Behind whatever follows a prefix, in the order of code points, which is SQLite's."""
 _ORDER_BY = {"id": "d.doc", "longest": "d.characters DESC, d.doc", "linked": "d.links DESC, d.doc"}
 
 
@@ -151,6 +154,27 @@ class CatalogIndexWriter:
                 (library.value, limit) if doc_ids is None else (library.value, limit, json.dumps(list(doc_ids))),
             ).fetchall()
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
+
+    def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
+        """Keep how many others link to each document whose source key begins with `prefix`; a page of them behind `after`.
+
+        Returns:
+            The source key to go on after, None at the end.
+
+        Raises:
+            DiskFull: No space; pages before are kept.
+        """
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                "SELECT source_key, doc, filename, links FROM documents WHERE library = ? AND source_key > ? AND source_key < ?"
+                " ORDER BY source_key LIMIT ?",
+                (library.value, max(prefix, after), prefix + _LAST_CHARACTER, _LINKS_PAGE),
+            ).fetchall()
+        counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
+        if more := [(count, doc) for count, doc, links in counted if count > links]:
+            with self._database.write("links") as sql:
+                sql.exec_driver_sql("UPDATE documents SET links = ? WHERE doc = ?", more)
+        return rows[-1][0] if len(rows) == _LINKS_PAGE else None
 
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, build: int | None = None) -> None:
         """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.

@@ -21,7 +21,8 @@ from app.core.errors import Conflict, NotFound
 from app.core.ids import document_id
 from app.core.ports import BulkLedger, IndexWriter
 from app.core.types import Article, LedgerEntry, LedgerPage, LedgerSummary, WriteResult
-from app.ingest.bulk_work import BulkTask, Prepared, prepare, source_key, start_worker
+from app.ingest.bulk_work import BulkTask, Prepared, key_prefix, prepare, source_key, start_worker
+from app.ingest.links import LinkCounts
 from app.ingest.seen_keys import SeenKeys
 
 TASK_ARTICLES = 64
@@ -86,7 +87,8 @@ class BulkIndexer:
     ) -> LedgerSummary:
         """Index every article that is new or changed and return the source's account.
 
-        On return everything counted as indexed is durable and found lexically; vectors are the backfill's work.
+        On return everything counted as indexed is durable and found lexically, and documents know how many articles link to
+        them; vectors are the backfill's work.
 
         Args:
             task: Library, source name and how articles become drafts.
@@ -103,6 +105,7 @@ class BulkIndexer:
         """
         token = cancel or CancelToken()
         seen = SeenKeys()
+        links = LinkCounts()
 
         def passed() -> None:
             token.raise_if_cancelled()
@@ -110,7 +113,7 @@ class BulkIndexer:
                 progress(len(seen), articles.position() if isinstance(articles, Positioned) else None)
 
         with ExitStack() as stack:
-            batches = self._batches(task, self._changed(task, articles, seen, passed), options, token, stack)
+            batches = self._batches(task, self._changed(task, articles, seen, links, passed), options, token, stack)
             with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
                 stored: Future[_Searchable] | None = None
                 searchable: _Searchable = None
@@ -123,12 +126,14 @@ class BulkIndexer:
                     _wait(_wait(searchable, stored), None)
         if options.missing != "keep":
             self._remove_gone(task, seen, token, options.missing)
+        if links.total:
+            self._rank(task, links, token)
         if progress is not None:
             progress(len(seen), 1.0)
         return self._ledger.summary(task.library, task.source)
 
     def _changed(
-        self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys, passed: Callable[[], None]
+        self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys, links: LinkCounts, passed: Callable[[], None]
     ) -> Iterator[Article]:
         """Yield articles whose revision the ledger does not hold yet; `passed` is called for each group of known ones."""
         stream = iter(articles)
@@ -138,6 +143,7 @@ class BulkIndexer:
                 passed()
             for article in group:
                 seen.add(article.key)
+                links.add(article)
                 entry = known.get(article.key)
                 if entry is None or entry.revision != article.revision:
                     yield article
@@ -224,6 +230,12 @@ class BulkIndexer:
                 if entry.state == "indexed":
                     self._delete(task, entry.article)
             self._ledger.forget(task.library, task.source, [entry.article for entry in page])
+
+    def _rank(self, task: BulkTask, links: LinkCounts, token: CancelToken) -> None:
+        after: str | None = ""
+        while after is not None:
+            token.raise_if_cancelled()
+            after = self._writer.write_links(task.library, key_prefix(task.source), links.of, after)
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
         """Yield pages of entries whose article was not seen; a page may be forgotten before the next is asked for."""

@@ -54,7 +54,12 @@ class Prepared:
 
 def source_key(source: str, article: str) -> str:
     """Return the source key of an article: its page id under the name of its encyclopedia."""
-    return f"{source}:{article}"
+    return key_prefix(source) + article
+
+
+def key_prefix(source: str) -> str:
+    """Return what the source keys of one encyclopedia begin with."""
+    return f"{source}:"
 
 
 def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -64,6 +65,7 @@ class VectorBackfill:
         limit: int | None = None,
         order: str = "id",
         doc_ids: Sequence[str] | None = None,
+        workers: int = 1,
     ) -> BackfillReport:
         """Embed chunks without a vector until none is left; on return the vectors are durable and applied to the projections.
 
@@ -77,6 +79,7 @@ class VectorBackfill:
             limit: At most this many chunks; None takes all.
             order: Which first: `id`, `longest` or `linked` (see `IndexWriter.pending_vectors`).
             doc_ids: Only chunks of these documents; None takes the whole library.
+            workers: Batches that are with the embedder at once: what a host that embeds in parallel can use.
 
         Raises:
             Cancelled: Asked to stop; the vectors so far are kept.
@@ -85,13 +88,11 @@ class VectorBackfill:
             DiskFull: No space for vectors.
         """
         state = _Run(self._embedder)
-        with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool:
+        with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool, ThreadPoolExecutor(workers, "embed") as embedding:
             writes = _Writes(pool, self._writer, library)
             for page in self._pages(library, state, limit, order, doc_ids):
-                for batch in _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch):
-                    if cancel is not None:
-                        cancel.raise_if_cancelled()
-                    embedded = state.embed(batch)
+                batches = _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch)
+                for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
                     if embedded:
                         writes.submit([chunk.chunk_id for chunk, _ in embedded], np.stack([row for _, row in embedded]))
                     if progress is not None:
@@ -115,6 +116,25 @@ class VectorBackfill:
                 return
             before = {chunk.chunk_id for chunk in page}
             yield page
+
+
+def _ahead(
+    pool: ThreadPoolExecutor,
+    workers: int,
+    embed: Callable[[Sequence[Chunk]], list[Embedded]],
+    batches: Iterable[Sequence[Chunk]],
+    cancel: CancelToken | None,
+) -> Iterator[list[Embedded]]:
+    """Yield what becomes of each batch, in order, with `workers` of them under way."""
+    under_way: deque[Future[list[Embedded]]] = deque()
+    for batch in batches:
+        if cancel is not None:
+            cancel.raise_if_cancelled()
+        under_way.append(pool.submit(embed, batch))
+        if len(under_way) == workers:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
 
 
 class _Writes:
@@ -144,12 +164,13 @@ Embedded = tuple[Chunk, FloatArray]
 
 
 class _Run:
-    """Embeds batches and remembers what it has learnt: which texts fail, and whether over-long ones occur."""
+    """Embeds batches and remembers what it has learnt: which texts fail, and whether over-long ones occur. Thread-safe."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._max_tokens = embedder.identity.max_tokens
         self._counts_first = False
+        self._lock = threading.Lock()
         self.embedded = 0
         self.failed: dict[int, ChunkFailure] = {}
 
@@ -216,7 +237,8 @@ class _Run:
         return []
 
     def _keep(self, chunks: Sequence[Chunk], rows: FloatArray) -> list[Embedded]:
-        self.embedded += len(chunks)
+        with self._lock:
+            self.embedded += len(chunks)
         return list(zip(chunks, rows, strict=True))
 
 

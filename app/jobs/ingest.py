@@ -203,6 +203,7 @@ class BackfillJob:
         library = Library(str(context.payload["library"]))
         order = str(context.payload.get("order", "id"))
         limit = cast("int | None", context.payload.get("limit"))
+        workers = cast("int", context.payload.get("workers", 1))
         counts = self._catalog.counts(library)
         before = counts.embedded
         total = counts.chunks if limit is None else min(counts.chunks, before + limit)
@@ -215,7 +216,9 @@ class BackfillJob:
         report = run_backfill(
             self._backfill_of,
             library,
-            lambda backfill: backfill.run(library, progress=progress, cancel=context.cancel, order=order, limit=limit),
+            lambda backfill: backfill.run(
+                library, progress=progress, cancel=context.cancel, order=order, limit=limit, workers=workers
+            ),
         )
         for failure in report.failed[:100]:
             context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")

@@ -77,13 +77,13 @@ def resume_backfills(runner: JobRunner, catalog: Catalog) -> None:
             request_backfill(runner, library)
 
 
-def request_embedding(runner: JobRunner, library: Library, order: str, limit: int | None) -> Job:
+def request_embedding(runner: JobRunner, library: Library, order: str, limit: int | None, workers: int = 1) -> Job:
     """Ask for vectors in an order of the user's choice.
 
     The same request again joins or resumes the one that is there; another one takes its place, which loses nothing, because what
     is missing is asked of the catalog.
     """
-    payload: dict[str, object] = {"library": library.value, "order": order, "limit": limit}
+    payload: dict[str, object] = {"library": library.value, "order": order, "limit": limit, "workers": workers}
     for job in runner.list(1000):
         if job.kind != BACKFILL or is_finished(job) or job.payload["library"] != library.value:
             continue

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from app.core.types import Job
+from app.core.types import Job, Library
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.board import is_finished
 from app.jobs.context import JobContext
@@ -61,6 +63,20 @@ def test_an_indexed_dump_is_accounted_for_searchable_and_gets_its_vectors(shop: 
     assert stats["embedded"] == stats["chunks"] > 0
 
 
+def test_the_most_linked_articles_of_a_dump_are_embedded_first(shop: Site, dump: Path) -> None:
+    shop.services.jobs.register("backfill", until_stopped, lane="background")
+    ended(shop, ask(shop, action="index", source=str(dump), workers=0)[1]["id"])
+    links = Counter(
+        target
+        for article in SyntheticEncyclopedia(SHAPE)
+        for target in {link[0].upper() + link[1:] for link in re.findall(r"\[\[([^|\]]+)", article.source)}
+    )
+    waiting = shop.services.writer.pending_vectors(Library.PUBLIC, 5000, "linked")
+    linked = [links[shop.services.catalog.document(Library.PUBLIC, chunk.doc_id).title] for chunk in waiting]
+    assert linked == sorted(linked, reverse=True)
+    assert linked[0] > 1
+
+
 def test_the_same_request_joins_and_another_is_refused(shop: Site, dump: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"title": "A", "text": "B."}\n', encoding="utf-8")
@@ -110,6 +126,6 @@ def test_embedding_takes_an_order_and_a_limit(shop: Site, dump: Path) -> None:
     shop.services.jobs.register("backfill", until_stopped, lane="background")
     _, first = ask(shop, action="embed", order="longest", limit=7)
     assert ask(shop, action="embed", order="longest", limit=7)[1]["id"] == first["id"]
-    _, second = ask(shop, action="embed", order="id")
+    _, second = ask(shop, action="embed", order="linked", workers=2)
     assert second["id"] != first["id"]
     assert shop.services.jobs.wait(str(first["id"]), 10).state == "cancelled"

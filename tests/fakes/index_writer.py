@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,8 @@ class MemoryIndexWriter:
         self.vectors: dict[int, FloatArray] = {}
         self.originals: dict[str, bytes] = {}
         self.applied: list[Library] = []
+        self.links: dict[str, int] = {}
+        """Per document how many others link to it."""
         self.batches: list[int] = []
         """Sizes of write() calls."""
         self.fail_write: Exception | None = None
@@ -54,6 +56,14 @@ class MemoryIndexWriter:
                 raise self.fail_write
             self.batches.append(len(drafts))
             return [self._write_one(draft) for draft in drafts]
+
+    def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
+        with self._lock:
+            for (shelf, key), (document, _) in self._documents.items():
+                if shelf is library and key.startswith(prefix) and key > after:
+                    count = links_of(document.filename)
+                    self.links[document.doc_id] = max(count, self.links.get(document.doc_id, 0))
+        return None
 
     def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
         written: Future[list[WriteResult]] = Future()
@@ -115,6 +125,8 @@ class MemoryIndexWriter:
             pending = [chunk for chunk in pending if chunk.doc_id in doc_ids]
         if order == "longest":
             pending.sort(key=lambda c: (c.start - c.end, c.chunk_id))
+        elif order == "linked":
+            pending.sort(key=lambda c: (-self.links.get(c.doc_id, 0), c.chunk_id))
         return pending[:limit]
 
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:

@@ -37,7 +37,11 @@ class BulkRequest(Request):
         None, description="what the source is called in the ledger; null asks the source, a dump of English Wikipedia is enwiki"
     )
     workers: int | None = Field(
-        None, ge=0, le=64, description="index: processes that parse; 0 parses in the server's own; null chooses by source and cores"
+        None,
+        ge=0,
+        le=64,
+        description="index: processes that parse; 0 parses in the server's own; null chooses by source and cores."
+        " embed: batches that are with the embedder at once; 0 and null are 1",
     )
     missing: MissingPolicy | None = Field(
         None,
@@ -45,7 +49,9 @@ class BulkRequest(Request):
         " null keeps them for a part of a dump and removes them otherwise",
     )
     articles: int | None = Field(None, ge=1, description="index: at most this many articles, from the beginning")
-    order: Literal["id", "longest"] = Field("id", description="embed: which documents first")
+    order: Literal["id", "longest", "linked"] = Field(
+        "id", description="embed: which documents first; linked: those most other articles of their source link to"
+    )
     limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
 
 
@@ -69,7 +75,7 @@ def bulk(asked: BulkRequest, services: Composition) -> Job:
     """Start a job on a bulk source; asking for the same again joins or resumes it."""
     library = Library(asked.library)
     if asked.action == "embed":
-        return Job.of(request_embedding(services.jobs, library, asked.order, asked.limit))
+        return Job.of(request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1))
     if asked.source is None:
         raise InvalidInput(f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name")
     if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():

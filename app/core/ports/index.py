@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
@@ -69,6 +69,22 @@ class IndexWriter(VectorSink, Protocol):
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
+        """
+        ...
+
+    def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
+        """Keep, for documents whose source key begins with `prefix`, how many others link to their file name, at least.
+
+        The most ever counted stays, so that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
+
+        Args:
+            library: Whose documents.
+            prefix: Of their source keys.
+            links_of: Returns the count of a file name.
+            after: Begin behind this source key; one call does a page of them.
+
+        Returns:
+            The source key to go on after, None at the end.
         """
         ...
 

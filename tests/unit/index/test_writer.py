@@ -174,6 +174,33 @@ def test_vectors_wait_in_catalog_order_and_count(store: IndexStore) -> None:
     assert store.vectors.count(PAPERS) == 4
 
 
+def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["wiki:1", "wiki:2", "wiki:3", "wikidata:4", "other:5"]
+    store.writer.write([make_draft(name, f"text of {name}", chunks=1) for name in names])
+    keys = {name: document.doc_id for name in names if (document := store.writer.current(PAPERS, name))}
+    monkeypatch.setattr("app.index.writer._LINKS_PAGE", 2)
+    asked: list[str] = []
+
+    def ask(whole: dict[str, int], name: str) -> int:
+        asked.append(name)
+        return whole[name]
+
+    def count(whole: dict[str, int]) -> None:
+        after: str | None = ""
+        while after is not None:
+            after = store.writer.write_links(PAPERS, "wiki:", lambda name: ask(whole, name), after)
+
+    count({"wiki:1": 1, "wiki:2": 7, "wiki:3": 3})
+    assert asked == ["wiki:1", "wiki:2", "wiki:3"]
+    linked = [chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 9, "linked")]
+    assert linked == [keys[name] for name in ("wiki:2", "wiki:3", "wiki:1", "wikidata:4", "other:5")]
+    count({"wiki:1": 4, "wiki:2": 0, "wiki:3": 3})
+    linked = [chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 9, "linked")]
+    assert linked == [keys[name] for name in ("wiki:2", "wiki:1", "wiki:3", "wikidata:4", "other:5")]
+
+
 def test_every_vector_finds_its_own_chunk(store: IndexStore) -> None:
     store.writer.write([make_draft(f"{i}.txt", f"text number {i} of many") for i in range(10)])
     embed_all(store)

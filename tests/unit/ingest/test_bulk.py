@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -82,6 +83,21 @@ def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: boo
     assert ledger.summary().indexed <= len(state(writer))
     assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == expected
     assert state(writer) == state(whole)
+
+
+def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run() -> None:
+    linking: dict[str, set[str]] = {}
+    for article in articles():
+        for target in re.findall(r"\[\[([^|\]]+)", article.source) if article.redirect_to is None else [article.redirect_to]:
+            linking.setdefault(target[:1].upper() + target[1:], set()).add(article.key)
+    ledger = DictLedger()
+    writer = CrashingWriter(ledger, 2, after=True)
+    with pytest.raises(Crash):
+        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    counted = {document.filename: writer.links[document.doc_id] for document in writer.documents(Library.PUBLIC)}
+    assert counted == {title: len(linking.get(title, ())) for title in counted}
+    assert max(counted.values()) > 3
 
 
 def test_a_second_run_writes_nothing() -> None:

@@ -59,6 +59,29 @@ def test_every_pending_chunk_gets_its_vector_and_the_projections_hear_of_it() ->
     assert VectorBackfill(writer, embedder, OPTIONS).run(PUBLIC).embedded == 0
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_as_many_batches_as_workers_are_with_the_embedder_at_once(workers: int) -> None:
+    class Counting(HashEmbedder):
+        """Waits in each call until all workers are in one, and notes how many were."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.together = threading.Barrier(workers)
+            self.met: list[int] = []
+
+        def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+            self.met.append(self.together.wait(10))
+            return super().embed_passages(texts)
+
+    texts = [f"text {n}" for n in range(24)]
+    writer, embedder = filled(texts), Counting()
+    report = VectorBackfill(writer, embedder, OPTIONS).run(PUBLIC, workers=workers)
+    assert report.embedded == 24
+    assert sorted(set(embedder.met)) == list(range(workers))
+    expected = HashEmbedder().embed_passages(texts)
+    assert all(np.array_equal(writer.vectors[chunk_id], expected[chunk_id - 1]) for chunk_id in writer.chunks)
+
+
 def test_batches_hold_texts_of_similar_length() -> None:
     embedder = HashEmbedder()
     VectorBackfill(filled(["word " * (1 + n * 7 % 40) for n in range(40)]), embedder, OPTIONS).run(PUBLIC)
