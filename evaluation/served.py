@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import psutil
 
@@ -96,6 +96,13 @@ class Served:
                     break
             time.sleep(0.02)
         self.start_s = time.perf_counter() - self._begun
+
+    def wait_followed(self, library: str) -> float:
+        """Wait until Chroma has what was written to a library (ADR 0152); return how many seconds that took."""
+        begun = time.perf_counter()
+        while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):
+            time.sleep(0.1)
+        return time.perf_counter() - begun
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would."""

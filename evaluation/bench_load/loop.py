@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
-from app.client import FileToSend
+from app.client import FINISHED, FileToSend, Json
 from evaluation.bench_bulk.corpus import TextPool
 from evaluation.bench_load import watched
 from evaluation.bench_load.streams import Part
@@ -66,8 +67,14 @@ def bench_loop(folder: Path, seconds: float) -> Part:
                 bulk_s = time.monotonic() - begun
         ended = time.monotonic()
         state = server.client.job(str(job["id"]))["state"]
+        while any(one["state"] not in FINISHED for one in cast("Sequence[Json]", server.client.jobs(100)["jobs"])):
+            time.sleep(0.2)
+        embedded = time.monotonic()
+        server.wait_followed("papers")
+        followed = time.monotonic()
     busy, calm = watched.read(server.gaps, begun, ended), watched.read(server.gaps, quiet_from, quiet_until)
     beside = watched.read(idle, begun, ended)
+    following = watched.read(server.gaps, embedded, followed)
     lines = [
         Line(f"event-loop gap p99.9 during a bulk run and {rounds} PDFs of {PDF_PAGES} pages", quantile(busy, 0.999), 50, "ms"),
         Line("bulk run done", float(state == "done"), 1, "", at_most=False),
@@ -80,6 +87,9 @@ def bench_loop(folder: Path, seconds: float) -> Part:
         "event-loop gap p99.9 ms of an idle process at the same time": quantile(beside, 0.999),
         "event-loop gap, longest of an idle process at the same time ms": max(beside),
         "samples": len(busy),
+        "event-loop gap p99 ms while Chroma follows afterwards": quantile(following, 0.99),
+        "event-loop gap p99.9 ms while Chroma follows afterwards": quantile(following, 0.999),
+        "Chroma follows, with the rest before it s": followed - embedded,
         "bulk run s": bulk_s,
     }
     return lines, figures
