@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from app.answer.records import source_record, to_record
 from app.api.services import Answering
 from app.api.sse import EventStream, Made, Pump, StreamSlots, cancel_on_disconnect, each, event, last_item
+from app.core.turns import let_others_run
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, SourcesEvent, TokenEvent
 
 
@@ -80,8 +81,10 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
                 },
             )
         case SourcesEvent():
+            let_others_run()  # what follows a long step, and the making of a long event, are steps of their own
             return event("sources", {"sources": [source_record(evidence) for evidence in item.evidence]})
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
+            let_others_run()
             return event("final", {**to_record(item.answer), "request_id": request_id})

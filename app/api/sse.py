@@ -23,7 +23,6 @@ from starlette.types import Receive, Scope, Send
 from app.api.errors import ProblemDict, internal_problem, problem_of
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError
-from app.core.turns import let_others_run
 
 logger = logging.getLogger(__name__)
 
@@ -259,7 +258,6 @@ def each(items: Iterator[T], make: Callable[[T], Made]) -> Generator[Made, None,
     """Yield what is made of each item; leaving early closes the items."""
     try:
         for item in items:
-            let_others_run()  # what follows a long step, and the making of a long answer, are steps of their own
             yield make(item)
     finally:
         _close(items)
