@@ -159,6 +159,7 @@ class DenseLibrary:
                 last = self._log.last()
                 self._log.set_mark(self._library, "exact", last)
                 self._log.set_mark(self._library, "chroma", last)
+                self._followed()
                 return
             serving = self._serving
             if serving is None or serving.build.number != build.number:
