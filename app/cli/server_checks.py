@@ -110,6 +110,7 @@ def projections(lags: Mapping[str, int]) -> Iterator[Finding]:
     """
     behind = {name: count for name, count in sorted(lags.items()) if count}
     for name, count in behind.items():
-        yield note("index", f"{name} has {count} changes to apply", "it does so by itself ten seconds after the last upload; if not: documind rebuild")
+        cure = "it does so by itself, ten seconds after the last upload; if not: documind rebuild"
+        yield note("index", f"{name} has {count} changes to apply", cure)
     if not behind:
         yield ok("index", "every projection is level with the catalog")
