@@ -74,10 +74,14 @@ def waiting_probe(chroma: Path, stop: threading.Event) -> Iterator[tuple[Future[
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_child_that_was_told_to_end_found_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    with waiting_probe(tmp_path / "chroma", threading.Event()) as (asked, child):
-        child.send_signal(number)
-        with pytest.raises(StorageError, match="ended with signal"):
-            asked.result(30)
+    before = signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore it (nohup), and a child inherits that
+    try:
+        with waiting_probe(tmp_path / "chroma", threading.Event()) as (asked, child):
+            child.send_signal(number)
+            with pytest.raises(StorageError, match="ended with signal"):
+                asked.result(30)
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_server_that_stops_does_not_wait_for_its_probe(tmp_path: Path) -> None:
