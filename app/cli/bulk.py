@@ -137,7 +137,9 @@ def embed(
     """
     with connect(Settings()) as client:
         job = client.bulk("embed", library, order=order, limit=limit, workers=workers)
-        done = run_job(client, job, f"embedding {library}", f"documind bulk embed --library {library}", as_json=as_json)
+        again = f"documind bulk embed --library {library} --order {order} --workers {workers}"
+        again += f" --limit {limit}" if limit else ""
+        done = run_job(client, job, f"embedding {library}", again, as_json=as_json)
     if not as_json:
         result = cast("Json", done["result"])
         say(f"{result['embedded']} chunks embedded, {result['failed']} failed")

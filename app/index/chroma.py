@@ -87,7 +87,7 @@ class ChromaStore:
     def _writing(self) -> Iterator[None]:
         """Hold the lock for a write; after one that met a full disk, write through a new client (ADR 0151)."""
         with self._lock:
-            if self._write_failed and self._client is not None:
+            if self._write_failed:
                 self._exchange_client()
             try:
                 with _Translated(self.path):

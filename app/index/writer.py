@@ -156,7 +156,7 @@ class CatalogIndexWriter:
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
     def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
-        """Keep how many others link to each document whose source key begins with `prefix`; a page of them behind `after`.
+        """Keep how many articles link to each document whose source key begins with `prefix`; a page of them behind `after`.
 
         Returns:
             The source key to go on after, None at the end.

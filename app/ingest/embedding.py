@@ -20,6 +20,8 @@ from app.ingest.options import IngestOptions
 
 _PAGE_BATCHES = 16
 """Batches read from the catalog at a time and sorted by length: near-equal lengths in a batch waste no padding."""
+_PAGE_ROUNDS = 4
+"""Batches of a page per worker, at least: the last ones of a page leave workers idle."""
 _QUEUED_BATCHES = 4
 """Batches that may wait for the writing thread; more would only be lost work on a crash."""
 _HOPELESS = 8
@@ -90,7 +92,7 @@ class VectorBackfill:
         state = _Run(self._embedder)
         with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool, ThreadPoolExecutor(workers, "embed") as embedding:
             writes = _Writes(pool, self._writer, library)
-            for page in self._pages(library, state, limit, order, doc_ids):
+            for page in self._pages(library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)):
                 batches = _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch)
                 for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
                     if embedded:
@@ -101,10 +103,10 @@ class VectorBackfill:
         return BackfillReport(state.embedded, tuple(state.failed.values()))
 
     def _pages(
-        self, library: Library, state: _Run, limit: int | None, order: str, doc_ids: Sequence[str] | None
+        self, library: Library, state: _Run, limit: int | None, order: str, doc_ids: Sequence[str] | None, batches: int
     ) -> Iterator[list[Chunk]]:
         """Yield pending chunks that this run has not tried; each page is stored before the next is read."""
-        size = self._options.embed_batch * _PAGE_BATCHES
+        size = self._options.embed_batch * batches
         before: set[int] = set()
         while True:
             wanted = size if limit is None else min(size, limit - state.embedded - len(state.failed))
@@ -125,10 +127,16 @@ def _ahead(
     batches: Iterable[Sequence[Chunk]],
     cancel: CancelToken | None,
 ) -> Iterator[list[Embedded]]:
-    """Yield what becomes of each batch, in order, with `workers` of them under way."""
+    """Yield what becomes of each batch, in order, with `workers` of them under way.
+
+    Raises:
+        Cancelled: Asked to stop; what was under way has been yielded first.
+    """
     under_way: deque[Future[list[Embedded]]] = deque()
     for batch in batches:
-        if cancel is not None:
+        if cancel is not None and cancel.cancelled:
+            while under_way:
+                yield under_way.popleft().result()
             cancel.raise_if_cancelled()
         under_way.append(pool.submit(embed, batch))
         if len(under_way) == workers:

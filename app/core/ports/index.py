@@ -73,7 +73,7 @@ class IndexWriter(VectorSink, Protocol):
         ...
 
     def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
-        """Keep, for documents whose source key begins with `prefix`, how many others link to their file name, at least.
+        """Keep, for documents whose source key begins with `prefix`, how many articles link to their file name.
 
         The most ever counted stays, so that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
 

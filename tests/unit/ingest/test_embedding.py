@@ -82,6 +82,14 @@ def test_as_many_batches_as_workers_are_with_the_embedder_at_once(workers: int) 
     assert all(np.array_equal(writer.vectors[chunk_id], expected[chunk_id - 1]) for chunk_id in writer.chunks)
 
 
+def test_what_is_with_the_embedder_when_work_is_cancelled_is_kept() -> None:
+    writer, embedder = filled([f"text {n}" for n in range(40)]), HashEmbedder()
+    cancel = CancelToken()
+    with pytest.raises(Cancelled):
+        VectorBackfill(writer, embedder, OPTIONS).run(PUBLIC, cancel=cancel, progress=lambda _: cancel.cancel(), workers=3)
+    assert len(writer.vectors) == len(embedder.embedded) == 12
+
+
 def test_batches_hold_texts_of_similar_length() -> None:
     embedder = HashEmbedder()
     VectorBackfill(filled(["word " * (1 + n * 7 % 40) for n in range(40)]), embedder, OPTIONS).run(PUBLIC)

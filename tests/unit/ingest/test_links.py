@@ -25,6 +25,12 @@ def test_a_redirect_counts_as_one_link_to_its_target() -> None:
     assert (counts.of("Penguin"), counts.of("Plural")) == (1, 0)
 
 
+def test_pages_that_are_no_articles_do_not_count() -> None:
+    counts = LinkCounts()
+    counts.add(Article("1", "1", "Talk:Penguin", "wikitext", "[[Penguin]]", namespace=1))
+    assert (counts.of("Penguin"), counts.total) == (0, 0)
+
+
 def test_pages_of_an_archive_link_by_relative_paths() -> None:
     page = """<p><a href="../A/Emperor_penguin#Diet">one</a> <a class="x" href='Caf%C3%A9'>two</a>
     <a href="https://example.org/Penguin">not ours</a> <a href="#top">nor this</a> <A HREF="./Adelie_penguin">three</A></p>"""
