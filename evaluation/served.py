@@ -132,6 +132,18 @@ class Served:
         return sum(t.user + t.system for t in times)
 
 
+def instructions() -> str:
+    """Return the best of the processor's instructions for products of int8 numbers, as Linux names them; empty elsewhere.
+
+    The embedder is three times as fast with VNNI, and whatever is compared with it then costs more.
+    """
+    try:
+        flags = Path("/proc/cpuinfo").read_text("utf-8").split()
+    except OSError:
+        return ""
+    return next((name for name in ("avx512_vnni", "avx_vnni", "i8mm", "asimddp", "avx2") if name in flags), "")
+
+
 def quantile(values: Sequence[float], share: float) -> float:
     """Return the value below which this share lies."""
     ordered = sorted(values)
@@ -143,7 +155,7 @@ def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], 
     REPORTS.mkdir(parents=True, exist_ok=True)
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
     rows = [{**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds} for line in lines]
-    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0}
+    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0, "instructions": instructions()}
     text = json.dumps({"title": title, "lines": rows, "figures": rounded, "machine": machine}, indent=2) + "\n"
     (REPORTS / f"{name}.json").write_text(text, "utf-8")
     page = [f"# {title}", "", *remarks, "", "| | measured | limit | holds |", "|---|---|---|---|"]
@@ -153,7 +165,7 @@ def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], 
         for line in lines
     ]
     page += ["", "| also measured | |", "|---|---|", *(f"| {key} | {value:g} |" for key, value in rounded.items())]
-    page += ["", f"Made by `{command}` on {machine['cores']} cores.", ""]
+    page += ["", f"Made by `{command}` on {machine['cores']} cores{', ' + instructions() if instructions() else ''}.", ""]
     (REPORTS / f"{name}.md").write_text("\n".join(page), "utf-8")
     print(re.sub(r"\n{3,}", "\n\n", "\n".join(page)))
     return 0 if all(line.holds for line in lines) else 1

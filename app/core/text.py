@@ -153,11 +153,12 @@ def lexical_form(text: str) -> str:
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", _without_piles(text)[0])))
-    folded = folded.translate(_SIGMAS)
+    folded = folded.replace(_CAPITAL_SIGMA, _SIGMA).replace(_FINAL_SIGMA, _SIGMA)
     return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", folded)
 
 
-_SIGMAS = str.maketrans("\u03a3\u03c2", "\u03c3\u03c3")  # only Python's lower() writes a final sigma at the end of a word
+_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
 
 def _bigrams(run: str) -> str:
@@ -210,13 +211,21 @@ def words(text: str) -> list[str]:
 
 def tokenise(text: str) -> list[str]:
     """Return the stemmed tokens of a text, in order, as tantivy's analyzer would index them."""
-    if text.isascii():  # most text: folded and split as bytes, which takes half the time of the expression
-        stems = list(map(_ASCII_STEMS.__getitem__, text.encode().translate(_ASCII_FOLD).split()))
-        return [stem for stem in stems if stem is not None] if None in stems else cast("list[str]", stems)
-    kept = [word.lower() for word in _WORD.findall(lexical_form(text)) if len(word) <= MAX_TOKEN_BYTES]
+    if text.isascii():
+        return _ascii_tokens(text.encode())
+    folded = lexical_form(text)
+    if not _WORD.search("".join(_BEYOND_ASCII.findall(folded))):  # accents are off, and what is left are dashes and quotes
+        return _ascii_tokens(folded.encode("ascii", "replace"))
+    kept = [word.lower() for word in _WORD.findall(folded) if len(word) <= MAX_TOKEN_BYTES]
     if not all(map(str.isascii, kept)):
         kept = [word for word in kept if len(word.encode()) <= MAX_TOKEN_BYTES]
     return list(map(_STEMS.__getitem__, kept))
+
+
+def _ascii_tokens(text: bytes) -> list[str]:
+    """Return the tokens of most text: folded and split as bytes, which takes half the time of the expression."""
+    stems = list(map(_ASCII_STEMS.__getitem__, text.translate(_ASCII_FOLD).split()))
+    return [stem for stem in stems if stem is not None] if None in stems else cast("list[str]", stems)
 
 
 _ASCII_FOLD = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))

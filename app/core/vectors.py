@@ -53,26 +53,34 @@ _BLOCK = 4096
 
 
 def nearest(
-    query: FloatArray, rows: FloatArray, ids: npt.NDArray[np.int64], k: int, distances: FloatArray | None = None
+    query: FloatArray,
+    rows: FloatArray,
+    ids: npt.NDArray[np.int64],
+    k: int,
+    distances: FloatArray | None = None,
+    slack: FloatArray | None = None,
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Return the positions of the k nearest rows and their cosine distances, ascending; the same wherever the rows stand.
 
-    A fast product decides which rows come into question. Its last bits depend on where a row stands among the others, so those rows
-    are summed again one by one, and equal distances are ordered by id.
+    A fast product decides which rows come into question: all that may be as near as the k-th, given how far off it may be. Its last
+    bits depend on where a row stands among the others, so those rows are summed again one by one, and equal distances are ordered
+    by id.
 
     Args:
         query: float32 `[dim]`, norm 1.
         rows: float32 `[n, dim]`, norm 1.
         ids: int64 `[n]`.
         k: At most this many.
-        distances: `cosine_distances(query, rows)` when at hand; rows with infinity are left out.
+        distances: `cosine_distances(query, rows)` when at hand, or about that; rows with infinity are left out.
+        slack: How far off each of `distances` is at most, rounding aside; None: not at all.
     """
     fast = cosine_distances(query, rows) if distances is None else distances
+    farthest, closest = (fast, fast) if slack is None else (fast + slack, fast - slack)
     n = len(fast)
     if k <= 0 or n == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
-    bound = np.partition(fast, k - 1)[k - 1] + ROUNDING if k < n else np.float32(4.0)
-    near = np.flatnonzero((fast <= bound) & np.isfinite(fast))
+    bound = np.partition(farthest, k - 1)[k - 1] + ROUNDING if k < n else np.float32(4.0)
+    near = np.flatnonzero((closest <= bound) & np.isfinite(fast))
     if len(near) == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
     wide = query.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours: float32 rows in a memory-mapped file, with what filters ask of them in arrays beside it.
+"""Exact nearest neighbours: float32 rows in a memory-mapped file, with their codes and what filters ask of them in memory.
 
 A directory holds `rows.f32` and `ids.i64`, both append-only, and `header.json`, which says how many rows count, their
 checksums, which are dead and up to which change they are applied. The header is written after the rows are on disk: what is
@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from app.core.types import Filters, FloatArray, Scored
-from app.core.vectors import cosine_distances, nearest
+from app.core.vectors import nearest
+from app.index.codes import Codes
 from app.index.columns import Columns, DocumentFacts, Mask, RowFacts
 from app.index.durable import disk_errors, remove_file, replace_file
 from app.index.rows import IdArray
@@ -40,6 +41,7 @@ class _View:
     """One consistent state for readers."""
 
     rows: FloatArray
+    codes: Codes
     ids: IdArray
     alive: Mask
     dead: int
@@ -64,7 +66,9 @@ class ExactIndex:
         self.seq = 0
         self._rows_crc = self._ids_crc = 0
         self._positions: dict[int, int] = {}
-        self._view = _View(np.empty((0, self.dimension), np.float32), np.empty(0, np.int64), np.empty(0, np.bool_), 0)
+        self._view = _View(
+            np.empty((0, self.dimension), np.float32), Codes.empty(self.dimension), np.empty(0, np.int64), np.empty(0, np.bool_), 0
+        )
         self._columns = Columns()
         self._masks = {}
 
@@ -90,7 +94,7 @@ class ExactIndex:
         alive = np.ones(n, dtype=np.bool_)
         alive[dead] = False
         ids = np.frombuffer(ids_bytes, dtype="<i8").astype(np.int64)
-        self._view = _View(rows, ids, alive, len(dead))
+        self._view = _View(rows, Codes.of(rows), ids, alive, len(dead))
         self._positions = {int(ids[at]): int(at) for at in np.flatnonzero(alive)}
         self._rows_crc, self._ids_crc, self.seq = rows_crc, ids_crc, seq
 
@@ -126,10 +130,10 @@ class ExactIndex:
             best, distances = nearest(query, view.rows[positions], view.ids[positions], k)
             chosen = positions[best]
         else:
-            fast = cosine_distances(query, view.rows)
+            about, slack = view.codes.distances(query)
             if mask is not None:
-                fast = np.where(mask, fast, np.float32(np.inf))
-            chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), fast)
+                about = np.where(mask, about, np.float32(np.inf))
+            chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), about, slack)
         return [Scored(int(i), float(d)) for i, d in zip(view.ids[chosen], distances, strict=True)]
 
     def _mask(self, filters: Filters) -> Mask:
@@ -183,6 +187,7 @@ class ExactIndex:
             self._positions.update((int(chunk_id), n + i) for i, chunk_id in enumerate(packed_ids))
             self._view = _View(
                 self._map(total),
+                self._view.codes.plus(block),
                 np.concatenate([self._view.ids, packed_ids.astype(np.int64)]),
                 np.concatenate([self._view.alive, np.ones(len(packed_ids), np.bool_)]),
                 self._view.dead,
@@ -204,7 +209,7 @@ class ExactIndex:
             if gone:
                 alive = self._view.alive.copy()
                 alive[gone] = False
-                self._view = _View(self._view.rows, self._view.ids, alive, self._view.dead + len(gone))
+                self._view = _View(self._view.rows, self._view.codes, self._view.ids, alive, self._view.dead + len(gone))
                 self._masks = {}
 
     def save(self, seq: int) -> None:
@@ -238,7 +243,7 @@ class ExactIndex:
             self._rows_crc, self._ids_crc = zlib.crc32(rows.tobytes()), zlib.crc32(ids.astype("<i8").tobytes())
             self._columns.take(keep)
             self._positions = {int(chunk_id): at for at, chunk_id in enumerate(ids)}
-            self._view = _View(self._map(len(ids)), ids, np.ones(len(ids), np.bool_), 0)
+            self._view = _View(self._map(len(ids)), Codes.of(rows), ids, np.ones(len(ids), np.bool_), 0)
             self._masks = {}
 
     def clear(self) -> None:

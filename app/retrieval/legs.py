@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.core.beside import beside
 from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
 from app.core.types import FloatArray, Library, NoticeCode
@@ -55,21 +56,21 @@ class Legs:
             return None
 
     def search(self, request: SearchRequest, vector: FloatArray | None, k: int) -> Pool:
-        """Ask each leg for k candidates; a damaged dense index leaves the lexical leg alone."""
+        """Ask both legs at once for k candidates each; a damaged dense index leaves the lexical leg alone."""
         filters = request.filters or None
-        lexical = self.lexical.search(request.library, request.text, k, filters)
-        if vector is None:
-            return Pool(gather([], lexical), None, trouble="embedder_unavailable")
-        try:
-            dense = self.vectors.search(request.library, vector, k, filters)
-        except IndexDamaged as exc:
-            # Single vectors still come from the catalog: what the words find is ranked by both signals.
-            _LOG.warning("searching by words alone: %s", exc)
-            return Pool(gather([], lexical), vector, trouble="index_rebuilding")
-        except Conflict as exc:
-            _LOG.warning("searching by words alone: the dense index failed: %s", exc)
-            return Pool(gather([], lexical), None, trouble="index_rebuilding")
-        return Pool(gather(dense, lexical), vector)
+        with beside(lambda: self.lexical.search(request.library, request.text, k, filters)) as lexical:
+            if vector is None:
+                return Pool(gather([], lexical()), None, trouble="embedder_unavailable")
+            try:
+                dense = self.vectors.search(request.library, vector, k, filters)
+            except IndexDamaged as exc:
+                # Single vectors still come from the catalog: what the words find is ranked by both signals.
+                _LOG.warning("searching by words alone: %s", exc)
+                return Pool(gather([], lexical()), vector, trouble="index_rebuilding")
+            except Conflict as exc:
+                _LOG.warning("searching by words alone: the dense index failed: %s", exc)
+                return Pool(gather([], lexical()), None, trouble="index_rebuilding")
+            return Pool(gather(dense, lexical()), vector)
 
     def complete(self, request: SearchRequest, pool: Pool) -> Pool:
         """Fill in distances of lexical hits and BM25 of dense hits, embedding what has no vector within the budget."""
