@@ -28,6 +28,7 @@ from onnx import TensorProto, helper
 from app.core.types import FloatArray
 from app.core.vectors import top_k_smallest
 from app.providers.minilm import MAX_TOKENS, MiniLmEmbedder, minilm_graph, model_folder
+from evaluation.served import instructions
 
 ROOT = Path(__file__).resolve().parent.parent
 FASTER_PER_QUESTION = 20.0
@@ -212,8 +213,8 @@ def one_by_one(embedder: MiniLmEmbedder) -> Embed:
 
 def write(lines: list[Line], figures: dict[str, float], out: Path) -> None:
     """Write embed.json and embed.md."""
-    machine = {"processor": platform.processor() or platform.machine(), "threads": f"{os.cpu_count()} (both)"}
-    machine |= {"onnxruntime": onnxruntime.__version__, "python": platform.python_version()}
+    machine = {"processor": platform.processor() or platform.machine(), "instructions": instructions()}
+    machine |= {"threads": f"{os.cpu_count()} (both)", "onnxruntime": onnxruntime.__version__, "python": platform.python_version()}
     out.mkdir(parents=True, exist_ok=True)
     report = {"machine": machine, "limits": [{**asdict(line), "met": line.met} for line in lines], "figures": figures}
     (out / "embed.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
