@@ -47,8 +47,8 @@ class BertTokenizer:
 class CountedTokens:
     """Token ids of texts that were counted and not embedded since; thread-safe.
 
-    What is counted is embedded next, as a rule: chunks of an upload, sentences of an answer. To split a passage into tokens takes up
-    to a tenth of what embedding it takes.
+    What is counted is embedded next, as a rule: chunks of an upload, sentences of an answer. To split a passage into tokens takes
+    up to a tenth of what embedding it takes.
     """
 
     def __init__(self, most: int) -> None:
