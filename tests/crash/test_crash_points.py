@@ -11,7 +11,7 @@ from tests.crash.forks import Forks
 from tests.crash.trials import steps_of, try_steps
 from tests.crash.workload import Journal
 
-EVERY = int(os.environ.get("CRASH_EVERY", "41"))
+EVERY = int(os.environ.get("CRASH_EVERY", "59"))
 """Try every n-th step; `make crash-points` tries all. Odd, so that both sides of writes come up."""
 
 WRITES = {

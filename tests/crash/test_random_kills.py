@@ -1,4 +1,4 @@
-"""The short form of `make crash`: fifteen kills of a real server under load."""
+"""The short form of `make crash`: ten kills of a real server under load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluation.crash.promises import ABSENT, Promises, marker, text_of
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
 
-KILLS = 15
+KILLS = 10
 EMBEDDER = DoubleModel("all-minilm:latest", "bert", 512, dimension=32)
 
 
