@@ -70,8 +70,7 @@ class Codes:
         """
         codes, scale, error = _coded(query[np.newaxis])
         products = np.empty((1, self.n), np.float32)
-
-        if self.n:  # sums under 2^24: exact
+        if self.n:  # summed as int32, which holds 130,000 products; as float32 a sum keeps 24 bits, which is rounding
             simsimd.cdist(codes, self._codes[: self.n], "dot", out=products, out_dtype="float32")
         found = products[0]
         found *= self._scales[: self.n]

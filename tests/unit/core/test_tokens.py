@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,3 +35,16 @@ def test_threads_do_not_share_a_stemmer() -> None:
     for thread in threads:
         thread.join()
     assert found == [["conquer", "duke"]] * 4
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("\u201cCaf\u00e9\u201d \u2014 na\u00efve\u2026", "'Cafe' - naive..."),
+        ("it\u2019s 5\u00a0km\u2013wide", "it's 5 km-wide"),
+        ("\ufb01nd \uff21\uff22\uff23", "find ABC"),
+    ],
+)
+def test_typographic_signs_and_accents_do_not_change_the_tokens(written: str, plain: str) -> None:
+    assert tokenise(written) == tokenise(plain)
+    assert tokenise(f"{written} \u03b1") == [*tokenise(plain), "\u03b1"], "with a letter beyond ASCII, on the other path, the same"
