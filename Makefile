@@ -56,8 +56,12 @@ run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
+# One worker per core, four at most; a file's tests stay together, so that they share its fixtures. SERIAL=1 runs one after the other.
+# The browser has all cores for itself: Chromium uses them, and the length of its tasks is looked at.
+PYTEST := $(BIN)/python -m pytest $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile)
+
 test: dev ## unit, contract and API tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 format: dev ## format the code
 	$(BIN)/ruff format .
@@ -91,7 +95,7 @@ check: lint types imports test web-check crash-short browser ## everything CI ru
 CRASH_SHORT := forks crash_points random_kills disk_full following second_process self_query fsck_chroma probe bulk_resume sandbox_orphans
 
 crash-short: dev ## random kills, write steps, full disks, second processes, killed bulk runs, differences in the vector store: what every check runs
-	$(BIN)/python -m pytest $(CRASH_SHORT:%=tests/crash/test_%.py)
+	$(PYTEST) $(CRASH_SHORT:%=tests/crash/test_%.py)
 
 crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, journeys of a library
 	$(BIN)/python -m pytest tests/crash

@@ -9,13 +9,16 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 import requests
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 90.0
 """Longest wait for a start, in seconds: the first one builds the embedder's graph."""
+
+BULK_S = 120.0
+"""Longest wait for a bulk source, in seconds."""
 
 
 def free_port() -> int:
@@ -29,10 +32,16 @@ def free_port() -> int:
 class DocuMind:
     """`python -m app serve`; can be stopped and started again on the same port and data."""
 
+    models: ClassVar[Path | None] = None
+    """Built model graphs that all servers share; None has each build its own, as a first start does."""
+
     def __init__(self, data_dir: Path, **settings: str) -> None:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.key = settings.get("API_KEY", "")
+        if self.models is not None:
+            data_dir.mkdir()
+            (data_dir / "models").symlink_to(self.models)
         self._log = data_dir.with_suffix(".log")
         kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE"}}
         nowhere = "http://127.0.0.1:9"  # discard: no model host, whatever runs on this machine
@@ -84,6 +93,18 @@ class DocuMind:
         )
         assert reply.status_code in {200, 201}, reply.text[:500]
         return [str(document["doc_id"]) for document in reply.json()["documents"]]
+
+    def bulk_index(self, source: Path, library: str = "papers") -> None:
+        """Index a bulk source as text and wait for it."""
+        body = {"action": "index", "library": library, "source": str(source)}
+        reply = requests.post(f"{self.base}/api/v1/bulk", json=body, headers=self._headers(), timeout=30)
+        assert reply.status_code == 202, reply.text[:500]
+        job = f"/api/v1/jobs/{reply.json()['id']}"
+        deadline = time.monotonic() + BULK_S
+        while (state := self.get(job)["state"]) != "done":
+            assert state in {"queued", "running"}, state
+            assert time.monotonic() < deadline, f"not indexed after {BULK_S} s"
+            time.sleep(0.1)
 
     def load_samples(self) -> None:
         """Index the bundled documents."""

@@ -16,7 +16,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.documents import ENGINEER, LENS, OBSERVATORY, ORCHARD, PEARS, lighthouse_pdf
 from tests.browser.servers import DocuMind
 from tests.browser.views import ask, choose
-from tests.fakes.ollama_double import OllamaDouble
+from tests.fakes.ollama_double import OllamaDouble, Script
 
 
 def _upload(page: Page, name: str, content: bytes) -> None:
@@ -199,9 +199,8 @@ def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage)
     ):
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
-        while not double.bodies("/api/chat"):  # the page asks for suggestions first: what the model says next is the answer
-            page.wait_for_timeout(50)
-        double.say("The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60)
+        # the page asks the model for suggestions too
+        double.say(Script.of("The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60, asked=ENGINEER))
         box = page.get_by_label("Question", exact=True)
         box.fill(ENGINEER)
         box.press("Enter")

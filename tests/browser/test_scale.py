@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Response, expect
 
@@ -29,11 +32,13 @@ def test_scripts_before_interaction_are_small(empty: DocuMind, open_page: OpenPa
 
 
 @pytest.mark.timeout(600)
-def test_ten_thousand_documents_stay_light(empty: DocuMind, open_page: OpenPage) -> None:
-    names = [f"Voyage number {i:05d}.txt" for i in range(DOCUMENTS)]
-    for first in range(0, DOCUMENTS, 500):
-        part = names[first : first + 500]
-        empty.upload(*((name, f"The log of {name[:-4]} tells of wind and water.".encode()) for name in part), wait="text")
+def test_ten_thousand_documents_stay_light(empty: DocuMind, open_page: OpenPage, tmp_path: Path) -> None:
+    voyages = tmp_path / "voyages.jsonl"
+    with voyages.open("w") as file:
+        for i in range(DOCUMENTS):
+            title = f"Voyage number {i:05d}"
+            file.write(json.dumps({"id": str(i), "title": title, "text": f"The log of {title} tells of wind and water."}) + "\n")
+    empty.bulk_index(voyages)
     page = open_page(empty)
     choose(page, "Papers")
     documents = page.get_by_role("list", name="Documents", exact=True)

@@ -50,11 +50,13 @@ class Script:
     logprobs: tuple[float, ...] = ()
     done_reason: str = "stop"
     thinking: str = ""
+    asked: str = ""
+    """Waits for a prompt that contains this."""
 
     @classmethod
-    def of(cls, text: str) -> Script:
+    def of(cls, text: str, *, asked: str = "") -> Script:
         """Cut a text into word-like tokens that spell it."""
-        return cls(tuple(re.findall(r"\s*\S+|\s+$", text)))
+        return cls(tuple(re.findall(r"\s*\S+|\s+$", text)), asked=asked)
 
 
 @dataclass(frozen=True)

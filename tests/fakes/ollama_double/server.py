@@ -70,7 +70,7 @@ class OllamaDouble(ThreadingHTTPServer):
         self._thread.join(5)
 
     def say(self, *answers: str | Script) -> None:
-        """Queue answers for the next chat requests."""
+        """Queue answers for the next chat requests that they are for."""
         self._scripts.extend(answer if isinstance(answer, Script) else Script.of(answer) for answer in answers)
 
     def fail(self, path: str, *faults: Fault) -> None:
@@ -91,8 +91,10 @@ class OllamaDouble(ThreadingHTTPServer):
 
     def next_script(self, prompt: str, model: DoubleModel) -> Script:
         with self.lock:
-            if self._scripts:
-                return self._scripts.popleft()
+            script = next((script for script in self._scripts if script.asked in prompt), None)
+            if script is not None:
+                self._scripts.remove(script)
+                return script
         return Script.of(default_answer(prompt, model.obedient))
 
     def note_line(self) -> None:
