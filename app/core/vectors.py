@@ -50,6 +50,20 @@ ROUNDING = 1e-5
 """More than any order of summation changes a float32 dot product of unit rows of 4,096 numbers (about n * 2^-24 at worst)."""
 
 _BLOCK = 4096
+_GROUP = 32
+_FARTHEST = 4.0
+"""More than any cosine distance, give or take; less than infinity."""
+
+
+def _at_least_kth(values: FloatArray, k: int) -> float:
+    """Return a number that at least k of n values do not exceed: the k-th smallest or, of many values, hardly more.
+
+    Of the least values of more than k groups, the k smallest are k values; that spares a partition of all of them.
+    """
+    groups = len(values) // _GROUP
+    if groups > 4 * k:
+        values = values[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
+    return float(np.partition(values, k - 1)[k - 1])
 
 
 def nearest(
@@ -58,7 +72,7 @@ def nearest(
     ids: npt.NDArray[np.int64],
     k: int,
     distances: FloatArray | None = None,
-    slack: FloatArray | None = None,
+    slack: float = 0.0,
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Return the positions of the k nearest rows and their cosine distances, ascending; the same wherever the rows stand.
 
@@ -72,15 +86,14 @@ def nearest(
         ids: int64 `[n]`.
         k: At most this many.
         distances: `cosine_distances(query, rows)` when at hand, or about that; rows with infinity are left out.
-        slack: How far off each of `distances` is at most, rounding aside; None: not at all.
+        slack: How far off any of `distances` is at most, rounding aside.
     """
     fast = cosine_distances(query, rows) if distances is None else distances
-    farthest, closest = (fast, fast) if slack is None else (fast + slack, fast - slack)
     n = len(fast)
     if k <= 0 or n == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
-    bound = np.partition(farthest, k - 1)[k - 1] + ROUNDING if k < n else np.float32(4.0)
-    near = np.flatnonzero((closest <= bound) & np.isfinite(fast))
+    bound = _at_least_kth(fast, k) + 2 * slack + ROUNDING if k < n else _FARTHEST
+    near = np.flatnonzero(fast <= min(bound, _FARTHEST))
     if len(near) == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)
     wide = query.astype(np.float64)

@@ -23,14 +23,14 @@ class Codes:
     """`[capacity, dim]`; a row is its codes times its scale, give or take an error of known length."""
     _scales: FloatArray
     """float32 `[capacity]`."""
-    _errors: FloatArray
-    """float32 `[capacity]`: Euclidean length of what the codes lose of a row, as a rule under 0.01."""
+    _error: float
+    """Euclidean length of what the codes lose of a row at most, as a rule 0.01."""
     n: int
 
     @staticmethod
     def empty(dimension: int) -> Codes:
         """Return the codes of no rows."""
-        return Codes(np.empty((0, dimension), np.int8), np.empty(0, np.float32), np.empty(0, np.float32), 0)
+        return Codes(np.empty((0, dimension), np.int8), np.empty(0, np.float32), 0.0, 0)
 
     @staticmethod
     def of(rows: FloatArray) -> Codes:
@@ -41,32 +41,33 @@ class Codes:
         """Return the codes of these rows and `rows`, float32 `[m, dim]`, behind them."""
         total = self.n + len(rows)
         grown = self if total <= len(self._scales) else self._with_room(max(total, 2 * self.n))
+        error = self._error
         for at in range(0, len(rows), _BLOCK):
             block = np.asarray(rows[at : at + _BLOCK])
             here = slice(self.n + at, self.n + at + len(block))
-            grown._codes[here], grown._scales[here], grown._errors[here] = _coded(block)
-        return Codes(grown._codes, grown._scales, grown._errors, total)
+            grown._codes[here], grown._scales[here], errors = _coded(block)
+            error = max(error, float(errors.max()))
+        return Codes(grown._codes, grown._scales, error, total)
 
     def _with_room(self, capacity: int) -> Codes:
         larger = Codes(
             np.empty((capacity, self._codes.shape[1]), np.int8),
             np.empty(capacity, np.float32),
-            np.empty(capacity, np.float32),
+            self._error,
             self.n,
         )
         larger._codes[: self.n] = self._codes[: self.n]
         larger._scales[: self.n] = self._scales[: self.n]
-        larger._errors[: self.n] = self._errors[: self.n]
         return larger
 
-    def distances(self, query: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return about `1 - cosine` of a query of norm 1, float32 `[dim]`, to every row, and how far off each is at most.
+    def distances(self, query: FloatArray) -> tuple[FloatArray, float]:
+        """Return about `1 - cosine` of a query of norm 1, float32 `[dim]`, to every row, and how far off any is at most.
 
         With x = x' + e of a row and q = q' + f of the query, x' and q' being what the codes say, x.q - x'.q' = e.q + x'.f, which
         is at most |e| + (1 + |e|) |f| (Cauchy-Schwarz). The interpreter is not held meanwhile.
 
         Returns:
-            Two float32 `[n]`.
+            float32 `[n]`, and a distance.
         """
         codes, scale, error = _coded(query[np.newaxis])
         products = np.empty((1, self.n), np.float32)
@@ -76,8 +77,7 @@ class Codes:
         found *= self._scales[: self.n]
         found *= -scale[0]
         found += 1.0
-        slack: FloatArray = self._errors[: self.n] * (1 + error[0]) + error[0]
-        return found, slack
+        return found, self._error * (1 + float(error[0])) + float(error[0])
 
 
 def _coded(rows: FloatArray) -> tuple[npt.NDArray[np.int8], FloatArray, FloatArray]:
