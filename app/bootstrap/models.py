@@ -54,7 +54,7 @@ class Models:
         self._endpoints: dict[str, HostedEndpoint] = {}
         self._told: set[str] = set()
         self._extractive: Generator | None = None
-        self._minilm: Embedder | None = None
+        self._minilm: MiniLmEmbedder | None = None
 
     def __enter__(self) -> Self:
         """Return the models."""
@@ -132,7 +132,7 @@ class Models:
     # --- who embeds
 
     @property
-    def sentence_embedder(self) -> Embedder:
+    def sentence_embedder(self) -> MiniLmEmbedder:
         """The embedded model: it always serves quoting and grounding, whose thresholds were measured with it."""
         with self._lock:
             if self._minilm is None:
@@ -143,7 +143,7 @@ class Models:
     def grounding_embedder(self) -> Embedder:
         """The embedded model, leaving a core to tokens that are on their way; make one and share it."""
         cores = self._options.model_threads or os.cpu_count() or 1
-        return PacedEmbedder(self.sentence_embedder, cores - 1)
+        return PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1)
 
     def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
         """Return the embedder of a library, by what it was made with; None while its host lacks the model or is away.

@@ -12,8 +12,8 @@ from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.pipeline import IngestPipeline, with_vectors
-from app.jobs.beside import Beside
 from app.jobs.context import JobContext
+from app.jobs.follower import Follower
 from app.jobs.payloads import IngestPayload, IngestReport, pending_originals
 
 
@@ -68,14 +68,14 @@ class IngestJob:
         """
         payload = IngestPayload.from_json(context.payload)
         vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
-        with Beside(vectors.embed) as beside:
-            outcomes = self._merge(context, self._make_live(context, payload, beside.add))
+        with Follower(vectors.embed) as follower:
+            outcomes = self._merge(context, self._make_live(context, payload, follower.add))
             self._discard_failed(context, payload, outcomes)
             context.publish(IngestReport(outcomes, "text").to_json())
             vectors.total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
             # All once more: an interrupted run may have written documents and not embedded them.
-            beside.add([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
-            beside.finish()
+            follower.add([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
+            follower.finish()
         # A document that was deleted while its vectors were made left its bytes to this job, which needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
         return IngestReport(tuple(self._counted(payload.library, outcomes)), "vectors").to_json()

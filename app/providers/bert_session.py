@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 
 import numpy as np
 
@@ -33,26 +34,19 @@ class BertSession:
         self._threads = threads or os.cpu_count() or 1
         self._session = open_session(graph, 1)
         self._wide = self._session if self._threads == 1 else open_session(graph, self._threads)
-        self._running = 0
-        self._lock = threading.Lock()
+        self._callers = _Callers()
+
+    def on_one_core(self) -> BertSession:
+        """Return the same open graph, whose calls run in the caller's thread alone, however many texts they bring."""
+        narrow = copy(self)
+        narrow._threads, narrow._wide = 1, self._session
+        return narrow
 
     def one(self, inputs: Feed) -> FloatArray:
         """Return the output row `[width]` of one text: on all cores while nothing else is embedded, else on one; the same row."""
-        with self._counted() as alone:
+        with self._callers.counted() as alone:
             row: FloatArray = (self._wide if alone else self._session).run(["output"], inputs)[0][0]
         return row
-
-    @contextmanager
-    def _counted(self) -> Iterator[bool]:
-        """Yield whether nothing else runs."""
-        with self._lock:
-            self._running += 1
-            alone = self._running == 1
-        try:
-            yield alone
-        finally:
-            with self._lock:
-                self._running -= 1
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
         """Return the output rows `[n, width]`, in order.
@@ -70,7 +64,7 @@ class BertSession:
 
         longest_first = sorted(range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size)
         workers = min(self._threads, len(inputs))
-        with self._counted():
+        with self._callers.counted():
             if workers <= 1:
                 for position in longest_first:
                     run(position)
@@ -78,3 +72,23 @@ class BertSession:
                 with ThreadPoolExecutor(workers) as pool:
                     list(pool.map(run, longest_first))
         return rows
+
+
+class _Callers:
+    """How many calls embed now."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def counted(self) -> Iterator[bool]:
+        """Count the block, and yield whether nothing else runs."""
+        with self._lock:
+            self._running += 1
+            alone = self._running == 1
+        try:
+            yield alone
+        finally:
+            with self._lock:
+                self._running -= 1

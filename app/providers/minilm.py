@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
 from app.core.errors import ModelNotInstalled
@@ -53,6 +54,12 @@ class MiniLmEmbedder:
         graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder))
         self._session = BertSession(graph, threads)
         self._counted = CountedTokens(_MOST_COUNTED)
+
+    def on_one_core(self) -> MiniLmEmbedder:
+        """Return the same open model, whose calls take the caller's core alone; its vectors are the same."""
+        narrow = copy(self)
+        narrow._session = self._session.on_one_core()
+        return narrow
 
     @property
     def identity(self) -> EmbedderIdentity:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-import numpy as np
-
 from app.core.ports import Embedder
 from app.core.types import EmbedderIdentity, FloatArray
 
 
 class PacedEmbedder:
-    """An embedder that works on so many texts at once at most, over all callers together; thread-safe.
+    """An embedder that so many callers use at once at most, whoever comes then waits; thread-safe.
 
     An answer's sentences are embedded when its last word is out already, while others still read theirs: with every core at work
-    on that, each of their tokens would have to wait for one (docs/decisions/0115-tokens-before-checks.md).
+    on that, each of their tokens would have to wait for one (docs/decisions/0115-tokens-before-checks.md). A caller's turn is all
+    its texts: to hand over between texts wakes a thread for each, and keeps the interpreter for as long as that takes.
     """
 
     def __init__(self, embedder: Embedder, at_once: int) -> None:
-        """Bind an embedder whose vectors do not depend on a text's company.
+        """Bind an embedder that takes one core a call.
 
         Args:
             embedder: Does the work.
-            at_once: Texts at once, at least 1.
+            at_once: Callers at once, at least 1.
         """
         self._embedder = embedder
         self._turns = threading.BoundedSemaphore(max(1, at_once))
@@ -39,11 +38,8 @@ class PacedEmbedder:
         Raises:
             PassageTooLong: A text has more tokens than the model reads.
         """
-        rows = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            with self._turns:
-                row[:] = self._embedder.embed_passages([text])[0]
-        return rows
+        with self._turns:
+            return self._embedder.embed_passages(texts)
 
     def embed_query(self, text: str) -> FloatArray:
         """Return float32 `[dim]` of L2 norm 1; a question does not wait for its turn."""

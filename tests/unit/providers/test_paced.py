@@ -33,7 +33,7 @@ class _Watched(HashEmbedder):
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 2])
-def test_no_more_texts_are_in_work_than_allowed_over_all_callers(at_once: int) -> None:
+def test_no_more_callers_are_let_in_than_allowed(at_once: int) -> None:
     inner = _Watched()
     paced = PacedEmbedder(inner, at_once)
     with ThreadPoolExecutor(4) as pool:

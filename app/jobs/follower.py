@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Beside:
+class Follower:
     """Hands keys to one thread of its own, all that wait at a time, in order; a context manager that ends with its thread.
 
     Leaving the block by an error lets the call under way end, starts no other, and keeps the error.
@@ -30,7 +30,7 @@ class Beside:
         with self._changed:
             self._waiting += keys
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
                 self._thread.start()
             self._changed.notify()
 
