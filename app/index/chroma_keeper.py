@@ -55,7 +55,7 @@ class ChromaKeeper:
         self._wanted.set()
         self._chroma.on_failure = self._wanted.set
         for dense in self._dense.values():
-            dense.on_behind = self._wanted.set
+            dense.follower.on_behind = self._wanted.set
         self._thread = threading.Thread(target=self._keep, name="chroma-keeper", daemon=True)
         self._thread.start()
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.core.errors import FingerprintMismatch, IndexDamaged
@@ -14,6 +11,7 @@ from app.core.types import Filters, FloatArray, Library, Scored
 from app.index.build_state import BuildState
 from app.index.changes import ChangeLog, Projection, StagedLog
 from app.index.chroma import ChromaStore
+from app.index.chroma_follower import ChromaFollower
 from app.index.chroma_projection import ChromaProjection
 from app.index.dense_reader import DenseReader, Serving
 from app.index.exact_projection import ExactProjection
@@ -21,11 +19,6 @@ from app.index.loading import Build, CatalogLoader
 from app.index.options import IndexOptions
 from app.index.resting_store import Expected
 from app.index.steps import Steps
-
-log = logging.getLogger(__name__)
-
-STEP_CHANGES = 4
-"""Changes that Chroma applies at a time when nobody writes: a writer who comes waits for one step."""
 
 
 @dataclass(slots=True)
@@ -62,18 +55,15 @@ class DenseLibrary:
         self.staged: Staged | None = None
         """The build that is being made beside the one that serves, once its projections are there."""
         self._hidden: frozenset[int] = frozenset()
-        self._behind = False
-        self._written_s = 0.0
-        self.on_behind: Callable[[], None] | None = None
-        """Told that Chroma was left behind and wants `follow_chroma`; without one, Chroma is written with everything else."""
+        self.follower = ChromaFollower(library, options, change_log, self._chroma, chroma)
         self.held_elsewhere: Callable[[], int] = lambda: 0
         """How many vectors the other library holds; both share MAX_DENSE_VECTORS."""
 
     def _exact_projection(self, change_log: ChangeLog) -> ExactProjection:
         return ExactProjection(self._library, self._options, change_log, self._loader, self._steps)
 
-    def _chroma_ready(self) -> bool:
-        return self._chroma.ready and not self._behind
+    def _whole(self) -> bool:
+        return self.follower.ready
 
     @property
     def limit(self) -> int:
@@ -152,71 +142,39 @@ class DenseLibrary:
         Raises:
             DiskFull: No space; what was applied stays, the next call goes on.
         """
-        self._written_s = time.monotonic()
+        self.follower.note_write()
         with self._lock:
             build = self._loader.live_build(self._library)
             if build is None:
                 last = self._log.last()
                 self._log.set_mark(self._library, "exact", last)
                 self._log.set_mark(self._library, "chroma", last)
-                self._followed()
+                self._level()
                 return
             serving = self._serving
             if serving is None or serving.build.number != build.number:
-                serving = Serving(build, self._exact_projection(self._log), self._chroma.collection(build), self._chroma_ready)
+                serving = Serving(build, self._exact_projection(self._log), self._chroma.collection(build), self._whole)
             serving.exact.catch_up(build, self.limit)
             self._serving = serving
-            if self._chroma.ready:
-                with self._chroma_failing():
-                    rows = serving.exact.index
-                    if rows is None or not self._may_be_left_behind(rows.count):
-                        self._catch_up_chroma(build)
-                    else:
-                        self._leave_behind(build, rows.count)
+            rows = serving.exact.index
+            if self.follower.write(build, self.limit, None if rows is None else rows.count):
+                self._level()
 
-    @contextmanager
-    def _chroma_failing(self) -> Iterator[None]:
-        """Have the store made again when it fails."""
-        try:
-            yield
-        except IndexDamaged:
-            log.exception("the vector store failed while it was written; it is made again from the catalog")
-            self._store.fail()
-
-    def _catch_up_chroma(self, build: Build) -> None:
-        self._chroma.catch_up(build, self.limit)
-        self._followed()
-
-    def _followed(self) -> None:
-        self._behind = False
+    def _level(self) -> None:
+        """Note that Chroma has every change of the build that serves: it holds nothing that must be hidden."""
+        self.follower.behind = False
         self._hidden = frozenset()
-
-    def _may_be_left_behind(self, rows: int) -> bool:
-        """Whether somebody will let Chroma follow before the library outgrows its exact rows."""
-        return self.on_behind is not None and rows + self._options.behind_at_most <= self._options.exact_limit
-
-    def _leave_behind(self, build: Build, rows: int) -> None:
-        """Let Chroma apply as much as keeps it within `behind_at_most`; exact rows answer until it has the rest."""
-        if self._log.mark(self._library, "chroma") >= self._log.mark(self._library, "exact"):
-            return
-        self._behind = True
-        while self._chroma.behind(build, rows) > self._options.behind_at_most:
-            if not self._chroma.step(build, self.limit, STEP_CHANGES):
-                break
-        if self.on_behind is not None:
-            self.on_behind()
 
     def follow_chroma(self, stop: threading.Event) -> bool:
         """Let Chroma apply what it was left behind by, while nobody writes; return whether it has applied all."""
-        while self._behind and not stop.is_set():
+        while self.follower.behind and not stop.is_set():
             with self._lock:
                 build = self._loader.live_build(self._library)
-                if build is None or not self._chroma.ready or time.monotonic() - self._written_s < self._options.follow_after_s:
+                if build is None or not self.follower.may_go_on:
                     break
-                with self._chroma_failing():
-                    if not self._chroma.step(build, self.limit, STEP_CHANGES):
-                        self._followed()
-        return not self._behind
+                if self.follower.step(build, self.limit):
+                    self._level()
+        return not self.follower.behind
 
     def bring_up_chroma(self, stop: threading.Event, *, rebuild: bool) -> None:
         """Complete the collection in the open store and let searches use it.
@@ -230,7 +188,8 @@ class DenseLibrary:
             if (rebuild or not self._chroma.applied) and not self._chroma.fill(build, self.limit, stop):
                 return
             with self._lock:
-                self._catch_up_chroma(build)
+                self.follower.catch_up(build, self.limit)
+                self._level()
                 self._store.scrub(self._chroma.collection(build))
                 self._store.set_ready(self._library, True)
                 self._chroma.rebuilding = None
@@ -335,8 +294,8 @@ class DenseLibrary:
                 self._store.set_ready(self._library, False)
             exact = self._exact_projection(self._log)
             exact.adopt(staged.exact, staged.build)
-            self._serving = Serving(staged.build, exact, staged.collection, self._chroma_ready)
-            self._followed()
+            self._serving = Serving(staged.build, exact, staged.collection, self._whole)
+            self._level()
             exact.remove_others([staged.build.number])
         self.unstage()
 
