@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
+from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -63,7 +63,7 @@ class AnswerReply(Response):
 
 def body(answer: Answer, request_id: str) -> bytes:
     """Return a QueryResponse as UTF-8 JSON."""
-    return json.dumps({**to_record(answer), "request_id": request_id}, ensure_ascii=False, separators=(",", ":")).encode()
+    return to_json({**to_record(answer), "request_id": request_id})
 
 
 def render(item: AnswerEvent, request_id: str) -> bytes:

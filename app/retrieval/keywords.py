@@ -52,15 +52,16 @@ class QuestionWords:
     def _all_pairs(self) -> float:
         return sum(self.pairs.values())
 
-    def coverage(self, *tokens: Container[str]) -> float:
+    def coverage(self, text: Container[str], title: Container[str] = ()) -> float:
         """Return the idf-weighted share of the question's tokens that a passage holds, in [0, 1]; 0 for a question without any.
 
         Args:
-            tokens: Stemmed tokens of the parts of the passage; a token counts once, in whichever it stands.
+            text: Stemmed tokens of the passage.
+            title: Those of its document's title; a token that stands in both counts once.
         """
         if not self._all_weights:
             return 0.0
-        return sum(weight for token, weight in self.weights.items() if any(token in part for part in tokens)) / self._all_weights
+        return sum([weight for token, weight in self.weights.items() if token in text or token in title]) / self._all_weights
 
     def adjacency(self, tokens: Sequence[str], distinct: Set[str]) -> float:
         """Return the weighted share of the question's pairs that stand side by side in a passage, in [0, 1]; 0 without pairs.
