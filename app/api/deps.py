@@ -65,6 +65,25 @@ async def _request_id(request: Request) -> str:
     return request_id_of(request)
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """All of these, for routes that are asked often: FastAPI takes a tenth of a millisecond to solve each dependency."""
+
+    edge: Edge
+    services: Services
+    request_id: str
+
+    def answering(self) -> Measured:
+        """Return the query use case with its answers counted."""
+        return self.edge.answering(self.services)
+
+
+async def _door(request: Request) -> Door:
+    edge: Edge = request.app.state.edge
+    return Door(edge, edge.startup.services(), request_id_of(request))
+
+
+AtDoor = Annotated[Door, Depends(_door)]
 AtEdge = Annotated[Edge, Depends(_edge)]
 Composition = Annotated[Services, Depends(_services)]
 RequestIdentity = Annotated[str, Depends(_request_id)]

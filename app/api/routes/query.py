@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.answer.records import notice_record, view_url
 from app.api.answers import reply
 from app.api.contract import events
-from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.deps import AtDoor, AtEdge, Composition
 from app.api.errors import declared
 from app.api.schemas.answers import QueryResponse, Signals
 from app.api.schemas.base import ScopeName
@@ -38,11 +38,11 @@ _WORD = re.compile(r"[^\W_]+")
     response_model=QueryResponse,
     responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
-def query(asked: QueryRequest, services: Composition, edge: AtEdge, request_id: RequestIdentity) -> Response:
+def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
-    settings = edge.settings
+    settings = door.edge.settings
     question = asked.to_question(settings.default_library, settings.flare_active_retrieval)
-    return reply(edge.answering(services), question, edge.streams, request_id, stream=asked.stream)
+    return reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
 
 
 @router.post(
@@ -51,18 +51,18 @@ def query(asked: QueryRequest, services: Composition, edge: AtEdge, request_id: 
     response_model=QueryResponse,
     responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
-def chat(asked: ChatRequest, services: Composition, edge: AtEdge, request_id: RequestIdentity) -> Response:
+def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
-    settings = edge.settings
+    settings = door.edge.settings
     library = asked.library or settings.default_library
     question = asked.question_of(
         asked.message,
         library=library,
         flare=settings.flare_active_retrieval,
         history=(),
-        conversation_id=services.memory.open(asked.conversation_id, library, asked.message),
+        conversation_id=door.services.memory.open(asked.conversation_id, library, asked.message),
     )
-    return reply(edge.answering(services), question, edge.streams, request_id, stream=asked.stream)
+    return reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
 
 
 @router.get("/search", operation_id="search", response_model=SearchResponse, responses=declared("index_damaged"))

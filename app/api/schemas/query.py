@@ -60,7 +60,7 @@ class QueryOptions(Request):
     retrieve_only: Flag = Field(False, description="rank passages and stop; nothing is dropped by the cutoff")
     top_k: Annotated[int, Field(ge=1, le=50)] | None = None
     section_filter: Section | None = Field(None, description="short for filters.section with one value")
-    filters: FilterFields = FilterFields()
+    filters: FilterFields = Field(default_factory=FilterFields)
     doc_ids: list[DocId] = Field(default_factory=list, max_length=1000, description="short for filters.doc_ids")
     fusion: Fusion | None = None
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
