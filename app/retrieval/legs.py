@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.core.beside import beside
 from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
-from app.core.types import FloatArray, Library, NoticeCode
+from app.core.types import FloatArray, Library, NoticeCode, Scored
 from app.core.vectors import cosine_distances
+from app.retrieval.keywords import QuestionWords, question_words
 from app.retrieval.request import SearchRequest
 from app.retrieval.search import Candidates, gather
 
@@ -26,6 +27,7 @@ class Pool:
     candidates: Candidates
     vector: FloatArray | None
     """The query vector `[dim]`; None when nothing could embed."""
+    words: QuestionWords
     without_vector: int = 0
     """Candidates that have no vector, after embedding on the fly."""
     trouble: NoticeCode | None = None
@@ -57,20 +59,31 @@ class Legs:
 
     def search(self, request: SearchRequest, vector: FloatArray | None, k: int) -> Pool:
         """Ask both legs at once for k candidates each; a damaged dense index leaves the lexical leg alone."""
-        filters = request.filters or None
-        with beside(lambda: self.lexical.search(request.library, request.text, k, filters)) as lexical:
-            if vector is None:
-                return Pool(gather([], lexical()), None, trouble="embedder_unavailable")
-            try:
-                dense = self.vectors.search(request.library, vector, k, filters)
-            except IndexDamaged as exc:
-                # Single vectors still come from the catalog: what the words find is ranked by both signals.
-                _LOG.warning("searching by words alone: %s", exc)
-                return Pool(gather([], lexical()), vector, trouble="index_rebuilding")
-            except Conflict as exc:
-                _LOG.warning("searching by words alone: the dense index failed: %s", exc)
-                return Pool(gather([], lexical()), None, trouble="index_rebuilding")
-            return Pool(gather(dense, lexical()), vector)
+        with beside(lambda: self._by_words(request, k)) as by_words:
+            dense, vector, trouble = self._by_vector(request, vector, k)
+            lexical, words = by_words()
+        return Pool(gather(dense, lexical), vector, words, trouble=trouble)
+
+    def _by_words(self, request: SearchRequest, k: int) -> tuple[list[Scored], QuestionWords]:
+        """Return the lexical hits, and how telling each word of the question is."""
+        found = self.lexical.search(request.library, request.text, k, request.filters or None)
+        return found, question_words(self.lexical, request.library, request.text)
+
+    def _by_vector(
+        self, request: SearchRequest, vector: FloatArray | None, k: int
+    ) -> tuple[list[Scored], FloatArray | None, NoticeCode | None]:
+        """Return the dense hits, the vector if candidates can be compared with it, and what is wrong."""
+        if vector is None:
+            return [], None, "embedder_unavailable"
+        try:
+            return self.vectors.search(request.library, vector, k, request.filters or None), vector, None
+        except IndexDamaged as exc:
+            # Single vectors still come from the catalog: what the words find is ranked by both signals.
+            _LOG.warning("searching by words alone: %s", exc)
+            return [], vector, "index_rebuilding"
+        except Conflict as exc:
+            _LOG.warning("searching by words alone: the dense index failed: %s", exc)
+            return [], None, "index_rebuilding"
 
     def complete(self, request: SearchRequest, pool: Pool) -> Pool:
         """Fill in distances of lexical hits and BM25 of dense hits, embedding what has no vector within the budget."""
@@ -86,7 +99,7 @@ class Legs:
                 rows = self._embed(self.embedder, request.library, rest.tolist())
                 candidates = candidates.with_distances(_distances(pool.vector, rows))
             missing = len(rest) - len(rows) if len(rest) else 0
-        return Pool(candidates, pool.vector, missing, pool.trouble)
+        return replace(pool, candidates=candidates, without_vector=missing)
 
     def _embed(self, embedder: Embedder, library: Library, chunk_ids: list[int]) -> dict[int, FloatArray]:
         """Embed chunks in order until the next one would pass the budget, and keep the vectors for later questions."""

@@ -15,7 +15,6 @@ from app.retrieval import fates
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
-from app.retrieval.keywords import QuestionWords, question_words
 from app.retrieval.legs import Legs, Pool
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading, read
@@ -50,7 +49,6 @@ class Retriever:
             reranker: A cross-encoder over the best `options.cross_encoder_head`.
         """
         self._catalog = catalog
-        self._lexical = lexical
         self._embedder = embedder
         self._options = options
         self._reranker = reranker
@@ -76,10 +74,9 @@ class Retriever:
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
             stage.items = trace.items(fates.fused(pool.candidates, order, scores.tolist(), head))
-        words = question_words(self._lexical, request.library, request.text)
-        retrieval = self._rank(request, fusion, pool, scores, order[:head], words, k, trace)
+        retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
-            retrieval = self._rank(request, fusion, pool, scores, order, words, k, trace)
+            retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
         return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
@@ -117,13 +114,12 @@ class Retriever:
         pool: Pool,
         scores: Floats,
         rows: Ints,
-        words: QuestionWords,
         k: int,
         trace: Trace,
     ) -> Retrieval:
         """Read the candidates at `rows` and take them through every step after fusion."""
         with trace.stage("read", len(rows)) as stage:
-            readings = self._read(request.library, pool, scores, rows, words)
+            readings = self._read(request.library, pool, scores, rows)
             stage.n_out = len(readings)
         with trace.stage("rerank", len(readings)) as stage:
             readings = self._rerank(request, fusion, readings, pool.vector)
@@ -152,7 +148,7 @@ class Retriever:
         notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
-    def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints, words: QuestionWords) -> list[Reading]:
+    def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints) -> list[Reading]:
         """Join candidates with the catalog; what is no longer live drops out."""
         candidates = pool.candidates
         chunk_ids: list[int] = candidates.ids[rows].tolist()
@@ -160,7 +156,7 @@ class Retriever:
         return [
             read(
                 passages[chunk_id],
-                words,
+                pool.words,
                 score=float(scores[row]),
                 distance=float(candidates.distance[row]),
                 bm25=float(candidates.bm25[row]),
