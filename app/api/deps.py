@@ -67,7 +67,7 @@ async def _request_id(request: Request) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """All of these, for routes that are asked often: FastAPI takes a tenth of a millisecond to solve each dependency."""
+    """Edge, services and request id at once, for routes that are asked often: each dependency takes FastAPI 0.05 ms."""
 
     edge: Edge
     services: Services

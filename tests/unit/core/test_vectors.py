@@ -40,3 +40,16 @@ def test_rows_at_infinity_are_left_out() -> None:
 def test_nothing_asked_or_nothing_there(k: int, n: int) -> None:
     best, distances = nearest(np.ones(2, np.float32), np.zeros((n, 2), np.float32), np.arange(n, dtype=np.int64), k)
     assert (len(best), len(distances)) == (0, 0)
+
+
+@pytest.mark.parametrize("stride", [1, 156])
+@pytest.mark.parametrize("k", [1, 20, 30])
+def test_few_rows_among_many_left_out_are_found_wherever_they_stand(stride: int, k: int) -> None:
+    """Thirty of 5,000 rows, side by side or so far apart that they fall into the same groups."""
+    rng = np.random.default_rng(11)
+    rows, query = l2_normalise(rng.normal(size=(5000, 33))), l2_normalise(rng.normal(size=33))
+    kept = np.arange(30) * stride
+    distances = np.full(5000, np.inf, np.float32)
+    distances[kept] = cosine_distances(query, rows[kept])
+    best, _ = nearest(query, rows, np.arange(5000, dtype=np.int64), k, distances)
+    assert best.tolist() == kept[np.argsort(distances[kept], kind="stable")][:k].tolist()
