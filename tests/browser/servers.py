@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import requests
 
@@ -105,6 +105,20 @@ class DocuMind:
             assert state in {"queued", "running"}, state
             assert time.monotonic() < deadline, f"not indexed after {BULK_S} s"
             time.sleep(0.1)
+
+    def cancel_next(self, kind: str) -> None:
+        """End the next job of a kind for good, once it is there, and wait until it has ended."""
+        deadline = time.monotonic() + BULK_S
+        while time.monotonic() < deadline:
+            jobs = cast("list[dict[str, str]]", self.get("/api/v1/jobs")["jobs"])
+            under_way = [job["id"] for job in jobs if job["kind"] == kind and job["state"] in {"queued", "running"}]
+            if under_way:
+                requests.delete(f"{self.base}/api/v1/jobs/{under_way[0]}", headers=self._headers(), timeout=30).raise_for_status()
+                while self.get(f"/api/v1/jobs/{under_way[0]}")["state"] in {"queued", "running"}:
+                    time.sleep(0.1)
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"no {kind} after {BULK_S} s")
 
     def load_samples(self) -> None:
         """Index the bundled documents."""
