@@ -17,7 +17,7 @@ from starlette.responses import Response
 from app.answer.records import to_record, view_url
 from app.api.answers import AnswerReply, finals
 from app.api.contract import events
-from app.api.deps import AtEdge, Composition, RequestIdentity
+from app.api.deps import AtDoor, AtEdge
 from app.api.errors import status_of_code
 from app.api.middleware.dialect import openai_error
 from app.api.schemas.answers import QueryResponse
@@ -75,22 +75,20 @@ def model(edge: AtEdge, model: str) -> Model:
         **_errors(*_PROVIDER, "not_found", "index_damaged", "disk_full"),
     },
 )
-def chat_completion(
-    asked: ChatCompletionRequest, request: Request, services: Composition, edge: AtEdge, request_id: RequestIdentity
-) -> Response:
+def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
     """Answer the last message of the user from the documents."""
     scope = _scope_of(asked.model)
     text, history = asked.question()
-    strategy: Strategy = "flare" if edge.settings.flare_active_retrieval else "baseline"
+    strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
     question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none")
-    shown = Completion(asked.model, str(request.base_url).rstrip("/"), request_id)
+    shown = Completion(asked.model, str(request.base_url).rstrip("/"), door.request_id)
 
-    rag = edge.answering(services)
+    rag = door.answering()
     if not asked.stream:
-        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), shown.whole), edge.streams))
+        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), shown.whole), door.edge.streams))
     chunks = Chunks(shown, usage=asked.stream_options is not None and asked.stream_options.include_usage)
-    pump = Pump(lambda cancel: each(rag.stream(question, cancel), chunks.render), edge.streams)
-    return EventStream(pump, request_id, end=chunks.end)
+    pump = Pump(lambda cancel: each(rag.stream(question, cancel), chunks.render), door.edge.streams)
+    return EventStream(pump, door.request_id, end=chunks.end)
 
 
 def _scope_of(model: str) -> Scope:

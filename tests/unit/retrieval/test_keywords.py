@@ -44,6 +44,8 @@ def test_rare_words_weigh_more() -> None:
     words = QuestionWords({"rare": 3.0, "common": 1.0}, {})
     assert words.coverage({"rare"}) == 0.75
     assert words.coverage({"common"}) == 0.25
+    assert words.coverage({"common"}, ["rare"]) == 1.0, "what stands in the title counts"
+    assert words.coverage({"common"}, ["common"]) == 0.25, "but once"
     assert QuestionWords({}, {}).coverage({"rare"}) == 0.0
 
 
