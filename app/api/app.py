@@ -5,10 +5,12 @@ Run it with `uvicorn app.api.app:create_app --factory` or `documind serve`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 
@@ -113,6 +115,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = settings.thread_pool_size
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.thread_pool_size, "search"))
         await to_thread.run_sync(_remove_orphans, settings)
         startup.begin()
         try:

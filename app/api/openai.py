@@ -75,7 +75,7 @@ def model(edge: AtEdge, model: str) -> Model:
         **_errors(*_PROVIDER, "not_found", "index_damaged", "disk_full"),
     },
 )
-def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
+async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
     """Answer the last message of the user from the documents."""
     scope = _scope_of(asked.model)
     text, history = asked.question()

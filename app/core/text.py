@@ -11,7 +11,6 @@ import threading
 import unicodedata
 from collections.abc import Callable
 from functools import cache
-from typing import cast
 
 import Stemmer
 
@@ -148,15 +147,60 @@ def _strip_joiners(text: str) -> tuple[str, int]:
 def lexical_form(text: str) -> str:
     """Return text as both analyzers see it: compatibility forms and accents folded, runs of CJK as spaced bigrams.
 
-    ASCII text comes back unchanged. Offsets are not kept: use it for matching, never for quoting.
+    ASCII text comes back unchanged. Where all letters beyond ASCII fold into it, signs beyond it become `?`: no analyzer tells them
+    apart. Offsets are not kept: use it for matching, never for quoting.
     """
     if text.isascii():
         return text
+    spelt = _spelt_in_ascii(text)
+    return _folded(text) if spelt is None else spelt
+
+
+def _spelt_in_ascii(text: str) -> str | None:
+    """Return a text whose letters all fold into ASCII; None for others, and for those with too many different runs beyond it.
+
+    Most texts hold a few accents, dashes and quotes: folding those alone takes a fifth of the time of folding the text.
+    """
+    runs = set(_BEYOND_ASCII.findall(text))
+    if len(runs) > _MOST_RUNS:
+        return None
+    for run in sorted(runs, key=len, reverse=True):  # a short one may stand within a long one
+        spelt = _SPELLINGS[run]
+        if spelt is None:
+            return None
+        text = text.replace(run, spelt)
+    return text
+
+
+def _folded(text: str) -> str:
     folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", _without_piles(text)[0])))
     folded = folded.replace(_CAPITAL_SIGMA, _SIGMA).replace(_FINAL_SIGMA, _SIGMA)
     return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", folded)
 
 
+class _Spellings(dict[str, str | None]):
+    """Runs beyond ASCII folded into it, with `?` for every sign; None when a letter is left that it lacks.
+
+    Such a run means the same wherever it stands: the only marks that join an ASCII letter before them are dropped by folding.
+    """
+
+    def __missing__(self, run: str) -> str | None:
+        if len(run) > _LONGEST_RUN:
+            return None
+        if len(self) >= _MOST_SPELLINGS:
+            self.clear()
+        folded = _folded(run)
+        letters = _WORD.search("".join(_BEYOND_ASCII.findall(folded)))
+        spelt = self[run] = None if letters else folded.encode("ascii", "replace").decode()
+        return spelt
+
+
+_SPELLINGS = _Spellings()
+_MOST_SPELLINGS = 20_000
+_LONGEST_RUN = 16
+"""Characters; accented letters, dashes and quotes stand in short runs."""
+_MOST_RUNS = 64
+"""Each is replaced in a pass over the text: more would make the time grow with the square of a text made for that."""
 _CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
@@ -187,16 +231,20 @@ class _Stems(dict[str, str]):
         return stem
 
 
-class _AsciiStems(dict[bytes, str | None]):
-    """The same for lower-case ASCII words as bytes; None for those too long to be indexed, which are not kept."""
+class _AsciiStems(dict[bytes, str]):
+    """The same for lower-case ASCII words as bytes; those too long to be indexed are refused."""
 
-    def __missing__(self, word: bytes) -> str | None:
+    def __missing__(self, word: bytes) -> str:
         if len(word) > MAX_TOKEN_BYTES:
-            return None
+            raise _TooLong
         if len(self) >= _MOST_STEMS:
             self.clear()
         stem = self[word] = _STEMMER.stem(word.decode())
         return stem
+
+
+class _TooLong(Exception):
+    """A word that neither analyzer indexes."""
 
 
 _STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
@@ -204,19 +252,18 @@ _STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
 
 def words(text: str) -> list[str]:
     """Return lower-cased words without stemming, in order."""
-    if text.isascii():
-        return text.encode().translate(_ASCII_FOLD).decode().split()
-    return [word.lower() for word in _WORD.findall(lexical_form(text))]
+    form = lexical_form(text)
+    if form.isascii():
+        return form.encode().translate(_ASCII_FOLD).decode().split()
+    return [word.lower() for word in _WORD.findall(form)]
 
 
 def tokenise(text: str) -> list[str]:
     """Return the stemmed tokens of a text, in order, as tantivy's analyzer would index them."""
-    if text.isascii():
-        return _ascii_tokens(text.encode())
-    folded = lexical_form(text)
-    if not _WORD.search("".join(_BEYOND_ASCII.findall(folded))):  # accents are off, and what is left are dashes and quotes
-        return _ascii_tokens(folded.encode("ascii", "replace"))
-    kept = [word.lower() for word in _WORD.findall(folded) if len(word) <= MAX_TOKEN_BYTES]
+    form = lexical_form(text)
+    if form.isascii():
+        return _ascii_tokens(form.encode())
+    kept = [word.lower() for word in _WORD.findall(form) if len(word) <= MAX_TOKEN_BYTES]
     if not all(map(str.isascii, kept)):
         kept = [word for word in kept if len(word.encode()) <= MAX_TOKEN_BYTES]
     return list(map(_STEMS.__getitem__, kept))
@@ -224,8 +271,11 @@ def tokenise(text: str) -> list[str]:
 
 def _ascii_tokens(text: bytes) -> list[str]:
     """Return the tokens of most text: folded and split as bytes, which takes half the time of the expression."""
-    stems = list(map(_ASCII_STEMS.__getitem__, text.translate(_ASCII_FOLD).split()))
-    return [stem for stem in stems if stem is not None] if None in stems else cast("list[str]", stems)
+    found = text.translate(_ASCII_FOLD).split()
+    try:
+        return list(map(_ASCII_STEMS.__getitem__, found))
+    except _TooLong:
+        return [_ASCII_STEMS[word] for word in found if len(word) <= MAX_TOKEN_BYTES]
 
 
 _ASCII_FOLD = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -17,6 +18,7 @@ from app.index.bookkeeping import add_counts
 from app.index.database import Database
 from app.index.durable import utc_now
 from app.index.schema import BUILD_SHIFT
+from app.index.since_commit import SinceCommit
 from app.index.vector_writes import staged_key
 
 REMOVE_BATCH = 5_000
@@ -39,21 +41,26 @@ class Builds:
     def __init__(self, database: Database) -> None:
         """Work on `database`."""
         self._database = database
+        self._held = SinceCommit(database, self._read)
         self._lock = threading.Lock()
         self._reached: dict[int, int] = {}
         """Per staged build the chunk up to which a scan found nothing pending."""
 
     def of(self, library: Library, role: Role) -> HeldBuild | None:
         """Return a library's build in a role; None when there is none."""
+        return self._held(library).get(role)
+
+    def _read(self, library: Library) -> Mapping[Role, HeldBuild]:
         with self._database.read_raw() as cursor:
-            number = _roles(cursor, library).get(role)
-            row = cursor.execute("SELECT build, fingerprint FROM builds WHERE build = ?", (number,)).fetchone()
-        return HeldBuild(row[0], Fingerprint(**json.loads(row[1]))) if row else None
+            numbers = _roles(cursor, library)
+            rows = cursor.execute("SELECT build, fingerprint FROM builds WHERE library = ?", (library.value,)).fetchall()
+        fingerprints = {number: Fingerprint(**json.loads(packed)) for number, packed in rows}
+        return {role: HeldBuild(number, fingerprints[number]) for role, number in numbers.items() if number in fingerprints}
 
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
-        with self._database.read_raw() as cursor:
-            return _roles(cursor, library).get("live")
+        live = self.of(library, "live")
+        return live.number if live else None
 
     def pending(self, library: Library, build: int, limit: int) -> list[int]:
         """Return up to `limit` live chunks without a vector in a staged build, in chunk order.

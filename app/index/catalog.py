@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
 from app.core.types import Chunk, Document, Fingerprint, Library, LibraryCounts, PageSpan, Passage, TextSpan
@@ -15,6 +15,7 @@ from app.index.originals import Originals
 from app.index.projector import Projector
 from app.index.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, document_from, id_list
 from app.index.settling import Settling
+from app.index.since_commit import SinceCommit
 from app.index.texts import TextCache, unpack_pages
 
 TEXT_CACHE_BYTES = 64 * 1024 * 1024
@@ -38,6 +39,7 @@ class SqliteCatalog:
         self._database = database
         self._texts = texts
         self._settling = settling
+        self._counted = SinceCommit(database, self._count)
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return live passages by chunk id, in the order asked; ids that are gone or superseded are absent."""
@@ -233,6 +235,9 @@ class SqliteCatalog:
 
     def counts(self, library: Library) -> LibraryCounts:
         """Return counts of live documents and chunks, from counters that every write maintains."""
+        return self._counted(library)
+
+    def _count(self, library: Library) -> LibraryCounts:
         with self._database.read_raw() as cursor:
             row = cursor.execute(
                 "SELECT documents, chunks, embedded, bytes FROM libraries WHERE library = ?", (library.value,)
@@ -269,20 +274,9 @@ def _cursor_value(cursor: str | None) -> int:
     return 1 << 62 if cursor is None else int(cursor)
 
 
-def _chunk_from(row: Sequence[object], document: Document, text: str) -> Chunk:
-    chunk_id, revision, ordinal, start, end = cast("tuple[int, int, int, int, int]", tuple(row[:5]))
-    return Chunk(
-        chunk_id,
-        document.doc_id,
-        document.library,
-        revision,
-        ordinal,
-        start,
-        end,
-        cast("str", row[5]),
-        cast("int | None", row[6]),
-        text[start:end],
-    )
+def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:
+    chunk_id, revision, ordinal, start, end, section, page = row[:7]
+    return Chunk(chunk_id, document.doc_id, document.library, revision, ordinal, start, end, section, page, text[start:end])
 
 
 def _no_revision(document: Document, revision: int) -> NotFound:

@@ -52,6 +52,8 @@ class Database:
         self.path = path
         self.steps = steps
         self.lock = threading.RLock()
+        self.version = 0
+        """Another number once something may have been committed: what was read under the same number still holds."""
         self._writer = _engine(path, immediate=True)
         self._readers = _engine(path, immediate=False)
         try:
@@ -99,8 +101,12 @@ class Database:
             transaction = connection.begin()
             try:
                 yield connection
-                with self.steps.at(f"catalog.{name}"):
-                    transaction.commit()
+                self.version += 1  # from now on a reader may see either state ...
+                try:
+                    with self.steps.at(f"catalog.{name}"):
+                        transaction.commit()
+                finally:
+                    self.version += 1  # ... and from now on the new one only
             finally:
                 if transaction.is_active:
                     transaction.rollback()

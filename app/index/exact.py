@@ -135,7 +135,7 @@ class ExactIndex:
             if mask is not None:
                 about = np.where(mask, about, np.float32(np.inf))
             chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), about, slack)
-        return [Scored(int(i), float(d)) for i, d in zip(view.ids[chosen], distances, strict=True)]
+        return list(map(Scored, view.ids[chosen].tolist(), distances.tolist()))
 
     def _mask(self, filters: Filters) -> Mask:
         mask = self._masks.get(filters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import tantivy
 
@@ -16,6 +17,9 @@ from app.index.rows import author_key
 MAX_QUERY_TERMS = 1024
 """Distinct terms of one query; a longer text (a pasted page) is searched by its most frequent ones."""
 
+_RECENT = 8
+"""Questions that are searched at the same time, more or less."""
+
 _NOT_WORD = re.compile(r"[^\w ]")
 
 
@@ -25,10 +29,17 @@ class QueryBuilder:
     def __init__(self, schema: tantivy.Schema, *, title_boost: float, section_boost: float) -> None:
         """Weigh matches in title and section against the body's 1.0; a field of weight 0 is not searched."""
         self._schema = schema
+        self._recent = lru_cache(maxsize=_RECENT)(self._text)
         self._fields = [(name, boost) for name, boost in ((BODY, 1.0), (TITLE, title_boost), (SECTION, section_boost)) if boost > 0]
 
     def text(self, text: str) -> tantivy.Query | None:
-        """Return the disjunction of a text's terms over the fields; None when it has no term."""
+        """Return the disjunction of a text's terms over the fields; None when it has no term.
+
+        Those of the last few texts are at hand: a question is asked once for hits and once more for the scores of other chunks.
+        """
+        return self._recent(text)
+
+    def _text(self, text: str) -> tantivy.Query | None:
         counts = Counter(tokenise(text))
         if not counts:
             return None

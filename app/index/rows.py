@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,34 +27,11 @@ CHUNK_COLUMNS = "c.chunk_id, c.revision, c.ordinal, c.start, c.end, c.section, c
 IdArray = npt.NDArray[np.int64]
 
 
-def document_from(row: Sequence[object]) -> Document:
+def document_from(row: Sequence[Any]) -> Document:
     """Return the document of a row of DOCUMENT_COLUMNS."""
-    values = cast("list[str]", list(row))
-    return Document(
-        doc_id=values[0],
-        library=Library(values[1]),
-        source_key=values[2],
-        revision=cast("int", row[3]),
-        sha256=values[4],
-        title=values[5],
-        authors=strings_from(values[6]),
-        year=cast("int | None", row[7]),
-        type=values[8],
-        state=cast("Literal['live', 'deleted']", row[9]),
-        characters=cast("int", row[10]),
-        pages=cast("int", row[11]),
-        chunks=cast("int", row[12]),
-        embedded=cast("int", row[13]),
-        duplicate_of=cast("str | None", row[14]),
-        source_url=cast("str | None", row[15]),
-        licence=cast("str | None", row[16]),
-        added_at=values[17],
-        updated_at=values[18],
-        filename=values[19],
-        arxiv_id=cast("str | None", row[20]),
-        has_original=bool(row[21]),
-        flags=strings_from(values[22]),
-    )
+    doc_id, library, source_key, revision, sha256, title, authors, *rest, has_original, flags = row
+    packed = strings_from(authors), *rest, bool(has_original), strings_from(flags)
+    return Document(doc_id, Library(library), source_key, revision, sha256, title, *packed)
 
 
 def strings_from(packed: str) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ class TantivyIndex:
         scores = dict.fromkeys(chunk_ids, 0.0)
         query = self._queries.text(text)
         if query is not None and scores:
-            chosen = conjunction(query, [self._queries.chunks(list(scores))])
+            chosen = conjunction(query, [self._queries.chunks(list(scores))], required=False)  # faster: these alone are walked
             scores.update((hit.chunk_id, hit.score) for hit in self._run(chosen, len(scores)))
         return scores
 
@@ -121,7 +121,7 @@ class TantivyIndex:
                 limit = min(4 * limit, k + MOST_TIED)
                 hits = searcher.search(query, limit, count=False).hits
             ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
-        scored = [Scored(int(chunk_id), float(score)) for (score, _), chunk_id in zip(hits, ids, strict=True)]
+        scored = [Scored(chunk_id, score) for (score, _), chunk_id in zip(hits, ids, strict=True)]
         scored.sort(key=lambda hit: (-hit.score, hit.chunk_id))
         return scored[:k]
 

@@ -18,9 +18,8 @@ def jaccard(left: Set[str], right: Set[str]) -> float:
 
 def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
     """Whether two passages say the same in nearly the same words; sizes alone rule most pairs out."""
-    a, b = left.tokens, right.tokens
-    small, large = sorted((len(a), len(b)))
-    return small >= threshold * large and jaccard(a, b) >= threshold
+    one, other = len(left.tokens), len(right.tokens)
+    return threshold * one <= other and threshold * other <= one and jaccard(left.tokens, right.tokens) >= threshold
 
 
 def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap: float = 0.5) -> list[Reading]:

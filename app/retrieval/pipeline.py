@@ -122,7 +122,7 @@ class Retriever:
             readings = self._read(request.library, pool, scores, rows)
             stage.n_out = len(readings)
         with trace.stage("rerank", len(readings)) as stage:
-            readings = self._rerank(request, fusion, readings, pool.vector)
+            self._rerank(request, fusion, readings, pool.vector)
             stage.n_out = len(readings)
             stage.items = trace.items(fates.reranked(readings))
         with trace.stage("cutoff", len(readings)) as stage:
@@ -165,18 +165,18 @@ class Retriever:
             if chunk_id in passages
         ]
 
-    def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], vector: FloatArray | None) -> list[Reading]:
-        """Apply the keyword, sentence and cross-encoder arms that are on, and return best first."""
+    def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], vector: FloatArray | None) -> None:
+        """Apply the keyword, sentence and cross-encoder arms that are on, and sort best first."""
         keywords = self._keyword_weight(request.library, fusion)
         phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
         if keywords or phrases:
-            readings = [replace(r, score=r.score + keywords * r.overlap + phrases * r.adjacency) for r in readings]
+            for reading in readings:
+                reading.score += keywords * reading.overlap + phrases * reading.adjacency
         if self._options.sentence_rerank and vector is not None and self._embedder is not None:
-            readings = _with_best_sentences(readings, vector, self._embedder, self._options.sentence_weight)
-        readings = sorted(readings, key=lambda r: -r.score)
+            _add_best_sentences(readings, vector, self._embedder, self._options.sentence_weight)
+        readings.sort(key=lambda r: -r.score)
         if self._reranker is not None and readings:
-            readings = _cross_encoded(self._reranker, request.text, readings, self._options.cross_encoder_head)
-        return readings
+            _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
 
     def _diversify(self, kept: Sequence[Reading], k: int) -> list[Reading]:
         options = self._options
@@ -193,24 +193,22 @@ class Retriever:
         return ()
 
 
-def _with_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float) -> list[Reading]:
+def _add_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float) -> None:
     found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
     fused = with_sentences(np.array([r.score for r in readings]), found, weight)
-    return [
-        replace(r, score=float(score), sentence=None if math.isnan(best) else float(best))
-        for r, score, best in zip(readings, fused, found, strict=True)
-    ]
+    for reading, score, best in zip(readings, fused.tolist(), found.tolist(), strict=True):
+        reading.score, reading.sentence = score, None if math.isnan(best) else best
 
 
-def _cross_encoded(reranker: Reranker, question: str, read: Sequence[Reading], head: int) -> list[Reading]:
+def _cross_encode(reranker: Reranker, question: str, readings: list[Reading], head: int) -> None:
     """Order the head by logit; the rest follows. Scores become the logits, the rest going on below the lowest one."""
-    logits = reranker.score(question, [r.passage.chunk.text for r in read[:head]])
-    first = sorted(
-        (replace(r, score=float(logit), rerank=float(logit)) for r, logit in zip(read[:head], logits, strict=True)),
-        key=lambda r: -r.score,
-    )
-    floor = first[-1].score - 1.0
-    return first + [replace(r, score=floor - rank) for rank, r in enumerate(read[head:])]
+    first, rest = readings[:head], readings[head:]
+    for reading, logit in zip(first, reranker.score(question, [r.passage.chunk.text for r in first]), strict=True):
+        reading.score = reading.rerank = float(logit)
+    first.sort(key=lambda r: -r.score)
+    for rank, reading in enumerate(rest, 1):
+        reading.score = first[-1].score - rank
+    readings[:] = first + rest
 
 
 def _trouble(pool: Pool) -> tuple[Notice, ...]:

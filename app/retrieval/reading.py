@@ -10,9 +10,9 @@ from app.core.types import Passage, Signals
 from app.retrieval.keywords import QuestionWords
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Reading:
-    """A passage while it is ranked, with what each step said of it."""
+    """A passage while one question ranks it: each step notes what it says of it."""
 
     passage: Passage
     tokens: frozenset[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,22 +90,20 @@ def gather(dense: Sequence[Scored], lexical: Sequence[Scored]) -> Candidates:
         place.setdefault(hit.chunk_id, len(place))
     for hit in lexical:
         place.setdefault(hit.chunk_id, len(place))
-    n = len(place)
-    distance, bm25 = np.full(n, np.nan), np.full(n, np.nan)
-    dense_rank, lexical_rank = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for rank, hit in enumerate(dense, start=1):
-        row = place[hit.chunk_id]
-        distance[row], dense_rank[row] = hit.score, rank
-    for rank, hit in enumerate(lexical, start=1):
-        row = place[hit.chunk_id]
-        bm25[row], lexical_rank[row] = hit.score, rank
-    return Candidates(np.fromiter(place, dtype=np.int64, count=n), distance, bm25, dense_rank, lexical_rank)
+    (distance, dense_rank), (bm25, lexical_rank) = _columns(dense, place), _columns(lexical, place)
+    return Candidates(np.fromiter(place, dtype=np.int64, count=len(place)), distance, bm25, dense_rank, lexical_rank)
+
+
+def _columns(hits: Sequence[Scored], place: Mapping[int, int]) -> tuple[Floats, Ints]:
+    """Return the scores and the ranks of one leg in the places of all candidates."""
+    scores, ranks = np.full(len(place), np.nan), np.zeros(len(place), dtype=np.int64)
+    rows = [place[hit.chunk_id] for hit in hits]
+    scores[rows], ranks[rows] = [hit.score for hit in hits], np.arange(1, len(hits) + 1)
+    return scores, ranks
 
 
 def _filled(ids: Ints, values: Floats, known: Mapping[int, float]) -> Floats:
     filled = values.copy()
-    for row in np.flatnonzero(np.isnan(values)):
-        value = known.get(int(ids[row]))
-        if value is not None:
-            filled[row] = value
+    rows = np.flatnonzero(np.isnan(values))
+    filled[rows] = [known.get(chunk_id, math.nan) for chunk_id in ids[rows].tolist()]
     return filled

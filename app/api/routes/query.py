@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Annotated
 
@@ -38,11 +39,11 @@ _WORD = re.compile(r"[^\W_]+")
     response_model=QueryResponse,
     responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
-def query(asked: QueryRequest, door: AtDoor) -> Response:
+async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     settings = door.edge.settings
     question = asked.to_question(settings.default_library, settings.flare_active_retrieval)
-    return reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
+    return await reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
 
 
 @router.post(
@@ -51,7 +52,7 @@ def query(asked: QueryRequest, door: AtDoor) -> Response:
     response_model=QueryResponse,
     responses={**_EVENT_STREAM, **declared(*_PROVIDER, "not_found", "index_damaged", "disk_full")},
 )
-def chat(asked: ChatRequest, door: AtDoor) -> Response:
+async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     settings = door.edge.settings
     library = asked.library or settings.default_library
@@ -60,9 +61,9 @@ def chat(asked: ChatRequest, door: AtDoor) -> Response:
         library=library,
         flare=settings.flare_active_retrieval,
         history=(),
-        conversation_id=door.services.memory.open(asked.conversation_id, library, asked.message),
+        conversation_id=await asyncio.to_thread(door.services.memory.open, asked.conversation_id, library, asked.message),
     )
-    return reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
+    return await reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
 
 
 @router.get("/search", operation_id="search", response_model=SearchResponse, responses=declared("index_damaged"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.core.types.stored import Passage
 from app.core.types.vocabulary import Band, NoticeCode
@@ -27,8 +28,7 @@ class Filters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A chunk id and a raw score of one leg: cosine distance (lower is better) or BM25 (higher is better)."""
 
     chunk_id: int

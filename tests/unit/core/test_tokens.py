@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -9,17 +10,36 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.text import MAX_TOKEN_BYTES, tokenise, words
+from app.core.text import _ALPHABETIC_MARKS, MAX_TOKEN_BYTES, _folded, lexical_form, tokenise, words
+
+_LATIN = st.text(st.one_of(st.characters(max_codepoint=0x24F), st.sampled_from("\u0301\u0316\u2014\u201c\u2026\ufb01\u0344\u2260")))
+
+
+def _plain_words(text: str) -> list[str]:
+    return [word.lower() for word in re.findall(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+", _folded(text))]
 
 
 def _plainly(text: str) -> list[str]:
     stemmer = Stemmer.Stemmer("english")
-    return [stemmer.stemWord(word) for word in words(text) if len(word.encode()) <= MAX_TOKEN_BYTES]
+    return [stemmer.stemWord(word) for word in _plain_words(text) if len(word.encode()) <= MAX_TOKEN_BYTES]
 
 
-@given(st.one_of(st.text(), st.text(st.characters(max_codepoint=127)), st.from_regex(r"[A-Za-z0-9_ ]{0,60}")))
+@given(st.one_of(st.text(), _LATIN, st.text(st.characters(max_codepoint=127)), st.from_regex(r"[A-Za-z0-9_ ]{0,60}")))
 def test_fast_paths_change_nothing(text: str) -> None:
     assert tokenise(text) == _plainly(text)
+    assert words(text) == _plain_words(text)
+
+
+def test_every_character_means_the_same_on_the_fast_path() -> None:
+    for point in (*range(0x80, 0x3000), *range(0x3000, 0xD800, 37), *range(0xE000, 0x30000, 37)):
+        text = f"ab{chr(point)}cd e{chr(point)} {chr(point) * 2}x"
+        assert tokenise(text) == _plainly(text), hex(point)
+
+
+def test_a_text_of_many_different_runs_takes_the_plain_path() -> None:
+    many = " ".join(f"caf\u00e9{chr(0x2010 + n % 20)}{chr(0x2030 + n // 20)}" for n in range(200))
+    assert lexical_form(many) == _folded(many)
+    assert tokenise(many) == _plainly(many)
 
 
 def test_words_are_stemmed_and_long_ones_dropped() -> None:
