@@ -22,13 +22,19 @@ async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool] = i
     loop = asyncio.get_running_loop()
     woken = asyncio.Event()
 
+    def look() -> Job | None:
+        job = board.get(job_id)
+        return job if until(job) or is_finished(job) else None
+
     def wake() -> None:
-        loop.call_soon_threadsafe(woken.set)
+        # In the job's thread: a job changes hundreds of times, and the loop need not be woken for what nobody waits for.
+        if look() is not None:
+            loop.call_soon_threadsafe(woken.set)
 
     with board.subscribe(job_id, wake):
         while True:
             woken.clear()
-            job = await to_thread.run_sync(board.get, job_id)
-            if until(job) or is_finished(job):
+            job = await to_thread.run_sync(look)
+            if job is not None:
                 return job
             await woken.wait()

@@ -68,13 +68,15 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
 _NEEDED: dict[Finding, tuple[str, ...]] = {
     "override": ("ignore", "disregard", "forget", "bypass", "follow", "obey", "instruction", "task", "directive", "instead"),
     "role": (
-        "you are", " as ", "pretend", " mode", "system", "assistant", "attention", "dear", "note to", "message", "hey", "hello",
-        "<", "[", "##",
+        "you are", "act as", "behave as", "respond as", "answer as", "reply as", "pretend", "developer mode", "jailbreak mode",
+        "dan mode", "god mode", "system", "assistant", "attention", "dear", "note to", "message", "hey", "hello", "<", "[", "##",
     ),
     "output": ("your", "response", "respond", "reply", "output", "completion", "answer"),
     "disclosure": ("prompt", "instructions above", "api key", "password", "secret", "credential", "http", "@"),
 }  # fmt: skip
 """Of each family, what every match holds at least one of, in lower case: asked first, it costs a tenth of the pattern."""
+_LOOKALIKE = re.compile("[\u0130\u0131\u017f\u212a]")
+"""All that a pattern without regard to case takes for an ASCII letter: dotted I, dotless i, long s, the Kelvin sign."""
 _TASK_VERBS = (
     "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
     "|give|tell|show|say|answer|respond|reply|repeat|print|output|break down|help|make|recommend|suggest|include|insert|append|add"
@@ -163,15 +165,17 @@ def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
 
 def _possible(sentence: str) -> Iterable[Finding]:
     """Return the families whose patterns may match; all of them where a letter beyond ASCII may stand for one within."""
-    if not sentence.isascii():
+    if not sentence.isascii() and _LOOKALIKE.search(sentence):
         return _DIRECT
     lowered = sentence.lower()
-    return [name for name, needed in _NEEDED.items() if any(part in lowered for part in needed)]
+    return [name for name, parts in _NEEDED.items() if any(part in lowered for part in parts)]
 
 
 def _may_request(sentence: str) -> bool:
     """Return whether a sentence holds the first word of a request."""
-    return not sentence.isascii() or not _REQUEST_WORDS.isdisjoint(words(sentence))
+    if not sentence.isascii() and _LOOKALIKE.search(sentence):
+        return True
+    return not _REQUEST_WORDS.isdisjoint(words(sentence))
 
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:

@@ -25,7 +25,7 @@ Written = Callable[[Sequence[str]], None]
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader, for example `injection`."""
 
-_FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 8, 64
+_FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 2, 64
 """Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while
 the others are read; each batch is twice the one before."""
 _BATCH_CHARACTERS = 4_000_000
