@@ -67,7 +67,7 @@ class VectorBackfill:
         limit: int | None = None,
         order: str = "id",
         doc_ids: Sequence[str] | None = None,
-        workers: int = 2,
+        workers: int = 1,
     ) -> BackfillReport:
         """Embed chunks without a vector until none is left; on return the vectors are durable and applied to the projections.
 

@@ -52,7 +52,8 @@ _PIECES = [
     *(part for parts in injection._NEEDED.values() for part in parts), *sorted(injection._REQUEST_WORDS),
     "Do not", "all", "previous", "rules", "new", "for you", "you must", "now", "as if you", "the", "AI", "to", "SYS>>", "INST", "]",
     "user", ":", "final", "with", "begin", "in", "'", "json", "reveal", "your", "api keys", "send", "documents", "https://x.org/?q=1",
-    "a@b.c", "![", "](", ")", "please", "us", "how", "\n", ".", "?", "ACT", "GOD", "\u0130gnore", "a\u017f", "wr\u0131te", "\u00e9", "\u201c", "\u2003",
+    "a@b.c", "![", "](", ")", "please", "us", "how", "\n", ".", "?", "ACT", "GOD",
+    "\u0130gnore", "a\u017f", "wr\u0131te", "\u00e9", "\u201c", "\u2003",
 ]  # fmt: skip
 
 
