@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
+from app.core.lazy import lazy
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Passage
@@ -100,32 +100,32 @@ class Claim:
         """Keep the sentence."""
         self.text = text
 
-    @cached_property
+    @lazy
     def tokens(self) -> list[str]:
         """Stemmed tokens, in order."""
         return tokenise(self.text)
 
-    @cached_property
+    @lazy
     def content(self) -> list[str]:
         """Stemmed tokens without function words, in order."""
         return [token for token in self.tokens if token not in FUNCTION_WORDS]
 
-    @cached_property
+    @lazy
     def wanted(self) -> frozenset[str]:
         """Distinct tokens to look for: those with content, or all where none has."""
         return frozenset(self.content or self.tokens)
 
-    @cached_property
+    @lazy
     def specifics(self) -> Specifics:
         """Figures, names and negations."""
         return specifics(self.text)
 
-    @cached_property
+    @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Neighbouring content words."""
         return frozenset(pairwise(self.content))
 
-    @cached_property
+    @lazy
     def grams(self) -> frozenset[str]:
         """Character 4-grams."""
         return character_grams(self.text)
@@ -138,7 +138,7 @@ class ReadText:
         """Keep the text."""
         self.text = text
 
-    @cached_property
+    @lazy
     def _sentences(self) -> list[tuple[int, int, frozenset[str]]]:
         return [(start, end, frozenset(tokenise(self.text[start:end]))) for start, end in sentence_spans(self.text)]
 
@@ -147,7 +147,7 @@ class ReadText:
         """Distinct tokens of each sentence."""
         return [tokens for _, _, tokens in self._sentences]
 
-    @cached_property
+    @lazy
     def pieces(self) -> list[tuple[int, int, frozenset[str]]]:
         """Start, end and distinct tokens of each sentence; one too long for a quote comes in several pieces."""
         pieces: list[tuple[int, int, frozenset[str]]] = []
@@ -170,16 +170,16 @@ class ReadPassage(ReadText):
         self.context = f"{self.title}\n{passage.chunk.section}\n{self.text}"
         """The text behind its title and section."""
 
-    @cached_property
+    @lazy
     def _context_tokens(self) -> list[str]:
         return tokenise(self.context)
 
-    @cached_property
+    @lazy
     def known(self) -> frozenset[str]:
         """Distinct tokens of the context."""
         return frozenset(self._context_tokens)
 
-    @cached_property
+    @lazy
     def known_by_initial(self) -> Mapping[str, Sequence[str]]:
         """The tokens of `known` by their first character."""
         found: dict[str, list[str]] = {}
@@ -187,22 +187,22 @@ class ReadPassage(ReadText):
             found.setdefault(token[0], []).append(token)
         return found
 
-    @cached_property
+    @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Neighbouring content words of the context."""
         return frozenset(pairwise([token for token in self._context_tokens if token not in FUNCTION_WORDS]))
 
-    @cached_property
+    @lazy
     def grams(self) -> frozenset[str]:
         """Character 4-grams of the context."""
         return character_grams(self.context)
 
-    @cached_property
+    @lazy
     def figures(self) -> frozenset[str]:
         """Figures of title and text, spelt ones too."""
         return spelt_figures(f"{self.title}\n{self.text}")
 
-    @cached_property
+    @lazy
     def initials(self) -> str:
         """First letters of the capitalised words of the context, lower-case."""
         return "".join(word[0] for word in re.findall(r"\b[A-Z][a-z]+", self.context)).lower()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
+from app.core.lazy import lazy
 from app.core.ports import LexicalIndex
 from app.core.text import tokenise
 from app.core.types import Library
@@ -44,11 +44,11 @@ class QuestionWords:
     pairs: Mapping[tuple[str, str], float]
     """Tokens that stand side by side in the question, each pair weighing as much as its commoner word."""
 
-    @cached_property
+    @lazy
     def _all_weights(self) -> float:
         return sum(self.weights.values())
 
-    @cached_property
+    @lazy
     def _all_pairs(self) -> float:
         return sum(self.pairs.values())
 
