@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -38,11 +40,11 @@ class SecurityHeaders:
             await self._app(scope, receive, send)
             return
 
-        async def with_headers(message: Message) -> None:
+        def with_headers(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
-            await send(message)
+            return send(message)
 
         await self._app(scope, receive, with_headers)

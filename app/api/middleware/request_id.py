@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Awaitable
 from urllib.parse import quote
 
 from starlette.datastructures import MutableHeaders
@@ -40,12 +41,12 @@ class RequestId:
         started = time.perf_counter()
         status = 0
 
-        async def with_id(message: Message) -> None:
+        def with_id(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message)["X-Request-ID"] = request_id
-            await send(message)
+            return send(message)
 
         try:
             await self._app(scope, receive, with_id)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from queue import Queue
 
 import pytest
 from starlette.types import Message, Scope
@@ -235,3 +236,21 @@ def test_leaving_what_is_made_of_items_closes_them() -> None:
     assert next(made) == "0"
     made.close()
     assert closed == [True]
+
+
+def test_a_silence_begins_with_the_last_item_not_with_the_stream() -> None:
+    async def scenario() -> None:
+        items: Queue[str | None] = Queue()
+        pump = Pump(lambda _: iter(items.get, None), StreamSlots(1))
+        await pump.start()
+        loop = asyncio.get_running_loop()
+        for text in ("a", "b", "c"):
+            loop.call_later(0.4, items.put, text)
+            asked_s = loop.time()
+            assert await pump.next_batch(1.0) == [text], "each comes in time, all three take longer than one silence may"
+        assert await pump.next_batch(1.0) == []
+        assert loop.time() - asked_s > 1.39
+        items.put(None)
+        assert await pump.next_batch(WAIT_S) is None
+
+    asyncio.run(scenario())
