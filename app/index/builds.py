@@ -53,9 +53,12 @@ class Builds:
     def _read(self, library: Library) -> Mapping[Role, HeldBuild]:
         with self._database.read_raw() as cursor:
             numbers = _roles(cursor, library)
-            rows = cursor.execute("SELECT build, fingerprint FROM builds WHERE library = ?", (library.value,)).fetchall()
-        fingerprints = {number: Fingerprint(**json.loads(packed)) for number, packed in rows}
-        return {role: HeldBuild(number, fingerprints[number]) for role, number in numbers.items() if number in fingerprints}
+            packed = dict(cursor.execute("SELECT build, fingerprint FROM builds WHERE library = ?", (library.value,)).fetchall())
+        return {
+            role: HeldBuild(number, Fingerprint(**json.loads(packed[number])))
+            for role, number in numbers.items()
+            if number in packed
+        }
 
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
