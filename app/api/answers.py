@@ -11,8 +11,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.answer.records import source_record, to_record
+from app.api.pump import Pump, StreamSlots, last_item
 from app.api.services import Answering
-from app.api.sse import EventStream, Made, Pump, StreamSlots, cancel_on_disconnect, each, event, last_item
+from app.api.sse import EventStream, Made, cancel_on_disconnect, each, event
 from app.core.turns import let_others_run
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, SourcesEvent, TokenEvent
 

@@ -36,6 +36,7 @@ from app.api.middleware.prefix import ProxyPrefix
 from app.api.middleware.request_id import RequestId
 from app.api.middleware.tracing import Tracing
 from app.api.page import add_docs, add_page
+from app.api.pump import StreamSlots
 from app.api.routes import (
     bulk,
     collect,
@@ -53,7 +54,6 @@ from app.api.routes import (
     query,
 )
 from app.api.services import Services
-from app.api.sse import StreamSlots
 from app.api.startup import Startup
 from app.core.release import package_version
 from app.settings import Settings, check_bind

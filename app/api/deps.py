@@ -11,9 +11,9 @@ from fastapi import Depends, Query, Request
 from app.api.errors import request_id_of
 from app.api.metrics import Measured, Metrics
 from app.api.middleware.auth import KeyCheck
+from app.api.pump import StreamSlots
 from app.api.schemas.base import LibraryName, ScopeName
 from app.api.services import Services
-from app.api.sse import StreamSlots
 from app.api.startup import Startup
 from app.core.errors import Busy
 from app.core.spans import SILENT, Spans

@@ -20,6 +20,7 @@ from app.api.contract import events
 from app.api.deps import AtDoor, AtEdge
 from app.api.errors import status_of_code
 from app.api.middleware.dialect import openai_error
+from app.api.pump import Pump
 from app.api.schemas.answers import QueryResponse
 from app.api.schemas.openai import (
     Annotation,
@@ -33,7 +34,7 @@ from app.api.schemas.openai import (
     OpenAIErrorReply,
     UrlCitation,
 )
-from app.api.sse import EventStream, Pump, each, stream_problem
+from app.api.sse import EventStream, each, stream_problem
 from app.core.errors import NotFound
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent
 from app.generation.citations import MARK

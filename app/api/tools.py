@@ -29,11 +29,11 @@ from pydantic import BaseModel, Field, ValidationError
 from app.answer.records import to_record
 from app.api.answers import finals
 from app.api.deps import Edge
+from app.api.pump import Pump, last_item
 from app.api.routes import documents, papers, query
 from app.api.schemas.base import LibraryName, ScopeName, Tolerant
 from app.api.schemas.documents import Document
 from app.api.schemas.query import QueryRequest, SearchQuery
-from app.api.sse import Pump, last_item
 from app.core.errors import Busy, DocuMindError
 from app.core.types import Library, Mode
 

@@ -10,8 +10,9 @@ from starlette.responses import Response
 from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
+from app.api.pump import Pump
 from app.api.schemas.jobs import Job, JobList
-from app.api.sse import EventStream, Pump, each, event
+from app.api.sse import EventStream, each, event
 from app.core.types import Job as CoreJob
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])

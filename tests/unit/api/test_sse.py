@@ -11,7 +11,8 @@ from queue import Queue
 import pytest
 from starlette.types import Message, Scope
 
-from app.api.sse import QUEUE_LIMIT, EventStream, Produce, Pump, StreamSlots, each, event, last_item
+from app.api.pump import QUEUE_LIMIT, Produce, Pump, StreamSlots, last_item
+from app.api.sse import EventStream, each, event
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, ProviderTimeout
 

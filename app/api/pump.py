@@ -1,0 +1,214 @@
+"""Blocking iterators, read on the event loop.
+
+A thread runs the iterator and fills a bounded queue; the event loop takes what is there, several items at once when it is behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from app.core.cancel import CancelToken
+from app.core.errors import Busy, Cancelled
+
+_LONG_S = 3600.0
+"""Of silence, where nobody is told of it."""
+QUEUE_LIMIT = 256
+"""Items a slow reader may be behind before the producer has to wait."""
+
+T = TypeVar("T")
+Produce = Callable[[CancelToken], Iterator[T]]
+
+
+class StreamSlots:
+    """How many answers and event streams may be under way at once; thread-safe."""
+
+    def __init__(self, limit: int) -> None:
+        """Allow `limit` at once."""
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    @property
+    def taken(self) -> int:
+        """How many are under way."""
+        return self._taken
+
+    def take(self) -> None:
+        """Take a slot.
+
+        Raises:
+            Busy: All are taken; nobody waits for one.
+        """
+        with self._lock:
+            if self._taken >= self._limit:
+                raise Busy(f"{self._limit} answers are being written already; try again in a moment", retry_after_s=2)
+            self._taken += 1
+
+    def release(self) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self._taken -= 1
+
+
+class Pump(Generic[T]):
+    """Runs a blocking iterator in a thread of its own for one reader on the event loop."""
+
+    def __init__(self, produce: Produce[T], slots: StreamSlots) -> None:
+        """Take a slot for the work; it is given back when the thread has ended, whatever happens.
+
+        Raises:
+            Busy: All slots are taken.
+        """
+        slots.take()
+        self.cancel = CancelToken()
+        self.error: BaseException | None = None
+        """What ended the iterator, once `next_batch` returned None; None for a regular end or a cancel."""
+        self._produce = produce
+        self._slots = slots
+        self._items: deque[T] = deque()
+        self._space = threading.Condition()
+        self._ended = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiter: asyncio.Future[bool] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._silent_until_s = 0.0
+
+    async def start(self) -> None:
+        """Start the thread; its reader's event loop is the one that runs now.
+
+        Raises:
+            Busy: The system lets this process have no more threads.
+        """
+        self._loop = asyncio.get_running_loop()
+        self.cancel.on_cancel(self._wake_producer)
+        around = contextvars.copy_context()  # the request's span surrounds what the thread does
+        thread = threading.Thread(target=around.run, args=(self._run,), name="stream", daemon=True)
+        # Starting waits until the thread runs, for as long as others compute: not on the event loop.
+        try:
+            await asyncio.shield(self._loop.run_in_executor(None, thread.start))
+        except RuntimeError as error:
+            self._slots.release()
+            raise Busy("no more threads can be started now; try again in a moment", retry_after_s=2) from error
+
+    async def next_batch(self, timeout_s: float) -> list[T] | None:
+        """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""
+        loop = asyncio.get_running_loop()
+        self._silent_until_s = loop.time() + timeout_s
+        try:
+            while True:
+                with self._space:
+                    batch, ended = list(self._items), self._ended
+                    self._items.clear()
+                    self._space.notify()
+                if batch:
+                    return batch
+                if ended:
+                    self._end_timer()
+                    return None
+                # Every token comes by here: a future, and one timer for all of them, cost a fraction of asyncio.Event and
+                # asyncio.timeout.
+                self._waiter = loop.create_future()
+                self._timer = self._timer or loop.call_at(self._silent_until_s, self._look_at_clock)
+                if not await self._waiter:
+                    return []
+        except BaseException:  # the reader has left
+            self._end_timer()
+            raise
+        finally:
+            self._waiter = None
+
+    def _look_at_clock(self) -> None:
+        """End a silence that has lasted long enough; nobody waiting, the next wait sets a timer anew."""
+        self._timer = None
+        if self._loop is None or self._waiter is None:
+            return
+        if self._loop.time() >= self._silent_until_s:
+            self._wake(False)
+        else:
+            self._timer = self._loop.call_at(self._silent_until_s, self._look_at_clock)
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wake(self, something: bool) -> None:
+        """Let the reader look again, or know that nothing has come."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(something)
+
+    def _wake_producer(self) -> None:
+        with self._space:
+            self._space.notify()
+
+    def _wake_reader(self) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+                self._loop.call_soon_threadsafe(self._wake, True)
+
+    def _run(self) -> None:
+        """Drain the iterator. An edge: whatever it raises is kept for the reader."""
+        try:
+            self._drain(self._produce(self.cancel))
+        except Cancelled as error:
+            # A shutdown cancels too; then the reader is still there and is told.
+            self.error = None if self.cancel.cancelled else error
+        except Exception as error:  # noqa: BLE001  # edge of the stream: kept in `error`, told to the reader
+            self.error = error
+        finally:
+            self._slots.release()
+            with self._space:
+                self._ended = True
+            self._wake_reader()
+
+    def _drain(self, items: Iterator[T]) -> None:
+        """Queue every item; close a generator that is left early, so that it shuts its socket."""
+        try:
+            for item in items:
+                if not self._put(item):
+                    return
+        finally:
+            close_early(items)
+
+    def _put(self, item: T) -> bool:
+        """Queue an item, waiting for space; return False when the reader has left."""
+        with self._space:
+            while len(self._items) >= QUEUE_LIMIT and not self.cancel.cancelled:
+                self._space.wait()
+            if self.cancel.cancelled:
+                return False
+            first = not self._items
+            self._items.append(item)
+        if first:
+            self._wake_reader()
+        return True
+
+
+async def last_item(pump: Pump[T]) -> T | None:
+    """Start a pump and return its last item, None without one; the work is told to stop when the caller is cancelled.
+
+    Raises:
+        BaseException: What ended the iterator.
+    """
+    found: T | None = None
+    try:
+        await pump.start()
+        while (batch := await pump.next_batch(_LONG_S)) is not None:
+            found = batch[-1] if batch else found
+    finally:
+        pump.cancel.cancel()
+    if pump.error is not None:
+        raise pump.error
+    return found
+
+
+def close_early(items: Iterator[T]) -> None:
+    """Let an iterator that is left early shut its socket."""
+    if isinstance(items, Generator):
+        items.close()
