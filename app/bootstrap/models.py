@@ -27,6 +27,7 @@ from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGene
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
 from app.providers.paced import PacedEmbedder
+from app.providers.remembered import RememberedEmbedder
 from app.providers.selection import EmbedderChoice, OllamaWatch, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 
@@ -73,7 +74,7 @@ class Models:
         """Quotes the best supporting sentences; always there."""
         with self._lock:
             if self._extractive is None:
-                self._extractive = ExtractiveGenerator(self.sentence_embedder)
+                self._extractive = ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder))
             return self._extractive
 
     def select(self, model: str | None = None) -> ModelChoice:
@@ -143,7 +144,7 @@ class Models:
     def grounding_embedder(self) -> Embedder:
         """The embedded model, leaving a core to tokens that are on their way; make one and share it."""
         cores = self._options.model_threads or os.cpu_count() or 1
-        return PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1)
+        return RememberedEmbedder(PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1))
 
     def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
         """Return the embedder of a library, by what it was made with; None while its host lacks the model or is away.

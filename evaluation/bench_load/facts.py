@@ -44,14 +44,10 @@ QUESTIONS = (
 )
 SENTENCES = 13
 """Of an answer; about 200 tokens."""
-_OPENINGS = (
-    "According to the notes,",
-    "The passages say that",
-    "It is known that",
-    "As far as is written,",
-    "In short,",
-    "Moreover,",
-)
+_ADVERBS = ("Moreover", "In short", "Besides", "Indeed", "Here", "In fact", "Again", "Also", "Notably", "In addition")
+_SOURCES = ("notes", "passages", "pages", "texts", "documents", "sources", "records", "papers", "files", "excerpts")
+_VERBS = ("say", "state", "tell", "hold", "report", "write", "explain", "mention", "note", "show")
+"""A thousand openings for each fact: hardly a sentence is said twice, so that none is remembered by the check of another."""
 _PASSAGE = re.compile(r'<passage-\w+ n="(\d+)"[^>]*>\n(.*?)\n</passage-', re.DOTALL)
 
 
@@ -65,4 +61,8 @@ def answer_to(prompt: str, draw: random.Random) -> str:
     """Return an answer from the passages of a prompt; hardly one is given twice."""
     held = [(fact, number) for number, text in _PASSAGE.findall(prompt) for fact in FACTS if fact in text]
     chosen = [draw.choice(held) for _ in range(SENTENCES)] if held else []
-    return " ".join(f"{draw.choice(_OPENINGS)} {fact[0].lower()}{fact[1:]} [{number}]." for fact, number in chosen)
+    return " ".join(f"{_opening(draw)} {fact[0].lower()}{fact[1:]} [{number}]." for fact, number in chosen)
+
+
+def _opening(draw: random.Random) -> str:
+    return f"{draw.choice(_ADVERBS)}, the {draw.choice(_SOURCES)} {draw.choice(_VERBS)} that"

@@ -17,6 +17,7 @@ from app.providers.openai_compatible import HostedEndpoint
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import HostedOptions
 from app.providers.paced import PacedEmbedder
+from app.providers.remembered import RememberedEmbedder
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble
@@ -42,6 +43,10 @@ def paced(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
     return PacedEmbedder(minilm, 1)
 
 
+def remembered(_: ExitStack, minilm: MiniLmEmbedder) -> Embedder:
+    return RememberedEmbedder(minilm, 3)  # fewer than the texts: some are computed again
+
+
 def ollama(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
     return OllamaEmbedder(OllamaHost(stack.enter_context(OllamaDouble()).url), "nomic-embed-text")
 
@@ -51,7 +56,7 @@ def hosted(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
     return OpenAICompatibleEmbedder(HostedEndpoint("openai", HostedOptions(double.url, double.key)), "embed-1")
 
 
-@pytest.fixture(params=[hashed, embedded, paced, ollama, hosted], ids=lambda make: str(make.__name__))
+@pytest.fixture(params=[hashed, embedded, paced, remembered, ollama, hosted], ids=lambda make: str(make.__name__))
 def embedder(request: pytest.FixtureRequest, minilm: MiniLmEmbedder) -> Iterator[Embedder]:
     make: Callable[[ExitStack, MiniLmEmbedder], Embedder] = request.param
     with ExitStack() as stack:
