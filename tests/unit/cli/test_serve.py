@@ -1,0 +1,48 @@
+"""What `documind serve` does around the server."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.cli import serve
+from app.index.lock import DirectoryLock
+from app.settings import Settings
+
+
+class _Server:
+    """Is done at once."""
+
+    def run(self) -> None:
+        """Serve nothing."""
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("thawed")
+def test_what_is_loaded_when_ready_is_out_of_the_collectors_sight(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frozen: list[int] = []
+
+    def make_app(_: Settings, __: DirectoryLock, ready: Callable[[], None]) -> None:
+        frozen.append(gc.get_freeze_count())
+        ready()
+        frozen.append(gc.get_freeze_count())
+
+    monkeypatch.setattr(serve, "make_app", make_app)
+    monkeypatch.setattr(serve, "make_server", lambda *_: _Server())
+    monkeypatch.setattr(serve, "configure_logs", lambda _: None)
+    with DirectoryLock([tmp_path], "http://127.0.0.1:8001") as lock:
+        serve.run(Settings(data_dir=tmp_path), lock)
+    assert frozen[0] == 0
+    assert frozen[1] > 1000, "a full collection would go through all of it with every thread stopped"
+    assert "is ready" in "".join(capsys.readouterr())
