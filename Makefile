@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -175,6 +175,9 @@ bench-embed: dev ## embedded model against float32 and Chroma's own class, into 
 
 bench-pdf: dev ## PDF path against bare pypdfium2, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.bench_pdf
+
+bench-quotes: dev ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
+	$(BIN)/python -m evaluation.bench_quotes
 
 bench-query: dev ## search over HTTP against its floor at 50,000 chunks, into evaluation/reports/query.md
 	$(BIN)/python -m evaluation.bench_query

@@ -44,10 +44,10 @@ QUESTIONS = (
 )
 SENTENCES = 13
 """Of an answer; about 200 tokens."""
+# A thousand openings for each fact: hardly a sentence is said twice, so that none is remembered by the check of another.
 _ADVERBS = ("Moreover", "In short", "Besides", "Indeed", "Here", "In fact", "Again", "Also", "Notably", "In addition")
 _SOURCES = ("notes", "passages", "pages", "texts", "documents", "sources", "records", "papers", "files", "excerpts")
 _VERBS = ("say", "state", "tell", "hold", "report", "write", "explain", "mention", "note", "show")
-"""A thousand openings for each fact: hardly a sentence is said twice, so that none is remembered by the check of another."""
 _PASSAGE = re.compile(r'<passage-\w+ n="(\d+)"[^>]*>\n(.*?)\n</passage-', re.DOTALL)
 
 
