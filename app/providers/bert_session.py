@@ -13,7 +13,7 @@ import numpy as np
 
 from app.core.types import FloatArray
 from app.providers.bert_tokens import Feed
-from app.providers.onnx_graph import open_session
+from app.providers.graph_cache import open_session
 
 
 class BertSession:
@@ -28,7 +28,7 @@ class BertSession:
         """Open the graph for runs of one thread each, and where there are more cores for a run on all of them.
 
         Args:
-            graph: What `onnx_graph.build_graph` or `quantise` returned.
+            graph: What `onnx_graph.build_graph` returned.
             threads: Cores to use; 0: all.
         """
         self._threads = threads or os.cpu_count() or 1

@@ -9,7 +9,8 @@ from app.core.errors import Unreadable
 from app.core.ids import content_sha256
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, feed
-from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph
+from app.providers.graph_cache import cached_graph
+from app.providers.onnx_graph import BertShape, Precision, build_graph
 from app.providers.safetensors import read_float_tensors
 
 MAX_TOKENS = 512
@@ -49,7 +50,9 @@ class CrossEncoder:
         self._folder, self._max_tokens = folder, max_tokens
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         key = f"cross-encoder {content_sha256(weights)}"
-        graph = cached_graph(cache_dir, key, precision, lambda: build_graph(read_float_tensors(weights), shape, "classifier"))
+        graph = cached_graph(
+            cache_dir, key, precision, lambda: build_graph(read_float_tensors(weights), shape, "classifier", precision)
+        )
         self._session = BertSession(graph, threads)
 
     @property

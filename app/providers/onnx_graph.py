@@ -1,4 +1,4 @@
-"""A BERT encoder as an ONNX graph, built from weights, and its int8 form, cached on disk.
+"""A BERT encoder as an ONNX graph, built from weights, and its int8 form.
 
 ONNX Runtime's fused operators (domain `com.microsoft`) make a layer ten nodes; plain operators would take twice the code here. Sum
 and norm stay apart: fused they are slower (docs/decisions/0030-onnx-graph.md).
@@ -6,31 +6,34 @@ and norm stay apart: fused they are slower (docs/decisions/0030-onnx-graph.md).
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
-import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-import onnxruntime as ort
 
 from app.core.errors import Unreadable
 from app.core.types import FloatArray
 
 Precision = Literal["int8", "fp32"]
 Head = Literal["mean", "classifier"]
+Outliers = Mapping[int, Sequence[int]]
+"""Per layer, channels between its up- and down-projection whose activations are several times all others'."""
 
-_BUILD = "3"
+BUILD = "4"
 """Part of the cache key; raise it when the graph or its quantisation changes."""
+_FEW = "_few"
+"""Ends the names of what belongs to outlier channels."""
+_FEED_FORWARD = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
+NO_OUTLIERS: Outliers = MappingProxyType({})
 _OPSET = 17
 _IR_VERSION = 9
-
-_log = logging.getLogger(__name__)
+_FLOAT_DOWN = (0, 1)
+"""Layers whose down-projections stay float32 where no outliers are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,15 @@ class BertShape:
 class _Builder:
     """Collects nodes and initialisers; every method returns the name of an output."""
 
-    def __init__(self, weights: Mapping[str, FloatArray], shape: BertShape, prefix: str) -> None:
+    def __init__(
+        self, weights: Mapping[str, FloatArray], shape: BertShape, prefix: str, precision: Precision, outliers: Outliers
+    ) -> None:
         # onnx takes 0.3 s to import and is needed only when a graph is built, not when it comes from the cache
         from onnx import helper, numpy_helper  # noqa: PLC0415
 
         self._helper, self._numpy_helper = helper, numpy_helper
         self._weights, self._shape, self._prefix = weights, shape, prefix
+        self._quick, self._outliers = precision == "int8", outliers
         self.nodes: list[object] = []
         self.constants: list[object] = []
 
@@ -118,14 +124,32 @@ class _Builder:
         parts = [self._prefix + at + f"attention.self.{part}" for part in ("query", "key", "value")]
         qkv = self.constant(at + "qkv.weight", np.concatenate([self.raw(part + ".weight").T for part in parts], axis=1))
         qkv_bias = self.constant(at + "qkv.bias", np.concatenate([self.raw(part + ".bias") for part in parts]))
-        inputs = [hidden, qkv, qkv_bias, "attention_mask"]
+        # int8 takes one text a run: nothing is padded, so nothing is masked
+        inputs = [hidden, qkv, qkv_bias, *([] if self._quick else ["attention_mask"])]
         attended = self.node("Attention", inputs, at + "attended", contrib=True, num_heads=self._shape.heads)
         mixed = self.node("MatMul", [attended, self.transposed(at + "attention.output.dense.weight")], at + "mixed")
         middle = self.normalise_sum(mixed, hidden, at + "attention.output.dense", at + "middle")
-        wide = self.node("MatMul", [middle, self.transposed(at + "intermediate.dense.weight")], at + "wide")
-        active = self.node("BiasGelu", [wide, self.weight(at + "intermediate.dense.bias")], at + "active", contrib=True)
-        narrow = self.node("MatMul", [active, self.transposed(at + "output.dense.weight")], at + "narrow")
+        return self.feed_forward(middle, number)
+
+    def feed_forward(self, middle: str, number: int) -> str:
+        """The second half of a layer; what goes through outlier channels is a product of its own, added to the sum."""
+        at = f"encoder.layer.{number}."
+        few = self._outliers.get(number, ())
+        most = [channel for channel in range(len(self.raw(f"{self._prefix}{at}{_FEED_FORWARD[1]}"))) if channel not in few]
+        narrow = self.through_channels(middle, at, most, "")
+        if few:
+            middle = self.node("Add", [middle, self.through_channels(middle, at, few, _FEW)], at + "middle_and_few")
         return self.normalise_sum(narrow, middle, at + "output.dense", f"hidden_{number + 1}")
+
+    def through_channels(self, middle: str, at: str, channels: Sequence[int], suffix: str) -> str:
+        """Up-projection to some channels, GELU, and the down-projection from them, without its bias."""
+        up, bias, down = (self.raw(f"{self._prefix}{at}{name}") for name in _FEED_FORWARD)
+        chosen = list(channels)
+        wide = self.node("MatMul", [middle, self.constant(f"{at}up{suffix}", up[chosen].T)], f"{at}wide{suffix}")
+        gelu = "FastGelu" if self._quick else "BiasGelu"
+        shift = self.constant(f"{at}up_bias{suffix}", bias[chosen])
+        active = self.node(gelu, [wide, shift], f"{at}active{suffix}", contrib=True)
+        return self.node("MatMul", [active, self.constant(f"{at}down{suffix}", down[:, chosen].T)], f"{at}narrow{suffix}")
 
     def mean_head(self, hidden: str) -> str:
         """Mean of the unmasked tokens, L2-normalised; the norm removes the division, so a sum is enough."""
@@ -149,7 +173,7 @@ class _Builder:
 
     def model(self, output: str) -> bytes:
         helper = self._helper
-        axes = ["batch", "tokens"]
+        axes = [1 if self._quick else "batch", "tokens"]
         inputs = [
             helper.make_tensor_value_info(name, helper.TensorProto.INT32, axes)
             for name in ("input_ids", "token_type_ids", "attention_mask")
@@ -166,39 +190,57 @@ class _Builder:
         return built
 
 
-def build_graph(weights: Mapping[str, FloatArray], shape: BertShape, head: Head = "mean") -> bytes:
-    """Return the float32 graph of a BERT encoder with a head.
+def build_graph(
+    weights: Mapping[str, FloatArray],
+    shape: BertShape,
+    head: Head = "mean",
+    precision: Precision = "fp32",
+    outliers: Outliers = NO_OUTLIERS,
+) -> bytes:
+    """Return the graph of a BERT encoder with a head.
 
     Inputs are int32 `[batch, tokens]`: input_ids, token_type_ids, attention_mask. The output is float32: for `mean`
     `[batch, hidden]`, rows of L2 norm 1; for `classifier` `[batch, classes]`, raw logits.
+
+    `int8` takes one text, without padding, and GELU by its tanh approximation: quicker, and at the same cosine to float32.
 
     Args:
         weights: Tensors by their PyTorch names; with a `classifier` head the encoder's are prefixed `bert.`.
         shape: Layers, heads and epsilon.
         head: What to do with the last hidden states.
+        precision: `int8` quantises the weights (see `quantise`).
+        outliers: Channels to keep in a small product of their own, which stays float32: one scale for all activations of a text
+            then has only ordinary ones to cover (docs/decisions/0158-outlier-channels-apart.md).
 
     Raises:
         Unreadable: A tensor is missing.
 
     References:
-        Devlin et al.: BERT, 2019; Reimers and Gurevych: Sentence-BERT, 2019 (mean pooling).
+        Devlin et al.: BERT, 2019; Reimers and Gurevych: Sentence-BERT, 2019 (mean pooling); Dettmers et al.: LLM.int8(), 2022
+        (outlier channels in higher precision); Hendrycks and Gimpel: Gaussian Error Linear Units, 2016 (the tanh approximation).
         https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
     """
-    builder = _Builder(weights, shape, "bert." if head == "classifier" else "")
+    builder = _Builder(weights, shape, "bert." if head == "classifier" else "", precision, outliers)
     hidden = builder.embeddings()
     for number in range(shape.layers):
         hidden = builder.layer(hidden, number)
-    return builder.model(builder.mean_head(hidden) if head == "mean" else builder.classifier_head(hidden))
+    graph = builder.model(builder.mean_head(hidden) if head == "mean" else builder.classifier_head(hidden))
+    if precision == "fp32":
+        return graph
+    float_down = [f"encoder.layer.{number}.narrow" for number in _FLOAT_DOWN if number not in outliers]
+    few = [f"encoder.layer.{number}.{part}{_FEW}" for number in outliers for part in ("wide", "narrow")]
+    return quantise(graph, [*float_down, *few])
 
 
-def quantise(graph: bytes) -> bytes:
+def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
     """Return the graph with int8 weights of seven bits, one scale per output channel; activations are quantised while running.
 
     With eight bits a processor without VNNI cuts sums of two products at 16 bits: a text gets another vector there than elsewhere,
     0.980 from its float32 one (docs/decisions/0154-weights-of-seven-bits.md). With seven bits it gets the same.
 
-    The embedding tables and the down-projections of the first two layers stay float32: their activations have outliers (the same
-    record, and docs/decisions/0030-onnx-graph.md).
+    Args:
+        graph: In float32. Its embedding tables stay so (docs/decisions/0030-onnx-graph.md).
+        in_float: Names of products that stay float32.
 
     References:
         https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
@@ -215,76 +257,7 @@ def quantise(graph: bytes) -> bytes:
             per_channel=True,
             reduce_range=True,
             op_types_to_quantize=["MatMul", "Attention"],
-            nodes_to_exclude=["encoder.layer.0.narrow", "encoder.layer.1.narrow"],
+            nodes_to_exclude=list(in_float),
             extra_options={"MatMulConstBOnly": True, "DefaultTensorType": onnx.TensorProto.FLOAT},
         )
         return target.read_bytes()
-
-
-def cached_graph(folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]) -> bytes:
-    """Return a graph from the cache, or build and keep it.
-
-    A cache file is the SHA-256 of the graph (32 bytes) and the graph, written beside its place and moved there, so a reader sees
-    all of it or nothing. A damaged file is built again.
-
-    Args:
-        folder: Where to keep graphs; None builds in memory each time.
-        key: What the graph is made from, for example the hash of the weights.
-        precision: `int8` quantises what `build` returns.
-        build: Makes the float32 graph.
-    """
-    name = hashlib.sha256(f"{_BUILD} {ort.__version__} {key}".encode()).hexdigest()[:16] + f".{precision}.graph"
-    if folder is not None and (graph := _load(folder / name)) is not None:
-        return graph
-    graph = build() if precision == "fp32" else quantise(build())
-    if folder is not None:
-        _store(folder / name, graph)
-    return graph
-
-
-def _load(path: Path) -> bytes | None:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError:
-        _log.warning("the cached model graph %s cannot be read; building it again", path.name, exc_info=True)
-        return None
-    digest, graph = content[:32], content[32:]
-    if hashlib.sha256(graph).digest() == digest:
-        return graph
-    _log.warning("the cached model graph %s is damaged; building it again", path.name)
-    return None
-
-
-def _store(path: Path, graph: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(graph).digest())
-            file.write(graph)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError:
-        # the graph is in memory and works; a full or read-only disk only costs the next start two seconds
-        Path(temporary).unlink(missing_ok=True)
-        _log.warning("the model graph could not be kept as %s", path.name, exc_info=True)
-
-
-def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
-    """Return a CPU session of a graph; thread-safe.
-
-    Args:
-        graph: An ONNX model.
-        threads: Threads within one run; 0: one per core. More than one wait for each other by spinning, until the run is over.
-    """
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0034).
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
-    # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
-    return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"])

@@ -4,11 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from app.core.errors import ModelNotInstalled, PassageTooLong
 from app.providers import minilm as module
-from app.providers.bert_tokens import CountedTokens
+from app.providers.bert_tokens import BertTokenizer, CountedTokens, feed
+from app.providers.graph_cache import cached_graph, open_session
 from app.providers.minilm import MiniLmEmbedder
 
 TEXTS = [
@@ -27,7 +29,20 @@ def test_int8_stays_close_to_float32_and_to_the_meaning(minilm: MiniLmEmbedder, 
     assert (rows * exact).sum(axis=1).min() > 0.985
     assert exact[0] @ exact[1] > 0.4 > 0.2 > exact[0] @ exact[2]
     assert exact.shape == (len(TEXTS), 384)
+    for made in (rows, exact, minilm.embed_query(TEXTS[0])[None]):
+        np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, atol=1e-6)
     assert np.argmax(rows[1:3] @ minilm.embed_query("What do mitochondria make?")) == 0
+
+
+def test_outliers_are_the_channels_whose_activations_stand_out(model_cache_dir: Path) -> None:
+    model = onnx.load_from_string(cached_graph(model_cache_dir, module.WEIGHTS_SHA256, "fp32", module.minilm_graph))
+    names = [f"encoder.layer.{number}.active" for number in range(6)]
+    model.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names)
+    session = open_session(model.SerializeToString(), threads=1)
+    tokens = BertTokenizer(module.model_folder() / "tokenizer.json").encode(TEXTS)
+    peaks = [np.max([session.run([name], feed(ids))[0][0].max(axis=0) for ids in tokens], axis=0) for name in names]
+    found = {number: tuple(np.flatnonzero(peak > 10).tolist()) for number, peak in enumerate(peaks) if (peak > 10).any()}
+    assert found == dict(module.OUTLIERS)
 
 
 def test_texts_are_refused_not_cut_and_questions_cut_not_refused(minilm: MiniLmEmbedder) -> None:

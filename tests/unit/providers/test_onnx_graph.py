@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 from app.core.errors import Unreadable
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import feed
-from app.providers.onnx_graph import BertShape, build_graph, cached_graph, open_session
+from app.providers.graph_cache import cached_graph, open_session
+from app.providers.onnx_graph import BertShape, build_graph
 from app.providers.safetensors import read_float_tensors
 from tests.fakes.bert import TinyBert, write_safetensors
 
@@ -35,6 +37,36 @@ def test_padding_changes_nothing() -> None:
     alone = feed([3, 1, 4, 1, 5])
     padded = {name: np.pad(value, ((0, 0), (0, 7))) for name, value in alone.items()}
     np.testing.assert_allclose(session.run(["output"], padded)[0], session.run(["output"], alone)[0], atol=1e-6)
+
+
+def test_outlier_channels_in_a_product_of_their_own_change_nothing() -> None:
+    weights = TINY.weights(seed=1)
+    ids = [3, 1, 4, 1, 5, 9, 2, 6]
+    session = BertSession(build_graph(weights, SHAPE, outliers={0: (31,), 1: (4, 17)}), threads=1)
+    np.testing.assert_allclose(session.one(feed(ids)), TINY.embedding(weights, ids), atol=2e-5)
+
+
+def test_int8_is_nearer_to_float32_when_an_outlier_is_named() -> None:
+    deep = TinyBert(layers=3)
+    shape = BertShape(deep.layers, deep.heads, deep.epsilon)
+    weights = deep.weights(seed=1)
+    # one channel has hundreds of times the activation of others; the down-projection of its layer is not among the float32 ones
+    weights["encoder.layer.2.intermediate.dense.bias"][7] = 400.0
+    weights["encoder.layer.2.output.dense.weight"][:, 7] /= 200.0
+    inputs = feed(list(range(1, 40)))
+    exact = BertSession(build_graph(weights, shape), threads=1).one(inputs)
+    far, near = (
+        1 - exact @ BertSession(build_graph(weights, shape, "mean", "int8", outliers), threads=1).one(inputs)
+        for outliers in ({}, {2: (7,)})
+    )
+    assert near < far / 3
+
+
+def test_int8_takes_one_text_a_run() -> None:
+    session = open_session(build_graph(TINY.weights(seed=1), SHAPE, "mean", "int8"), threads=1)
+    two = {name: np.repeat(value, 2, axis=0) for name, value in feed([3, 1, 4]).items()}
+    with pytest.raises(ort_errors.InvalidArgument):
+        session.run(["output"], two)
 
 
 def test_classifier_graph_equals_the_numpy_forward_pass() -> None:
