@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from copy import copy
 
 import numpy as np
+import onnxruntime as ort
 
 from app.core.types import FloatArray
 from app.providers.bert_tokens import Feed
-from app.providers.graph_cache import open_session
 
 
 class BertSession:
@@ -92,3 +92,20 @@ class _Callers:
         finally:
             with self._lock:
                 self._running -= 1
+
+
+def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
+    """Return a CPU session of a graph; thread-safe.
+
+    Args:
+        graph: An ONNX model.
+        threads: Threads within one run; 0: one per core. More than one wait for each other by spinning, until the run is over.
+    """
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0034).
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
+    # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
+    return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"])

@@ -1,4 +1,4 @@
-"""Model graphs on disk, so that a start need not build them, and sessions of them."""
+"""Model graphs on disk, so that a start need not build them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import onnxruntime as ort
 
 from app.providers.onnx_graph import BUILD, Precision
+
+_SUFFIX = ".graph"
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +23,8 @@ def cached_graph(folder: Path | None, key: str, precision: Precision, build: Cal
     """Return a graph from the cache, or build and keep it.
 
     A cache file is the SHA-256 of the graph (32 bytes) and the graph, written beside its place and moved there, so a reader sees
-    all of it or nothing. A damaged file is built again.
+    all of it or nothing. A damaged file is built again. Keeping one ends those that another build or ONNX Runtime made: nobody
+    would read them again.
 
     Args:
         folder: Where to keep graphs; None builds in memory each time.
@@ -28,13 +32,19 @@ def cached_graph(folder: Path | None, key: str, precision: Precision, build: Cal
         precision: Of the graph; float32 and int8 are kept side by side.
         build: Makes the graph.
     """
-    name = hashlib.sha256(f"{BUILD} {ort.__version__} {key}".encode()).hexdigest()[:16] + f".{precision}.graph"
+    maker = _short(f"{BUILD} {ort.__version__}")
+    name = f"{maker}-{_short(key)}.{precision}{_SUFFIX}"
     if folder is not None and (graph := _load(folder / name)) is not None:
         return graph
     graph = build()
     if folder is not None:
         _store(folder / name, graph)
+        _remove_of_others(folder, maker)
     return graph
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _load(path: Path) -> bytes | None:
@@ -68,18 +78,9 @@ def _store(path: Path, graph: bytes) -> None:
         _log.warning("the model graph could not be kept as %s", path.name, exc_info=True)
 
 
-def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
-    """Return a CPU session of a graph; thread-safe.
-
-    Args:
-        graph: An ONNX model.
-        threads: Threads within one run; 0: one per core. More than one wait for each other by spinning, until the run is over.
-    """
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0034).
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
-    # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
-    return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"])
+def _remove_of_others(folder: Path, maker: str) -> None:
+    """Remove graphs of another maker; what cannot be removed only takes space."""
+    for path in folder.glob(f"*{_SUFFIX}"):
+        if not path.name.startswith(maker):
+            with suppress(OSError):
+                path.unlink()

@@ -28,7 +28,6 @@ BUILD = "4"
 """Part of the cache key; raise it when the graph or its quantisation changes."""
 _FEW = "_few"
 """Ends the names of what belongs to outlier channels."""
-_FEED_FORWARD = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
 NO_OUTLIERS: Outliers = MappingProxyType({})
 _OPSET = 17
 _IR_VERSION = 9
@@ -135,7 +134,7 @@ class _Builder:
         """The second half of a layer; what goes through outlier channels is a product of its own, added to the sum."""
         at = f"encoder.layer.{number}."
         few = self._outliers.get(number, ())
-        most = [channel for channel in range(len(self.raw(f"{self._prefix}{at}{_FEED_FORWARD[1]}"))) if channel not in few]
+        most = [channel for channel in range(len(self.raw(f"{self._prefix}{at}intermediate.dense.bias"))) if channel not in few]
         narrow = self.through_channels(middle, at, most, "")
         if few:
             middle = self.node("Add", [middle, self.through_channels(middle, at, few, _FEW)], at + "middle_and_few")
@@ -143,7 +142,8 @@ class _Builder:
 
     def through_channels(self, middle: str, at: str, channels: Sequence[int], suffix: str) -> str:
         """Up-projection to some channels, GELU, and the down-projection from them, without its bias."""
-        up, bias, down = (self.raw(f"{self._prefix}{at}{name}") for name in _FEED_FORWARD)
+        parts = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
+        up, bias, down = (self.raw(f"{self._prefix}{at}{part}") for part in parts)
         chosen = list(channels)
         wide = self.node("MatMul", [middle, self.constant(f"{at}up{suffix}", up[chosen].T)], f"{at}wide{suffix}")
         gelu = "FastGelu" if self._quick else "BiasGelu"

@@ -9,8 +9,9 @@ import pytest
 
 from app.core.errors import ModelNotInstalled, PassageTooLong
 from app.providers import minilm as module
+from app.providers.bert_session import open_session
 from app.providers.bert_tokens import BertTokenizer, CountedTokens, feed
-from app.providers.graph_cache import cached_graph, open_session
+from app.providers.graph_cache import cached_graph
 from app.providers.minilm import MiniLmEmbedder
 
 TEXTS = [

@@ -7,9 +7,8 @@ import pytest
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 from app.core.errors import Unreadable
-from app.providers.bert_session import BertSession
+from app.providers.bert_session import BertSession, open_session
 from app.providers.bert_tokens import feed
-from app.providers.graph_cache import cached_graph, open_session
 from app.providers.onnx_graph import BertShape, build_graph
 from app.providers.safetensors import read_float_tensors
 from tests.fakes.bert import TinyBert, write_safetensors
@@ -89,40 +88,6 @@ def test_configs_of_other_models_are_refused(tmp_path: Path, config: str) -> Non
     path.write_text(config)
     with pytest.raises(Unreadable, match=r"config\.json"):
         BertShape.from_config(path)
-
-
-def test_cache_builds_once_and_again_when_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    built: list[int] = []
-
-    def build() -> bytes:
-        built.append(1)
-        return b"a graph"
-
-    assert cached_graph(tmp_path / "models", "key", "fp32", build) == b"a graph"
-    assert cached_graph(tmp_path / "models", "key", "fp32", build) == b"a graph"
-    assert len(built) == 1
-    (kept,) = (tmp_path / "models").iterdir()
-    content = bytearray(kept.read_bytes())
-    content[-1] ^= 1
-    kept.write_bytes(content)
-    assert cached_graph(tmp_path / "models", "key", "fp32", build) == b"a graph"
-    assert "damaged" in caplog.text
-    assert len(built) == 2
-    assert cached_graph(tmp_path / "models", "other", "fp32", build) == b"a graph"
-    assert len(list((tmp_path / "models").iterdir())) == 2
-
-
-def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "models").mkdir()
-    target = tmp_path / "models"
-    first = cached_graph(target, "key", "fp32", lambda: b"graph")
-    (kept,) = target.iterdir()
-    kept.unlink()
-    kept.mkdir()
-    (kept / "in the way").touch()
-    assert cached_graph(target, "key", "fp32", lambda: b"graph") == first
-    assert "could not be kept" in caplog.text
-    assert [path.name for path in target.iterdir()] == [kept.name]
 
 
 def test_safetensors_round_trip_leaves_integers_out(tmp_path: Path) -> None:
