@@ -68,10 +68,13 @@ def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int)
     line_start = text.rfind("\n", start, at) + 1 or start
     line = text[line_start:at].strip()
     rest = text[after : after + 1]
-    short = len(line) < 50 and not line.endswith((",", ";", "-", "\u2013", "("))
+    longest = 100 if _NUMBERED.match(line) else 50
+    short = len(line) < longest and not line.endswith((",", ";", "-", "\u2013", "("))
     return bool(short and line and rest and (rest.isupper() or rest.isdigit()) and line.split()[-1].lower() not in _CONTINUING)
 
 
+_NUMBERED = re.compile(r"(?:\d{1,2}\.|\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2})[ \t]+[A-Z][a-z]")
+"""How a numbered heading begins."""
 _CONTINUING = frozenset("the a an of in on at to for by and or with from as is are was were that which".split())
 
 
@@ -86,10 +89,11 @@ def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -
     return (
         not following
         or word is None
-        or _may_be_final(word.group(), at_line_start=text[word.start() - 1 : word.start()] in ("", "\n"))
+        or _may_be_final(word.group(), following, at_line_start=text[word.start() - 1 : word.start()] in ("", "\n"))
     )
 
 
+_OPENING = frozenset("([")
 _NOT_BLANK = re.compile(r"\S")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
@@ -98,16 +102,16 @@ _DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
 def stop_may_be_final(text: str) -> bool:
     """Return whether a text that ends in a full stop ends a sentence there, as far as its last word tells: no after `Charles W`."""
     word = _WORD_BEFORE.search(text[-41:-1])
-    return word is None or _may_be_final(word.group(), at_line_start=False)
+    return word is None or _may_be_final(word.group(), "", at_line_start=False)
 
 
-def _may_be_final(word: str, *, at_line_start: bool) -> bool:
-    """Whether the full stop after `word` can end a sentence, given that what follows does not start in lower case."""
+def _may_be_final(word: str, following: str, *, at_line_start: bool) -> bool:
+    """Whether the full stop after `word` can end a sentence, given the next visible character, which is not in lower case."""
     lowered = word.lower()
     if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):  # a title, or an initial: J. Smith
         return False
     if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):
-        return lowered in _MAY_END
+        return lowered in _MAY_END and not (following.isdigit() or following in _OPENING)  # Smith et al. (2003)
     return not (at_line_start and word.isdigit() and len(word) <= 3)  # a numbered item: "1. Title"
 
 

@@ -11,6 +11,8 @@ from app.core.text import tokenise
 from app.core.types import Evidence
 from app.generation.injection import findings_at
 
+_TITLE_SHARE = 0.8
+"""Of the words of a line that no stop closes: so many from the document's title, and it is the head of a page."""
 MIN_WORDS, MAX_WORDS = 4, 90
 """Shorter is a heading or a stray line; longer takes the answer's whole room."""
 _MIN_WORDS_OPEN = 8
@@ -58,6 +60,11 @@ class Candidate:
     """Reads like an instruction to a model."""
 
     @property
+    def in_references(self) -> bool:
+        """Stands in the list of references of a paper."""
+        return self.item.hit.passage.chunk.section == "references"
+
+    @property
     def key(self) -> tuple[int, int]:
         """Evidence number and ordinal."""
         return self.item.n, self.ordinal
@@ -67,13 +74,16 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     """Return the quotable sentences of the evidence, in rank and reading order; questions and headings are left out."""
     found: list[Candidate] = []
     for item in evidence:
-        text = item.hit.passage.chunk.text
+        text, title = item.hit.passage.chunk.text, frozenset(tokenise(item.hit.passage.document.title))
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             if not (MIN_WORDS if whole else _MIN_WORDS_OPEN) <= len(line.split()) <= MAX_WORDS or line.endswith("?"):
+                continue
+            tokens = frozenset(tokenise(line))
+            if not whole and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
             found.append(
                 Candidate(
@@ -82,7 +92,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     start,
                     end,
                     line,
-                    frozenset(tokenise(line)),
+                    tokens,
                     whole,
                     bool(_POINTS_BACK.match(line)),
                     bool(_DANGLES.match(line)),

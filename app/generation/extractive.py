@@ -41,6 +41,8 @@ _CONTINUATION = 0.5
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
 _PREFERENCE = 0.5
 """Score (log-odds) that a whole sentence which does not dangle may be worse and still open the answer."""
+_IN_REFERENCES = 4.0
+"""Score (log-odds) by which a sentence of a list of references must be better: a title that repeats the question answers little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +138,8 @@ class ExtractiveGenerator:
         sufficiency = probability(judged, model.sufficiency if vectors and calibrated else model.sufficiency_words_only)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
-        return Selection(choose(found, rows @ (model.ranking if vectors else model.ranking_words_only)), sufficiency)
+        scores = rows @ (model.ranking if vectors else model.ranking_words_only)
+        return Selection(choose(found, scores - _IN_REFERENCES * np.array([one.in_references for one in found])), sufficiency)
 
 
 def probability(row: Floats, weights: Floats) -> float:

@@ -1,18 +1,18 @@
 """Chunks: spans of the text that are indexed. The text of a chunk is always `text[start:end]`.
 
 A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences and words, in this order, into
-cores without overlap, exactly where LangChain's `RecursiveCharacterTextSplitter` cuts (ADR 0140, a property test compares); each
-core but the first of its segment then reaches back into the one before, to the start of a sentence or word. Cores partition the
-text, so every non-blank character is in a chunk, and a chunk never crosses a heading or a page: the page and section of a citation
-are those of every character in it. The chunker `recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the
-section in which its core begins.
+cores without overlap, exactly where LangChain's `RecursiveCharacterTextSplitter` cuts (ADR 0140, a property test compares); one too
+short to say much alone, a title or the head of a page, joins its neighbour (ADR 0159). Each core but the first of its segment then
+reaches back into the one before, to the start of a sentence or word. Cores partition the text, so every non-blank character is in
+a chunk, and a chunk never crosses a heading or a page: the page and section of a citation are those of every character in it. The
+chunker `recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the section in which its core begins.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from app.core.errors import InvalidInput
@@ -21,7 +21,7 @@ from app.core.types import ChunkSpan, ParsedDocument
 from app.ingest.options import Chunker, IngestOptions
 from app.ingest.sections import BODY, SectionSpan, sections
 
-CHUNKER_VERSION = "1"
+CHUNKER_VERSION = "2"
 """Part of every fingerprint: chunks of another version are not interchangeable."""
 
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -33,6 +33,8 @@ _SEPARATORS = tuple(map(re.compile, SEPARATORS))
 _BEFORE_SENTENCE = re.compile(r"(?:[.!?][\"')\]\u201d\u2019]?\s|[\u3002\uff01\uff1f\n])(?=\S)")
 _BEFORE_SENTENCE_LONGEST = 3
 _WORD_START = re.compile(r"(?<=\s)(?=\S)")
+_SHORT = 1 / 8
+"""Of the chunk size: a shorter core joins the one beside it, where both fit into a chunk."""
 
 
 def chunk(
@@ -103,14 +105,35 @@ def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tu
         if start < end:
             yield start, start, end
         return
-    size = options.chunk_size - options.chunk_overlap
     before = start
+    for at, last in _joined(_cores(text, start, end, options.chunk_size - options.chunk_overlap), options.chunk_size):
+        yield _reach_back(text, before, at, min(options.chunk_overlap, options.chunk_size - (last - at))), at, last
+        before = at
+
+
+def _cores(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the splitter's pieces without blanks at their margins; a run without any blank is cut by length."""
     for begin, stop in pieces(text, start, end, size):
         at, last = _trimmed(text, begin, stop)
         while at < last:
-            after = min(at + size, last)  # a run without any blank is cut by length
-            yield _reach_back(text, before, at, options.chunk_overlap), at, after
-            before, at = at, after
+            yield at, min(at + size, last)
+            at += size
+
+
+def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """Yield cores, neighbours as one where one of them is short and both together have at most `size` characters."""
+    short = _SHORT * size
+    held: tuple[int, int] | None = None
+    for at, last in cores:
+        if held is None:
+            held = at, last
+        elif min(held[1] - held[0], last - at) < short and last - held[0] <= size:
+            held = held[0], last
+        else:
+            yield held
+            held = at, last
+    if held is not None:
+        yield held
 
 
 def pieces(text: str, start: int, end: int, size: int, finest: int = 0) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from app.core.types import Heading
@@ -39,7 +40,7 @@ class _Candidate(NamedTuple):
     number: str = ""
 
 
-def find_headings(text: str, *, isolated_caps: bool = False) -> list[Heading]:
+def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_caps: bool = False) -> list[Heading]:
     """Return the headings of a plain text, in order.
 
     In a paper, only its abstract or introduction opens the text: title and affiliations before it may look like headings. Top-level
@@ -47,9 +48,11 @@ def find_headings(text: str, *, isolated_caps: bool = False) -> list[Heading]:
 
     Args:
         text: Text with newline line ends.
+        apart: Half-open spans where nothing is a heading: the running heads of pages.
         isolated_caps: A line in capitals must stand between blank lines (plain text, where emphasis is written so).
     """
     found = sorted(_candidates(text, isolated_caps), key=lambda c: c.heading.start)
+    found = [candidate for candidate in found if not _within(candidate.heading.start, apart)]
     opening = next((c.heading.start for c in found if _opens_paper(c.heading.title)), 0)
     if opening > _FRONT_MATTER_CHARACTERS:
         opening = 0
@@ -57,11 +60,17 @@ def find_headings(text: str, *, isolated_caps: bool = False) -> list[Heading]:
     numbered = sum(c.kind == "number" for c in found) >= 3
     headings: list[Heading] = []
     for heading, kind, _ in found:
-        if kind == "known" and numbered and not _FRAME.match(heading.title):
+        if kind != "number" and numbered and not _FRAME.match(heading.title):
             continue
         if not headings or heading.start >= headings[-1].end:
             headings.append(heading)
     return headings
+
+
+def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place lies in one of some spans, which are in order."""
+    before = bisect_right(spans, at, key=lambda span: span[0])
+    return before > 0 and at < spans[before - 1][1]
 
 
 def _candidates(text: str, isolated_caps: bool) -> Iterator[_Candidate]:

@@ -15,7 +15,9 @@ from app.core.text import normalise
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.headings import find_headings
+from app.ingest.parsers.running_heads import set_apart
 from app.ingest.parsers.sniffing import MEDIA_TYPES
+from app.ingest.parsers.tex_fonts import name_tex_codes
 
 MIN_CHARACTERS_PER_PAGE = 20
 """On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
@@ -33,8 +35,9 @@ _FRONT_MATTER_LINES = 40
 def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
     """Return the text of a PDF with its page map and headings.
 
-    Every character that PDFium names is kept; ones without a Unicode value become U+FFFD. Words broken at a line end are joined
-    again, and line ends within a paragraph become spaces, one for one, so that offsets stay.
+    Every character that PDFium names is kept; ligatures of TeX fonts are named, other codes without a Unicode value become U+FFFD.
+    Words broken at a line end are joined again, line ends within a paragraph become spaces, one for one, so that offsets stay, and
+    a blank line parts running heads and feet from the text.
 
     Raises:
         Encrypted: It wants a password (the empty one was tried).
@@ -80,18 +83,19 @@ def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
 
 
 def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
+    raw = name_tex_codes(raw)
     compounds = _compounds(raw)
-    texts: list[str] = []
+    clean = [normalise(_UNNAMED.sub("\ufffd", _join_words(page, compounds))) for page in raw]
+    framed = set_apart([text.strip("\n") for text, _ in clean])
     pages: list[PageSpan] = []
-    stripped = position = 0
-    for number, page in enumerate(raw, start=1):
-        text, removed = normalise(_UNNAMED.sub("\ufffd", _join_words(page, compounds)))
-        stripped += removed
-        texts.append(text.strip("\n"))
-        pages.append(PageSpan(number, position, position + len(texts[-1])))
-        position += len(texts[-1]) + 1
-    text = "\n".join(texts)
-    headings = find_headings(text)
+    running: list[tuple[int, int]] = []
+    position = 0
+    for number, page in enumerate(framed, start=1):
+        pages.append(PageSpan(number, position, position + len(page.text)))
+        running += ((position + start, position + end) for start, end in page.running)
+        position += len(page.text) + 1
+    text = "\n".join(page.text for page in framed)
+    headings = find_headings(text, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
     return ParsedDocument(
         text=flowing,
@@ -100,7 +104,7 @@ def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
         headings=tuple(headings),
         title=information.get("Title") or None,
         authors=tuple(filter(None, [information.get("Author")])),
-        stripped_characters=stripped,
+        stripped_characters=sum(removed for _, removed in clean),
     )
 
 

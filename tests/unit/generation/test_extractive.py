@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.core.cancel import CancelToken
@@ -45,6 +47,14 @@ def test_what_the_evidence_does_not_bear_on_is_refused() -> None:
 
 def test_fallback_passages_are_never_quoted() -> None:
     assert answer("Who swore fealty to King Charles III?", evidence(NORMANS, fallback=True)) == REFUSAL
+
+
+def test_a_list_of_references_is_quoted_only_where_nothing_else_answers() -> None:
+    listed = evidence("Ng A (2001). On Spectral Clustering: Analysis and an Algorithm of Clusters.", section="references")
+    (said,) = evidence("Spectral clustering embeds points by eigenvectors of their similarities before they are grouped.")
+    said = replace(said, n=2)
+    assert answer("What is spectral clustering?", (*listed, said)).startswith("Spectral clustering embeds points")
+    assert "[1]" in answer("Who wrote On Spectral Clustering: Analysis and an Algorithm of Clusters?", listed)
 
 
 def test_an_answer_is_short_and_says_nothing_twice() -> None:

@@ -108,6 +108,17 @@ def test_headings_part_chunks_and_the_recursive_chunker_reads_over_them() -> Non
     assert chunk(ParsedDocument("", "text/plain", (), ()), IngestOptions(chunker="recursive")) == ()
 
 
+def test_a_line_too_short_to_be_a_chunk_joins_its_neighbour() -> None:
+    paragraph = " ".join(f"Sentence number {number} says a little." for number in range(24))
+    text = f"12 The head of a page\n\n{paragraph}\n\n13"
+    options = IngestOptions()
+    found = [text[span.start : span.end] for span in chunk(document(text), options)]
+    assert found[0].startswith("12 The head of a page\n\nSentence number 0")
+    assert found[-1].endswith("\n\n13")
+    assert len(found) == len(chunk(document(paragraph), options))
+    assert all(len(one) <= options.chunk_size for one in found)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.text(max_size=400), OPTIONS)
 def test_any_unicode_is_covered(text: str, options: IngestOptions) -> None:

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from app.core.sentences import sentence_spans
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "We follow a study of sleep (Belenky et al. 2003) and its models.",
+        "It was proposed by Zeileis et al. (2002) for regressions.",
+        "Others agree, as in Hothorn et al. [4] and later.",
+        "It was sold by Cyprus Copper Inc. (CCI) in spring.",
+    ],
+)
+def test_an_abbreviation_before_a_year_or_a_bracket_ends_nothing(one: str) -> None:
+    assert sentences(f"{one} Then came the next.") == [one, "Then came the next."]
+
+
+def test_an_abbreviation_before_a_capital_may_end_a_sentence() -> None:
+    assert sentences("So said Smith et al. Later work disagrees.") == ["So said Smith et al.", "Later work disagrees."]
+
+
+@pytest.mark.parametrize(
+    "heading", ["2. The recursive partitioning algorithm of models in trees", "4.3 Significance testing with fluctuation processes"]
+)
+def test_a_numbered_heading_is_no_part_of_the_sentence_below(heading: str) -> None:
+    assert sentences(f"{heading}\nThe idea is to grow a tree.") == [heading, "The idea is to grow a tree."]
+
+
+def test_a_wrapped_line_that_begins_with_a_number_runs_on() -> None:
+    text = "12 Angry men were seen in the cinemas of the whole country and of the\nTown of Leeds."
+    assert sentences(text) == [text]
