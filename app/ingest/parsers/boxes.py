@@ -11,6 +11,7 @@ import pypdfium2.raw as pdfium
 
 from app.core.errors import Unreadable, UnsupportedType
 from app.core.types import PageBoxes, PageText
+from app.ingest.parsers.tex_fonts import without_ornaments
 
 _LOOK_AHEAD = 24
 """Characters to look ahead in either text where they differ (a dropped hyphen, a stripped invisible character)."""
@@ -71,7 +72,8 @@ def align(text: str, codes: Sequence[int]) -> list[int]:
         codes: PDFium's code points of the page, in its order.
     """
     ours = list(_visible(enumerate(text)))
-    theirs = list(_visible((index, chr(code) if code <= 0x10FFFF else "\ufffd") for index, code in enumerate(codes)))
+    page = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+    theirs = list(_visible(enumerate(without_ornaments(page))))
     matched = [-1] * len(text)
     i = j = 0
     while i < len(ours) and j < len(theirs):

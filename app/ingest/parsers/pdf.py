@@ -159,14 +159,17 @@ def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
         front = page.number == 1 and position == 0 and block.count("\n") <= _FRONT_MATTER_LINES
         parts += (block if front else _flow(block), text[heading.start : heading.end])
         position = heading.end
-    parts.append(_flow(text[position : page.end]))
+    # The lines of a title page are short, none of them runs on: only the whole document tells how long a full line is.
+    is_title_page = page.number == 1 and position == page.start
+    parts.append(_flow(text[position : page.end], text if is_title_page else None))
     return "".join(parts)
 
 
-def _flow(block: str) -> str:
-    lengths = sorted(map(len, block.split("\n")))
+def _flow(block: str, of: str | None = None) -> str:
+    """Return a block with the line ends inside paragraphs replaced; `of` has lines of usual length, by default the block itself."""
+    lengths = sorted(map(len, (of or block).split("\n")))
     usual = lengths[int(0.7 * (len(lengths) - 1))]
-    return block if len(lengths) < 3 else _wrapped(max(20, usual * 4 // 50 * 10)).sub(" ", block)
+    return block if block.count("\n") < 2 else _wrapped(max(20, usual * 4 // 50 * 10)).sub(" ", block)
 
 
 @lru_cache(maxsize=64)

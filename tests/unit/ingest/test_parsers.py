@@ -56,6 +56,15 @@ def test_pdf_keeps_every_character_that_pdfium_gives() -> None:
     assert [parsed.text[p.start : p.end].split("\n")[0] for p in parsed.pages] == ["Alpha beta gamma", "A self-made page"]
 
 
+def test_lines_of_a_title_page_do_not_run_on() -> None:
+    title = "The survival analysis of very slow crystals\r\nMaria Okonkwo\r\nFebruary 6, 2023"
+    body = "\r\n".join(["Crystals that are cooled for a whole night slow down by a factor of two, as we have found"] * 5)
+    assert assemble_pages([title, body, body], {}).text.split("\n")[:2] == [
+        "The survival analysis of very slow crystals",
+        "Maria Okonkwo",
+    ]
+
+
 def test_pdf_title_and_author_come_from_its_information() -> None:
     parsed = PARSER.parse(files.make_pdf(title="A Title", author="Jo Doe"), "x.pdf")
     assert (parsed.title, parsed.authors) == ("A Title", ("Jo Doe",))

@@ -4,7 +4,7 @@ import pytest
 
 from app.ingest.parsers.boxes import align
 from app.ingest.parsers.pdf import _assemble as assemble_pages
-from app.ingest.parsers.tex_fonts import name_tex_codes
+from app.ingest.parsers.tex_fonts import name_tex_codes, without_ornaments
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,32 @@ def test_a_paper_of_such_fonts_reads_well_and_its_words_are_found_on_the_page() 
         assert page[matched[parsed.text.index(word)]] == word[0]
     assert page[matched[parsed.text.index("differ")]] == "d"
     assert page[matched[parsed.text.index("first") + 2]] == "r"
+
+
+_ORNAMENTS = (
+    "\u275b\u275c\u275d\u275e\u2761\u2762\u2763\u2764\u2710\u2767\u2660\u2665\u2666\u2663\u2709\u2746\u275a"
+    "\u2732\u2733\u270f\u2711\u271b\u271c\u2735\u2736\u2737\u273e"
+)
+_CODED = dict(zip("abcdefghilmnopuAT-.\x10\x11\x1b\x1c0129", _ORNAMENTS, strict=True))
+ORNATE = "".join(
+    _CODED.get(char, char) for char in "Abstract\r\nThe random e\x1bects of \x10spheri-\r\ncal\x11 groups are de\x1cned in 2019."
+)
+"""As PDFium reads a paper whose glyphs are named by their codes; q, r, s, t and P are no names of ornaments."""
+
+
+def test_ornaments_that_stand_for_letters_become_letters() -> None:
+    parsed = assemble_pages([ORNATE], {})
+    assert parsed.text.split() == ("Abstract The random effects of \u201cspherical\u201d groups are defined in 2019.".split())
+
+
+def test_words_of_ornaments_are_found_on_the_page() -> None:
+    text = assemble_pages([ORNATE], {}).text
+    matched = align(text, [ord(char) for char in ORNATE])
+    for word in ("Abstract", "random", "groups", "2019"):
+        at = text.index(word)
+        assert [without_ornaments(ORNATE)[matched[at + place]] for place in range(len(word))] == list(word)
+
+
+def test_ornaments_among_words_stay_ornaments() -> None:
+    page = "\u2714 done \u2718 failed \u2460 first \u2461 second \u2665 of hearts, in an ordinary text"
+    assert name_tex_codes([page]) == [page]
