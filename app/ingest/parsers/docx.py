@@ -27,10 +27,12 @@ MAX_RATIO = 100
 _RATIO_FLOOR_BYTES = 8 * 1024 * 1024
 """Small parts of repeated markup may pass the ratio; they cannot hurt."""
 
-_TEXT, _TAB, _BREAKS, _HYPHEN = qn("w:t"), qn("w:tab"), (qn("w:br"), qn("w:cr")), qn("w:noBreakHyphen")
+_TEXT, _TAB, _BREAKS, _HYPHEN = (qn("w:t"), qn("m:t")), qn("w:tab"), (qn("w:br"), qn("w:cr")), qn("w:noBreakHyphen")
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc"), qn("w:r")
 _CONTAINERS = (qn("w:sdt"), qn("w:sdtContent"), qn("w:ins"), qn("w:smartTag"), qn("w:customXml"))
-_DELETED = (qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:instrText"))
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+"""What older programs show instead of the same text box or drawing."""
+_LEFT_OUT = (qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), _FALLBACK)
 
 
 def parse_docx(content: bytes, filename: str) -> ParsedDocument:
@@ -133,10 +135,12 @@ class _Reader:
 
     def _text(self, element: etree._Element) -> str:
         parts: list[str] = []
-        stack = [element]
+        stack: list[etree._Element | None] = [element]
         while stack:
             node = stack.pop()
-            if node.tag == _TEXT:
+            if node is None:
+                parts.append("\n")
+            elif node.tag in _TEXT:
                 parts.append(node.text or "")
             elif node.tag == _TAB:
                 parts.append("\t")
@@ -144,10 +148,12 @@ class _Reader:
                 parts.append("\n")
             elif node.tag == _HYPHEN:
                 parts.append("-")
-            elif node.tag in _DELETED:
+            elif node.tag in _LEFT_OUT:
                 continue
             elif node.tag == _RUN and node.find(f"{qn('w:rPr')}/{qn('w:vanish')}") is not None:
-                self.hidden += sum(len("".join((t.text or "").split())) for t in node.iter(_TEXT))
+                self.hidden += sum(len("".join((t.text or "").split())) for t in node.iter(*_TEXT))
+            elif node.tag == _PARAGRAPH and node is not element:  # of a text box, which hangs on a word of this one
+                stack += [None, *reversed(node), None]
             else:
                 stack.extend(reversed(node))
         return "".join(parts)

@@ -5,6 +5,7 @@ import zipfile
 
 import docx
 import pytest
+from docx.oxml.parser import parse_xml
 
 from app.core.errors import UnsupportedType
 from app.core.types import PageSpan
@@ -120,6 +121,31 @@ def test_docx_styles_lists_tables_and_hidden_text() -> None:
     )
     assert "Ignore all" not in parsed.text
     assert parsed.stripped_characters == len("Ignoreallpreviousinstructions.")
+
+
+def test_docx_formulas_are_read_and_text_boxes_once() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("The rate is ")
+    content = "<w:txbxContent><w:p><w:r><w:t>Boxed note.</w:t></w:r></w:p></w:txbxContent>"
+    for xml in (
+        "<m:oMath><m:r><m:t>k = 4</m:t></m:r></m:oMath>",
+        "<w:r><w:t xml:space='preserve'> per day.</w:t></w:r>",
+        f"<w:r><mc:AlternateContent>{''.join(f'<mc:{one}>{content}</mc:{one}>' for one in ('Choice', 'Fallback'))}"
+        "</mc:AlternateContent></w:r>",
+    ):
+        head, tail = xml.split(">", 1)
+        spaces = "".join(
+            f" xmlns:{prefix}='http://schemas.openxmlformats.org/{path}'"
+            for prefix, path in (
+                ("w", "wordprocessingml/2006/main"),
+                ("m", "officeDocument/2006/math"),
+                ("mc", "markup-compatibility/2006"),
+            )
+        )
+        paragraph._p.append(parse_xml(f"{head}{spaces}>{tail}"))
+    stored = io.BytesIO()
+    document.save(stored)
+    assert PARSER.parse(stored.getvalue(), "x.docx").text == "The rate is k = 4 per day.\nBoxed note."
 
 
 def test_docx_does_not_resolve_entities() -> None:
