@@ -26,16 +26,23 @@ _BOUNDARY = re.compile(
 _LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
 
 
+_ITEM_MARKER = re.compile(r"\s*\(?\d{1,3}[.)]\s*")
+_LONGEST_MARKER = 12
+
+
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
     """Return half-open spans of sentences within `[start, end)`, in order, blank margins trimmed.
 
     Every non-blank character is in exactly one span. Blank lines always end a sentence; single line breaks do where a list
-    item or heading starts or the line before it ended short without punctuation and the next begins in upper case.
+    item or heading starts or the line before it ended short without punctuation and the next begins in upper case. The number of an
+    item belongs to what it numbers.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
     begin = start
     for at in _boundaries(text, start, stop):
+        if at - begin < _LONGEST_MARKER and _ITEM_MARKER.fullmatch(text, begin, at):
+            continue
         _append_trimmed(spans, text, begin, at)
         begin = at
     _append_trimmed(spans, text, begin, stop)

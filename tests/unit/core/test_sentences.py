@@ -36,3 +36,13 @@ def test_a_numbered_heading_is_no_part_of_the_sentence_below(heading: str) -> No
 def test_a_wrapped_line_that_begins_with_a_number_runs_on() -> None:
     text = "12 Angry men were seen in the cinemas of the whole country and of the\nTown of Leeds."
     assert sentences(text) == [text]
+
+
+def test_the_number_of_an_item_is_no_sentence() -> None:
+    assert sentences("There are three ways [1]. 1. If times are tied, wait [2]. 2. Else go on.") == [
+        "There are three ways [1].",
+        "1. If times are tied, wait [2].",
+        "2. Else go on.",
+    ]
+    assert sentences("It was built in 1990. It fell in 1991.") == ["It was built in 1990.", "It fell in 1991."]
+    assert sentences("There were 12. Nobody knew.") == ["There were 12.", "Nobody knew."]
