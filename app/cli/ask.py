@@ -62,6 +62,8 @@ def ask(
     if answer is None:
         raise DocuMindError("the answer's stream ended early; ask again")
     show_answer(answer)
+    if answer["status"] == "abstained" and options["library"] != "all":
+        err.print(f"Only the library {options['library']} was asked; --library all asks both.")
 
 
 def show_answer(answer: Json) -> None:

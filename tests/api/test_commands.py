@@ -76,6 +76,10 @@ def test_ask_and_search(shell: Shell) -> None:
     hits = shell.json("search", "tides", "--library", "papers", "--limit", "1")
     assert isinstance(hits, dict)
     assert [hit["title"] for hit in hits["hits"]] == ["Tides"]
+    _, _, hint = shell.run("ask", "Who wrote the Iliad?", "--library", "papers")
+    assert "Only the library papers was asked" in hint
+    _, _, nothing = shell.run("ask", "Who wrote the Iliad?", "--library", "all")
+    assert "was asked" not in nothing
     code, _, complaint = shell.run("ask", QUESTION, "--mode", "poetry")
     assert (code, "query_mode" in complaint) == (1, True)
 

@@ -137,6 +137,27 @@ def test_the_library_switch_changes_what_is_asked(filled: DocuMind, open_page: O
     expect(page.get_by_role("article").filter(has_text=ENGINEER)).to_contain_text("Ilse Tarrow")
 
 
+def test_where_one_library_does_not_answer_the_other_is_offered(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "Public")
+    ask(page, ENGINEER)
+    article = page.get_by_role("article").first
+    expect(article).to_contain_text("Only the library public was asked.")
+    article.get_by_role("button", name="Ask 2 documents of papers too").click()
+    expect(page.get_by_role("article").nth(1)).to_contain_text("Ilse Tarrow")
+    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers and Public")
+
+
+def test_files_that_are_added_are_shown(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    expect(documents).to_contain_text("Tal Venn")  # the default library, which nobody chose
+    page.get_by_test_id("upload").set_input_files(
+        {"name": "bees.md", "mimeType": "text/markdown", "buffer": b"# Bees\n\nThey dance."}
+    )
+    expect(documents).to_contain_text("Bees", timeout=30_000)
+
+
 def test_a_link_to_a_source_opens_it(filled: DocuMind, open_page: OpenPage) -> None:
     reply = requests.post(f"{filled.base}/api/v1/query", json={"question": ENGINEER, "library": "papers"}, timeout=60)
     view_url = str(reply.json()["sources"][0]["view_url"])

@@ -4,7 +4,7 @@ import { ApiError, Unreachable } from "@/api/http";
 import { uploadFile } from "@/api/upload";
 import type { IngestOutcome, Library } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
-import { uploadLibrary, type Workspace } from "@/hooks/use-workspace";
+import { uploadLibrary, workspaceActions, type Workspace } from "@/hooks/use-workspace";
 import type { PickedFile } from "@/lib/dropped-files";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
@@ -53,8 +53,9 @@ export class UploadQueue {
     const fresh = queued.map((item): Upload => ({ ...blank, id: item.id, name: item.picked.path ?? item.picked.file.name, library }));
     this.store.set((list) => [...fresh, ...list]);
     this.#waiting.push(...queued);
-    // What is being added is what the next question is about.
-    this.#workspace.set((w) => (w.library === library || w.library === "all" ? w : { ...w, library, scope: [] }));
+    // What is being added is what the next question is about; the page's own choice must not come back when the libraries are asked for again.
+    const { library: shown } = this.#workspace.get();
+    if (shown !== library && shown !== "all") workspaceActions(this.#workspace).choose(library);
     this.#pump(client);
   }
 

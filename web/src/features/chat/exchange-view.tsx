@@ -1,10 +1,14 @@
+import { useQuery } from "@tanstack/react-query";
 import { memo, useCallback, useMemo } from "react";
+import { libraries } from "@/api/queries";
 import { Markdown } from "@/components/markdown";
 import { Banner } from "@/components/ui/banner";
+import { Button } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import type { Exchange } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { plural } from "@/lib/format";
 import { AnswerFooter } from "./answer-footer";
 import { CitationPill } from "./citation-pill";
 import { noticeTone } from "./notices";
@@ -45,10 +49,31 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
           <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what="No answer." />
         </div>
       )}
+      {answer?.status === "abstained" && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
     </article>
   );
 });
+
+/** Offers the library that was not asked, where the one that was asked does not answer. */
+function Elsewhere({ exchange, onAskAgain }: Props) {
+  const { data } = useQuery(libraries);
+  const { choose } = useWorkspace();
+  const other = data?.libraries.find((l) => l.library !== exchange.library && l.documents > 0);
+  if (other === undefined || exchange.library === "all" || exchange.scope.length > 0) return null;
+  const askAll = (): void => {
+    choose("all");
+    onAskAgain(exchange.question);
+  };
+  return (
+    <p className="mt-2 flex flex-wrap items-center gap-2 text-sm text-muted">
+      Only the library {exchange.library} was asked.
+      <Button onClick={askAll}>
+        Ask {plural(other.documents, "document")} of {other.library} too
+      </Button>
+    </p>
+  );
+}
 
 function AnswerText({ exchange, text }: { exchange: Exchange; text: string }) {
   const { focus, focusOn } = useWorkspace();
