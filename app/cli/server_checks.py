@@ -14,6 +14,9 @@ from app.client import DocuMindClient, Json
 from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
 from app.settings import Settings
 
+_MISMATCH = "fingerprint_mismatch"
+_JOBS = 100
+"""Of the latest, that are looked at for what became of a library's vectors."""
 MEMORY_SHARE = 0.8
 """Models that take more of the memory than this leave too little for the index and the rest of the machine."""
 
@@ -83,21 +86,25 @@ def _ask(client: DocuMindClient) -> Iterator[Finding]:
             "the answering and the embedding model push each other out of Ollama's memory, so every question loads both",
             "choose a smaller LLM_MODEL or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library",
         )
+    jobs = cast("Sequence[Json]", client.get("/api/v1/jobs", {"limit": _JOBS})["jobs"])
     for row in cast("Sequence[Json]", client.libraries()["libraries"]):
-        yield from _library(row)
+        yield from library(row, [job for job in jobs if job["library"] == row["library"]])
     yield from projections(cast("Mapping[str, int]", diagnostics["lags"]))
     failed = cast("Mapping[str, int]", diagnostics["jobs"]).get("failed", 0)
     if failed:
         yield note("jobs", f"{failed} of the last jobs failed", "documind status, or the page under Status, says why")
 
 
-def _library(row: Json) -> Iterator[Finding]:
+def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
+    """Look at a library, a row of `/api/v1/libraries`; `jobs` are its own, the latest first."""
     name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
     if row.get("build_state") == "rebuilding":
         yield note(name, f"{detail}; its vector index is being made anew, search is by words until then", "wait: documind status")
     if behind:
-        yield note(name, f"{detail}, {behind} without a vector yet", "wait for the backfill: documind status")
+        said = next((error for job in jobs[:1] for error in cast("Sequence[str]", job["errors"]) if _MISMATCH in error), "")
+        cure = said.partition(": ")[2] or "wait for the backfill: documind status"
+        yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:
         yield ok(name, detail)
 

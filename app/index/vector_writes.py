@@ -38,9 +38,7 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
             return
         if row[2]:
             raise FingerprintMismatch(
-                f"library {library.value!r} holds vectors of {held.embedding_model!r} (fingerprint {fingerprint8(held)}),"
-                f" not of {fingerprint.embedding_model!r} ({fingerprint8(fingerprint)}): set EMBEDDING_MODEL back,"
-                f" or run: documind reembed --library {library.value}"
+                f"library {library.value!r} {_difference(held, fingerprint)} documind reembed --library {library.value}"
             )
     add_counts(sql, library, 0, 0, 0, 0)
     build = sql.exec_driver_sql(
@@ -48,6 +46,18 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
         (library.value, json.dumps(asdict(fingerprint), sort_keys=True), fingerprint8(fingerprint), utc_now()),
     ).scalar_one()
     sql.exec_driver_sql("UPDATE libraries SET live_build = ? WHERE library = ?", (build, library.value))
+
+
+def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
+    """Return what a library has that is not what is wanted, and the cure up to its command."""
+    if held.embedding_model != wanted.embedding_model:
+        return (
+            f"holds vectors of {held.embedding_model!r} (fingerprint {fingerprint8(held)}), not of"
+            f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or run:"
+        )
+    before, now = asdict(held), asdict(wanted)
+    parts = [f"{name} {before[name]!r}, now it is {now[name]!r}" for name in before if before[name] != now[name]]
+    return f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by words until you run:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ def test_doctor_beside_a_server(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
         names = ("Ollama", "server", "papers", "public", "data directory")
         assert {name: found[name]["state"] for name in names} == dict.fromkeys(names, "ok")
         index = found["index"]  # Chroma follows ten seconds after the site was filled
-        assert index["state"] == "ok" or (index["state"], "to apply" in index["detail"]) == ("note", True)
+        assert index["state"] == "ok" or (index["state"], "to apply" in str(index["detail"])) == ("note", True)
         assert "port" not in found  # the server has it
         code, printed, _ = shell.run("doctor", "--quiet")
         assert code == 0

@@ -13,6 +13,7 @@ import pytest
 
 from app.cli import machine_checks, server_checks
 from app.cli.findings import Finding
+from app.client import Json
 from app.settings import Settings
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
@@ -132,3 +133,15 @@ def test_indexes_that_lag_are_named() -> None:
     assert (found.state, found.detail) == ("note", "papers/chroma has 2 changes to apply")
     (found,) = server_checks.projections({"papers/tantivy": 0})
     assert found.state == "ok"
+
+
+def test_a_library_that_waits_says_for_what() -> None:
+    row: Json = {"library": "papers", "documents": 2, "chunks": 9, "embedded": 7}
+    waiting: Json = {"errors": []}
+    refused: Json = {
+        "errors": ["fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed --library papers"]
+    }
+    assert [found.cure for found in server_checks.library(row, [waiting, refused])] == ["wait for the backfill: documind status"]
+    (found,) = server_checks.library(row, [refused])
+    assert found.cure.endswith("run: documind reembed --library papers")
+    assert [found.state for found in server_checks.library({**row, "embedded": 9}, [refused])] == ["ok"]

@@ -332,3 +332,10 @@ def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(options:
         store.jobs.save(replace(job, state="failed"))
     with IndexStore(options, vector_store="off") as store:
         assert not store.writer.original_path(wanted).exists()
+
+
+def test_another_chunker_is_refused_with_what_differs_and_the_cure(store: IndexStore) -> None:
+    store.writer.write([make_draft("a.txt", "walruses whistle")])
+    embed_all(store)
+    with pytest.raises(FingerprintMismatch, match=r"made with chunker .*, now it is '9:1:0'.* documind reembed --library papers"):
+        store.writer.claim(PAPERS, replace(FINGERPRINT, chunker="9:1:0"))
