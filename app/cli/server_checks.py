@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import cast
 
 from app.cli.connection import base_url, connect
@@ -99,10 +100,11 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
     """Look at a library, a row of `/api/v1/libraries`; `jobs` are its own, the latest first."""
     name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
-    if row.get("build_state") == "rebuilding":
-        yield note(name, f"{detail}; its vector index is being made anew, search is by words until then", "wait: documind status")
+    if row["build"] != "ready":
+        yield note(name, f"{detail}; its vector index is being made anew ({row['build']})", "wait: documind status")
     if behind:
-        said = next((error for job in jobs[:1] for error in cast("Sequence[str]", job["errors"]) if _MISMATCH in error), "")
+        since = takewhile(lambda job: job["kind"] != "reembed", jobs)
+        said = next((error for job in since for error in cast("Sequence[str]", job["errors"]) if _MISMATCH in error), "")
         cure = said.partition(": ")[2] or "wait for the backfill: documind status"
         yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:

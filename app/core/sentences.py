@@ -24,10 +24,10 @@ _BOUNDARY = re.compile(
     r"|(?<=\n)(?:(?P<gap>[ \t]*\n\s*)|(?P<line>)))"
 )
 _LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
-
-
-_ITEM_MARKER = re.compile(r"\s*\(?\d{1,3}[.)]\s*")
-_LONGEST_MARKER = 12
+_ITEM_NUMBER = re.compile(r"\s*\d{1,3}[.)][ \t]*\n?")
+"""All that stands between two boundaries, the second no blank line."""
+_LONGEST_ITEM_NUMBER = 12
+"""Characters, blanks before it included: what is longer need not be looked at."""
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -41,7 +41,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
     spans: list[tuple[int, int]] = []
     begin = start
     for at in _boundaries(text, start, stop):
-        if at - begin < _LONGEST_MARKER and _ITEM_MARKER.fullmatch(text, begin, at):
+        if at - begin <= _LONGEST_ITEM_NUMBER and _ITEM_NUMBER.fullmatch(text, begin, at):
             continue
         _append_trimmed(spans, text, begin, at)
         begin = at

@@ -30,17 +30,11 @@ _RUNS = (
     *((71, 0x25CF, 1), (72, 0x274D, 1), (73, 0x25A0, 1), (74, 0x274F, 1), (75, 0x2751, 1), (76, 0x25B2, 1), (77, 0x25BC, 1)),
     *((78, 0x25C6, 1), (79, 0x2756, 1), (81, 0x25D7, 1), (82, 0x2758, 3), (85, 0x276F, 1), (86, 0x2771, 3), (89, 0x2768, 2)),
     *((91, 0x276C, 2), (93, 0x276A, 2), (95, 0x2774, 2), (97, 0x275B, 4), (101, 0x2761, 4), (105, 0x2710, 1), (106, 0x2765, 3)),
-    *(
-        (109, 0x2660, 1),
-        (110, 0x2665, 2),
-        (112, 0x2663, 1),
-        (117, 0x2709, 1),
-        (118, 0x2708, 1),
-        (119, 0x2707, 1),
-        (120, 0x2460, 10),
-    ),
+    *((109, 0x2660, 1), (110, 0x2665, 2), (112, 0x2663, 1), (117, 0x2709, 1), (118, 0x2708, 1), (119, 0x2707, 1)),
+    *((120, 0x2460, 10),),
 )
-_ORNAMENTS = {first + at: code + at for code, first, count in _RUNS for at in range(count)} | {0x272C: 0x2019, 0x2775: 0x2018}
+_ORNAMENTS = {first + at: code + at for code, first, count in _RUNS for at in range(count)}
+_ORNAMENTS |= {0x270C: 0xFB02, 0x272C: 0x2019, 0x2775: 0x2018}  # the older encoding's fl in one character, quotation marks
 _ORNAMENT = re.compile("[" + "".join(map(chr, sorted(_ORNAMENTS))) + "]")
 _ORNATE = 0.2
 """Least share of ornaments among the visible characters of a page whose letters they are; of a text that is more than half."""

@@ -136,12 +136,16 @@ def test_indexes_that_lag_are_named() -> None:
 
 
 def test_a_library_that_waits_says_for_what() -> None:
-    row: Json = {"library": "papers", "documents": 2, "chunks": 9, "embedded": 7}
-    waiting: Json = {"errors": []}
+    row: Json = {"library": "papers", "documents": 2, "chunks": 9, "embedded": 7, "build": "ready"}
+    reembedded: Json = {"kind": "reembed", "errors": []}
+    other: Json = {"kind": "check", "errors": []}
     refused: Json = {
-        "errors": ["fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed --library papers"]
+        "kind": "ingest",
+        "errors": ["fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed --library papers"],
     }
-    assert [found.cure for found in server_checks.library(row, [waiting, refused])] == ["wait for the backfill: documind status"]
-    (found,) = server_checks.library(row, [refused])
+    assert [found.cure for found in server_checks.library(row, [reembedded, refused])] == ["wait for the backfill: documind status"]
+    (found,) = server_checks.library(row, [other, refused])
     assert found.cure.endswith("run: documind reembed --library papers")
     assert [found.state for found in server_checks.library({**row, "embedded": 9}, [refused])] == ["ok"]
+    anew, _ = server_checks.library({**row, "embedded": 9, "build": "rebuilding 3 of 9"}, [])
+    assert (anew.state, "rebuilding 3 of 9" in anew.detail) == ("note", True)

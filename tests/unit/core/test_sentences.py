@@ -45,4 +45,6 @@ def test_the_number_of_an_item_is_no_sentence() -> None:
         "2. Else go on.",
     ]
     assert sentences("It was built in 1990. It fell in 1991.") == ["It was built in 1990.", "It fell in 1991."]
+    assert sentences("E = mc\n\n(1)\nHere E is energy.") == ["E = mc", "(1)", "Here E is energy."], "of a formula"
+    assert sentences("7.\n\nThe next page.") == ["7.", "The next page."]
     assert sentences("There were 12. Nobody knew.") == ["There were 12.", "Nobody knew."]

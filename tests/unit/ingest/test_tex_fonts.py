@@ -60,6 +60,10 @@ def test_ornaments_that_stand_for_letters_become_letters() -> None:
     assert parsed.text.split() == ("Abstract The random effects of \u201cspherical\u201d groups are defined in 2019.".split())
 
 
+def test_ligatures_of_ornaments_in_the_older_encoding_are_read() -> None:
+    assert name_tex_codes(["\u275e\u2761\u261e\u2665\u2761 r\u2761\u270c\u2761\u275d\u275d"]) == ["define re\ufb02ecc"]
+
+
 def test_words_of_ornaments_are_found_on_the_page() -> None:
     text = assemble_pages([ORNATE], {}).text
     matched = align(text, [ord(char) for char in ORNATE])
