@@ -14,7 +14,7 @@ from functools import cache
 
 import Stemmer
 
-TOKENIZER_VERSION = "3"
+TOKENIZER_VERSION = "4"
 """Part of every fingerprint: changing what `tokenise` or `lexical_form` returns means re-indexing."""
 
 MAX_TOKEN_BYTES = 40
@@ -41,6 +41,10 @@ _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
+_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+"""Han and kana, whose words stand without spaces; Hangul has them."""
+_UNSPACED_GAP = re.compile(f"(?<=[{_UNSPACED}])(?:[ \t]+|[ \t]*\n[ \t]*)(?=[{_UNSPACED}])")
+"""A line's end, or the distance of glyphs that a PDF sets apart; a blank line divides."""
 _MARKS = re.compile("[\u0300-\u036f]+")
 _ALPHABETIC_MARKS = (
     "\u0345\u0363-\u036f\u05b0-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u0657\u0659-\u065f\u0670"
@@ -147,8 +151,9 @@ def _strip_joiners(text: str) -> tuple[str, int]:
 def lexical_form(text: str) -> str:
     """Return text as both analyzers see it: compatibility forms and accents folded, runs of CJK as spaced bigrams.
 
-    ASCII text comes back unchanged. Where all letters beyond ASCII fold into it, signs beyond it become `?`: no analyzer tells them
-    apart. Offsets are not kept: use it for matching, never for quoting.
+    Runs of Han and kana go on over spaces and single line ends, which their writing does not have between words. ASCII text comes
+    back unchanged. Where all letters beyond ASCII fold into it, signs beyond it become `?`: no analyzer tells them apart. Offsets
+    are not kept: use it for matching, never for quoting.
     """
     if text.isascii():
         return text
@@ -175,7 +180,7 @@ def _spelt_in_ascii(text: str) -> str | None:
 def _folded(text: str) -> str:
     folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", _without_piles(text)[0])))
     folded = folded.replace(_CAPITAL_SIGMA, _SIGMA).replace(_FINAL_SIGMA, _SIGMA)
-    return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", folded)
+    return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", _UNSPACED_GAP.sub("", folded))
 
 
 class _Spellings(dict[str, str | None]):

@@ -12,8 +12,9 @@ _LEADING_CHARACTERS = 4_000
 _MAX_TITLE_CHARACTERS = 300
 _MAX_AUTHORS = 100
 _JUNK_TITLE = re.compile(
-    r"\A(?:untitled.*|word document|document\d*|microsoft word\b.*|powerpoint presentation|slide \d+"
-    r"|.*\.(?:docx?|pdf|tex|dvi|indd|html?)|(?:arxiv|draft|preprint|title|no title|home|index).{0,12}|[\W\d_]*)\Z",
+    r"\A(?:untitled.*|word document|document\d*|microsoft word\b.*|powerpoint presentation|slide \d+|undefined|<[\da-f]*>"
+    r"|.*\.(?:docx?|pdf|tex|dvi|e?ps|indd|html?|rtf|od[tp]|pptx?|xlsx?|txt|md)"
+    r"|(?:arxiv|draft|preprint|title|no title|home|index).{0,12}|[\W\d_]*)\Z",
     re.IGNORECASE,
 )
 _NOT_A_TITLE = re.compile(

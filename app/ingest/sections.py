@@ -28,7 +28,10 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("methodology", r"our (?:method|approach|model)\b|.*\b(?:methods?|methodology|approach)\Z"),
     )
 )
-_NUMBER = re.compile(r"\A(?:\d{1,2}(?:\.\d{1,2})*|[A-H](?:\.\d{1,2})*|[IVX]{1,5})[.)]?\s+")
+_NUMBER = re.compile(
+    r"\A(?:\d{1,2}(?:\.\d{1,2})*|[A-H](?:\.\d{1,2})*|[IVX]{1,5}(?:\.[A-H](?:\.\d{1,2})?)?|(?i:chapter|kapitel|chapitre) \d{1,2})"
+    r"[.):]?\s+"
+)
 _LETTER = re.compile(r"\A[A-H](?:\.\d{1,2})*[.)]?\s+\S")
 _AFTER_METHOD = frozenset({"experiments", "results", "discussion", "conclusion", "references", "limitations", "appendix"})
 _PAPER_MARKS = frozenset({"abstract", "introduction", "conclusion", "references"})

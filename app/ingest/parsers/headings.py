@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from app.core.types import Heading
+from app.ingest.parsers.numbering import Candidate, counting
 
 _ENDS = r"abstract|limitations|acknowledge?ments?|references|bibliography|appendi(?:x|ces)|supplementary material"
 _KNOWN = (
@@ -19,25 +20,28 @@ _KNOWN = (
 _CANDIDATE = re.compile(
     r"^[ \t]*(?:"
     rf"(?P<known>(?i:{_KNOWN}))[ \t]*:?"
-    r"|(?P<number>\d{1,2}(?:\.\d{1,2}){0,3}|[A-H](?:\.\d{1,2}){0,2})\.?[ \t]+(?P<title>[A-Z][^\n]{1,88})"
+    r"|(?:(?P<number>\d{1,2}(?:\.\d{1,2}){0,3}|[A-H](?:\.\d{1,2}){0,2}|[IVX]{1,4}(?=\.)(?:\.[A-H](?:\.\d{1,2})?)?)\.?[ \t]+"
+    r"|(?:Chapter|CHAPTER|Kapitel|Chapitre)[ \t]+(?P<chapter>\d{1,2})(?:[.:]?[ \t]*\n{1,2}[ \t]*|[.:]?[ \t]+))"
+    r"(?P<title>[^\W\d_][^\n]{1,88})"
     r"|(?P<caps>[A-Z][A-Z0-9 \t,:&'()/+\u2013\u2019-]{3,60})"
     r")[ \t]*$",
     re.MULTILINE,
 )
 # "Abstract-We show" and "Abstract. We show" run on in the same line (IEEE, Springer).
 _RUN_IN = re.compile(r"^[ \t]*(?P<known>abstract)[ \t]*(?:\u2014|\u2013|\.[ \t]|:[ \t])(?=\S)", re.MULTILINE | re.IGNORECASE)
+_CONTENTS = re.compile(
+    r"^[ \t]*(?:table of contents|contents|inhalt(?:sverzeichnis)?|sommaire|table des mati\u00e8res)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _FRAME = re.compile(rf"(?i:{_ENDS})[ \t]*:?\Z")
-_NOT_A_TITLE = re.compile(r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]")
+_NOT_A_TITLE = re.compile(r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\Achapter \d", re.IGNORECASE)
+_NO_END = ".,;:!\u3002\uff0c\u3001\uff1b\uff1a"
+_INDEXED = re.compile(r", ?\d+[ \t]*\Z")
+"""An index names pages behind its words."""
 _CAPITAL_WORD = re.compile(r"\b[A-Z]{4,}\b")
 _MAX_WORDS = 14
 _FRONT_MATTER_CHARACTERS = 8_000
 """An abstract or introduction that starts later does not open a paper."""
-
-
-class _Candidate(NamedTuple):
-    heading: Heading
-    kind: Literal["known", "number", "caps"]
-    number: str = ""
 
 
 def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_caps: bool = False) -> list[Heading]:
@@ -56,10 +60,11 @@ def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_
     opening = next((c.heading.start for c in found if _opens_paper(c.heading.title)), 0)
     if opening > _FRONT_MATTER_CHARACTERS:
         opening = 0
-    found = _count_upwards([c for c in found if c.heading.start >= opening])
+    contents = _CONTENTS.search(text, 0, _FRONT_MATTER_CHARACTERS)
+    found = counting([c for c in found if c.heading.start >= opening], contents.start() if contents else None)
     numbered = sum(c.kind == "number" for c in found) >= 3
     headings: list[Heading] = []
-    for heading, kind, _ in found:
+    for heading, kind, *_ in found:
         if kind != "number" and numbered and not _FRAME.match(heading.title):
             continue
         if not headings or heading.start >= headings[-1].end:
@@ -73,44 +78,27 @@ def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
     return before > 0 and at < spans[before - 1][1]
 
 
-def _candidates(text: str, isolated_caps: bool) -> Iterator[_Candidate]:
+def _candidates(text: str, isolated_caps: bool) -> Iterator[Candidate]:
     run_in = _RUN_IN.search(text, 0, _FRONT_MATTER_CHARACTERS)
     if run_in is not None:
-        yield _Candidate(_heading(text, run_in.start("known"), run_in.end("known"), 1), "known")
+        yield Candidate(_heading(text, run_in.start("known"), run_in.end("known"), 1), "known")
     for match in _CANDIDATE.finditer(text):
         line = match.group()
         start, end = match.start() + len(line) - len(line.lstrip()), match.end() - len(line) + len(line.rstrip())
-        number = match["number"]
+        number, title = match["number"] or match["chapter"], (match["title"] or "").rstrip()
         if match["known"]:
             if not line.lstrip()[0].islower():
-                yield _Candidate(_heading(text, start, end, 1), "known")
-        elif (
-            number and _is_title(match["title"]) and not _continues(text, end) and (number[0].isdigit() or len(match["title"]) > 3)
-        ):
-            yield _Candidate(_heading(text, start, end, number.count(".") + 1), "number", number)
+                yield Candidate(_heading(text, start, end, 1), "known")
+        elif number and _is_title(title) and not _continues(text, end) and (number[0].isdigit() or len(title) > 3):
+            yield Candidate(_heading(text, start, end, number.count(".") + 1), "number", number, title, _style(match))
         elif _is_capital_line(line) and (not isolated_caps or _stands_alone(text, match.start(), match.end())):
-            yield _Candidate(_heading(text, start, end, 1), "caps")
+            yield Candidate(_heading(text, start, end, 1), "caps")
 
 
-def _count_upwards(found: list[_Candidate]) -> list[_Candidate]:
-    """Drop numbered lines out of sequence (list items, table rows, footnotes); letters count only behind other headings."""
-    kept: list[_Candidate] = []
-    last = 0
-    letter = ""
-    for candidate in found:
-        top, _, deeper = candidate.number.partition(".")
-        if top.isdigit():
-            value = int(top)
-            if letter or value not in ((last, last + 1) if deeper else (last + 1,)):
-                continue
-            last = value
-        elif top:
-            expected = chr(ord(letter) + 1) if letter else "A"
-            if not kept or top not in ((letter, expected) if deeper else (expected,)):
-                continue
-            letter = top
-        kept.append(candidate)
-    return kept
+def _style(match: re.Match[str]) -> Literal["bare", "stop", "chapter"]:
+    if match["chapter"]:
+        return "chapter"
+    return "stop" if match.string.startswith(".", match.end("number")) else "bare"
 
 
 def _opens_paper(title: str) -> bool:
@@ -123,10 +111,10 @@ def _heading(text: str, start: int, end: int, level: int) -> Heading:
 
 
 def _is_title(title: str) -> bool:
-    if len(title.split()) > _MAX_WORDS or title.rstrip()[-1] in ".,;:!" or _NOT_A_TITLE.search(title):
+    if len(title.split()) > _MAX_WORDS or title[0].islower() or title[-1] in _NO_END or _NOT_A_TITLE.search(title):
         return False
     letters = sum(map(str.isalpha, title))
-    return letters >= 3 and letters >= 0.6 * len(title.replace(" ", ""))
+    return letters >= (2 if title[0] > "\u2e80" else 3) and letters >= 0.6 * len(title.replace(" ", ""))
 
 
 def _continues(text: str, end: int) -> bool:
@@ -142,6 +130,7 @@ def _is_capital_line(line: str) -> bool:
         and letters >= 0.7 * len(line.replace(" ", ""))
         and len(line.split()) <= 8
         and line.rstrip()[-1] not in ",-(/"
+        and not _INDEXED.search(line)
         and _CAPITAL_WORD.search(line) is not None
     )
 

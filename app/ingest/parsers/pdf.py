@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from app.core.errors import Encrypted, NoTextLayer, TooLarge, Unreadable
+from app.core.errors import Encrypted, TooLarge, Unreadable
 from app.core.text import normalise
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.headings import find_headings
+from app.ingest.parsers.legible import judge, pages_of_pictures, require_text
 from app.ingest.parsers.running_heads import set_apart
 from app.ingest.parsers.sniffing import MEDIA_TYPES
 from app.ingest.parsers.tex_fonts import name_tex_codes
-
-MIN_CHARACTERS_PER_PAGE = 20
-"""On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
 # start with a literal character where they can: those are found at memory speed, others cost as much as PDFium itself.
@@ -29,6 +28,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST_OR_CAPTION = r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\.|Table|Algorithm) ?\d)"
+_ENTRY_OF_CONTENTS = re.compile(r"(?<!\.)(?<!\. )\.(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
+"""Leaders and a page number."""
+_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f"
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]\n[{_UNSPACED}]")
 _FRONT_MATTER_LINES = 40
 
 
@@ -41,7 +44,7 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
 
     Raises:
         Encrypted: It wants a password (the empty one was tried).
-        NoTextLayer: Fewer than 20 characters per page on average.
+        NoTextLayer: Fewer than 20 characters per page on average, or a third of them without a meaning.
         TooLarge: More pages than `options.max_pages`.
         Unreadable: PDFium cannot open it.
     """
@@ -53,15 +56,17 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
             )
         raw = [_page_text(document, number) for number in range(len(document))]
         information = document.get_metadata_dict()
+        if not raw:
+            raise Unreadable(f"{filename!r} has no pages; save it anew and send that")
+        require_text(filename, raw)
+        scanned = pages_of_pictures(document, raw)
     except pypdfium2.PdfiumError as exc:
         raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it anew and send that") from exc
     finally:
         document.close()
-    if not raw:
-        raise Unreadable(f"{filename!r} has no pages; save it anew and send that")
-    if sum(map(len, raw)) < MIN_CHARACTERS_PER_PAGE * len(raw):
-        raise NoTextLayer(f"{filename!r} has {len(raw)} pages but hardly any text (a scan?); run OCR on it and send the result")
-    return _assemble(raw, information)
+    parsed = _assemble(raw, information)
+    texts = [parsed.text[page.start : page.end] for page in parsed.pages]
+    return replace(parsed, warnings=judge(filename, texts, scanned))
 
 
 def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
@@ -86,6 +91,7 @@ def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
     clean = [normalise(_UNNAMED.sub("\ufffd", _join_words(page, compounds))) for page in raw]
+    clean = [(_join_unspaced(text), removed) for text, removed in clean]
     framed = set_apart([text.strip("\n") for text, _ in clean])
     pages: list[PageSpan] = []
     running: list[tuple[int, int]] = []
@@ -146,6 +152,14 @@ def _join_words(text: str, compounds: set[str]) -> str:
     return _BREAK.sub(joined, text)
 
 
+def _join_unspaced(text: str) -> str:
+    """Return a page without the line ends inside paragraphs of Han and kana, which have no spaces between words."""
+    if not _HAS_UNSPACED.search(text):
+        return text
+    full = max(8, _usual_length(text) * 4 // 5)
+    return re.sub(f"(?<=[^\n]{{{full}}}[{_UNSPACED}\uff0c\u3001\uff1b])\n(?=[{_UNSPACED}])", "", text)
+
+
 def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
     """Return a page with the line ends inside paragraphs replaced by spaces; headings keep their lines."""
     first = bisect_left(headings, page.start, key=lambda h: h.start)
@@ -167,9 +181,18 @@ def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
 
 def _flow(block: str, of: str | None = None) -> str:
     """Return a block with the line ends inside paragraphs replaced; `of` has lines of usual length, by default the block itself."""
-    lengths = sorted(map(len, (of or block).split("\n")))
-    usual = lengths[int(0.7 * (len(lengths) - 1))]
-    return block if block.count("\n") < 2 else _wrapped(max(20, usual * 4 // 50 * 10)).sub(" ", block)
+    usual = _usual_length(of or block)
+    if block.count("\n") < 2:
+        return block
+    wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
+    entries = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)}
+    return wrapped.sub(lambda end: "\n" if end.start() in entries else " ", block) if entries else wrapped.sub(" ", block)
+
+
+def _usual_length(text: str) -> int:
+    """Return how many characters a line that is not the last of its paragraph has."""
+    lengths = sorted(map(len, text.split("\n")))
+    return lengths[int(0.7 * (len(lengths) - 1))]
 
 
 @lru_cache(maxsize=64)

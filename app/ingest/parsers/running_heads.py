@@ -14,7 +14,15 @@ _LEAST_SHARE = 0.2
 """Of all pages, that have the same line or a number which counts the pages; heads of left and of right pages differ."""
 _DEEPEST = 2
 """Lines at an edge of a page: a journal's name above the authors'."""
+_LEAST_PAGES_OF_SECTIONS = 6
+_LEAST_ALIKE = 4
+"""Pages; a line that is the same, numbers aside, on so many and on that share of all is a running one whatever it says, a notice of
+copyright for one."""
+_DEEPEST_ALIKE = 6
+_SHORTEST_ALIKE = 4
+"""Words: fewer may be a figure's number, or the end of a sentence."""
 _NUMBER = re.compile(r"(?P<first>\d{1,5})(?:\s+|\Z)|(?:\A|\s)(?P<last>\d{1,5})\Z")
+_DIGITS = re.compile(r"\d+")
 _ENDS_SENTENCE = re.compile(r"[.!?;,]\Z")
 
 Edge = Literal["head", "foot"]
@@ -30,6 +38,8 @@ class _Line:
     """Without a number at either end."""
     counts: tuple[Edge, str, int] | None
     """For a number at one end: where, and how far it is from the page's own; the same on all pages that it counts."""
+    shape: str
+    """All of it with a sign for every number; slides count themselves between other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +55,52 @@ def set_apart(pages: Sequence[str]) -> list[FramedPage]:
     """Return pages with a blank line between running heads or feet and what they frame; a sentence then does not begin with one.
 
     Only line ends are added. A line is a running one when its words, or a number that counts the pages alone or beside words that
-    come twice, stand at the same edge of a fifth of all pages, three at least.
+    come twice, stand at the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as many, four
+    at least; or when one of two pages before has the same head.
 
     Args:
         pages: Texts with newline line ends, none at their edges.
     """
     lines = [page.split("\n") for page in pages]
     heads, feet = [0] * len(pages), [0] * len(pages)
-    least = max(_LEAST_PAGES, _LEAST_SHARE * len(pages))
-    for depth in range(_DEEPEST):
+    for depth in range(_DEEPEST_ALIKE):
         edges = [_edge_lines(page, depth, heads[at], feet[at], at) for at, page in enumerate(lines)]
-        words = Counter((line.edge, line.words) for line in chain(*edges))
-        counts = Counter(line.counts for line in chain(*edges))
+        repeated = _Repeated(edges)
         for at, found in enumerate(edges):
             for line in found:
-                same = words[line.edge, line.words]
-                counting = line.counts is not None and counts[line.counts] >= least and (not line.words or same > 1)
-                if counting or (line.words and same >= least and not _ENDS_SENTENCE.search(line.words)):
+                if repeated.is_alike(line) or (depth < _DEEPEST and repeated.is_running(line, at)):
                     heads[at] += line.edge == "head"
                     feet[at] += line.edge == "foot"
     return [_framed(page, head, foot) for page, head, foot in zip(lines, heads, feet, strict=True)]
+
+
+class _Repeated:
+    """What comes again among the lines at one depth of all pages."""
+
+    def __init__(self, edges: Sequence[Sequence[_Line]]) -> None:
+        lines = list(chain(*edges))
+        self._words = Counter((line.edge, line.words) for line in lines)
+        self._counts = Counter(line.counts for line in lines)
+        self._shapes = Counter((line.edge, line.shape) for line in lines)
+        self._heads = [next((line.words for line in found if line.edge == "head"), "") for found in edges]
+        self._least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
+
+    def is_alike(self, line: _Line) -> bool:
+        """Whether a line is the same everywhere, numbers aside."""
+        return self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least) and len(line.words.split()) >= _SHORTEST_ALIKE
+
+    def is_running(self, line: _Line, at: int) -> bool:
+        """Whether a line of a page names the document, its part or the page."""
+        same = self._words[line.edge, line.words]
+        if line.counts is not None and self._counts[line.counts] >= self._least and (not line.words or same > 1):
+            return True
+        if not line.words or _ENDS_SENTENCE.search(line.words):
+            return False
+        return same >= self._least or (line.edge == "head" and " " in line.words and line.words in self._heads_before(at))
+
+    def _heads_before(self, at: int) -> list[str]:
+        """Return the heads of the two pages before, a left and a right one; the first that has it may bear the heading itself."""
+        return self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
 
 
 def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int) -> list[_Line]:
@@ -77,10 +113,11 @@ def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int)
 
 def _line(edge: Edge, text: str, number: int) -> _Line:
     found = _NUMBER.match(text) or _NUMBER.search(text)
+    shape = _DIGITS.sub("#", text)
     if found is None or found.lastgroup is None:
-        return _Line(edge, text, None)
+        return _Line(edge, text, None, shape)
     words = (text[: found.start()] + text[found.end() :]).strip()
-    return _Line(edge, words, (edge, found.lastgroup if words else "", int(found[found.lastgroup]) - number))
+    return _Line(edge, words, (edge, found.lastgroup if words else "", int(found[found.lastgroup]) - number), shape)
 
 
 def _framed(page: list[str], heads: int, feet: int) -> FramedPage:

@@ -68,3 +68,15 @@ def test_threads_do_not_share_a_stemmer() -> None:
 def test_typographic_signs_and_accents_do_not_change_the_tokens(written: str, plain: str) -> None:
     assert tokenise(written) == tokenise(plain)
     assert tokenise(f"{written} \u03b1") == [*tokenise(plain), "\u03b1"], "with a letter beyond ASCII, on the other path, the same"
+
+
+def test_words_of_han_and_kana_go_on_over_spaces_and_line_ends() -> None:
+    whole = tokenise("\u6d41\u4f53\u529b\u5b66")
+    assert (
+        tokenise("\u6d41 \u4f53\u529b\u5b66")
+        == tokenise("\u6d41\u4f53 \n\u529b\u5b66")
+        == whole
+        == ["\u6d41\u4f53", "\u4f53\u529b", "\u529b\u5b66"]
+    )
+    assert tokenise("\u6d41\u4f53\n\n\u529b\u5b66") == ["\u6d41\u4f53", "\u529b\u5b66"], "paragraphs"
+    assert tokenise("\ud55c\uad6d \uc0ac\ub78c") == ["\ud55c\uad6d", "\uc0ac\ub78c"], "Hangul has spaces"

@@ -262,3 +262,13 @@ def test_damaged_text_says_so_and_binary_is_refused() -> None:
     assert "damaged" in warnings[0]
     with pytest.raises(UnsupportedType):
         decode(bytes(range(256)) * 10)
+
+
+def test_pdf_lines_of_han_join_and_entries_of_contents_do_not() -> None:
+    line = "\u4ed3\u5e93\u5185\u4ec5\u5305\u542b\u6e90\u4ee3\u7801\u4e0e\u7a7a\u767d\u6a21"
+    parsed = assemble_pages([f"{line}\r\n\u677f{line}\r\n{line}\r\n\u7ed3\u675f\u3002"], {})
+    assert parsed.text == f"{line}\u677f{line}\n{line}\n\u7ed3\u675f\u3002".replace("\n", "")
+    contents = (
+        "1.1 What crystals do at night . . . . . . 3\r\n1.2 What they do by day and why . . . . . 4\r\nA line of text that is long"
+    )
+    assert assemble_pages([contents], {}).text.count("\n") == 2

@@ -58,3 +58,10 @@ def test_headings_are_looked_for_outside_given_spans() -> None:
     assert [h.title for h in find_headings(text)] == ["1 Aims", "2 Means"]
     at = text.index("2 Means")
     assert [h.title for h in find_headings(text, [(at, at + 7)])] == ["1 Aims"]
+
+
+def test_a_notice_under_every_page_is_set_apart_though_it_is_a_sentence() -> None:
+    notice = "Printed by A. Reader on 3 May 2021. For personal use only."
+    pages = [f"the {word} text of a page\nends {word}\nslide {at} of 5, Kiel\n{notice}" for at, word in enumerate(WORDS[:5], 1)]
+    assert running(pages) == [[f"slide {at} of 5, Kiel\n{notice}"] for at in range(1, 6)]
+    assert running(pages[:3]) == [[]] * 3, "too few to tell"

@@ -1,0 +1,57 @@
+"""Pages of a PDF that nobody will find, and who says so."""
+
+from __future__ import annotations
+
+import io
+
+import pypdfium2
+import pytest
+from PIL import Image
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+
+from app.core.errors import NoTextLayer
+from app.ingest.options import IngestOptions
+from app.ingest.parsers.legible import judge, pages_of_pictures
+from app.ingest.parsers.pdf import parse_pdf
+
+WORDS = "It is said in plain words that crystals walk at night. " * 4
+
+
+def mixed() -> bytes:
+    """A page of text, two pictures of pages, a blank page, a logo alone."""
+    buffer, picture = io.BytesIO(), ImageReader(Image.new("L", (40, 50), 200))
+    canvas = Canvas(buffer, pagesize=(400, 500), invariant=1)
+    for line, words in enumerate(WORDS.split(". ")):
+        canvas.drawString(10, 400 - 20 * line, words)
+    for width, height in ((400, 500), (380, 480), (0, 0), (40, 50)):
+        canvas.showPage()
+        if width:
+            canvas.drawImage(picture, 0, 0, width, height)
+    canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
+def test_a_scanned_page_among_pages_of_text_is_named() -> None:
+    (warning,) = parse_pdf(mixed(), "report.pdf", IngestOptions()).warnings
+    assert warning == "2 of 5 pages (2-3) are pictures; if they show text, run OCR on the file and send the result"
+
+
+def test_a_page_with_text_beside_its_picture_is_not_asked_for() -> None:
+    document = pypdfium2.PdfDocument(mixed())
+    assert pages_of_pictures(document, [WORDS, WORDS, "", "", ""]) == [3]
+    document.close()
+
+
+def test_text_of_glyphs_without_characters_is_refused_with_the_cure() -> None:
+    with pytest.raises(NoTextLayer, match="ocrmypdf --force-ocr"):
+        judge("old.pdf", ["\ufffd" * 60 + " and a few words"], [])
+    assert judge("paper.pdf", [WORDS, "x = \ufffd\ufffd y, as was said before"], []) == ()
+    (warning,) = judge("paper.pdf", [*[WORDS] * 3, "\ufffd" * 30, WORDS, "\ufffd" * 30], [])
+    assert warning.startswith("2 of 6 pages (4, 6) are in fonts")
+
+
+def test_many_ranges_of_pages_are_cut() -> None:
+    (warning,) = judge("book.pdf", [WORDS] * 40, range(1, 41, 2))
+    assert warning.startswith("20 of 40 pages (1, 3, 5, 7, 9, 11, 13, 15, ...) are pictures")
