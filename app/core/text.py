@@ -43,6 +43,7 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 """Han and kana, whose words stand without spaces; Hangul has them."""
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _UNSPACED_GAP = re.compile(f"(?<=[{_UNSPACED}])(?:[ \t]+|[ \t]*\n[ \t]*)(?=[{_UNSPACED}])")
 """A line's end, or the distance of glyphs that a PDF sets apart; a blank line divides."""
 _MARKS = re.compile("[\u0300-\u036f]+")
@@ -253,6 +254,11 @@ class _TooLong(Exception):
 
 
 _STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
+
+
+def word_count(text: str) -> int:
+    """Return how many words a text has to a reader: runs between spaces, and a word for every two characters of Han and kana."""
+    return len(text.split()) + (0 if text.isascii() else sum(map(len, _UNSPACED_RUN.findall(text))) // 2)
 
 
 def words(text: str) -> list[str]:

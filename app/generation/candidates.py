@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.sentences import sentence_spans, stop_may_be_final
-from app.core.text import tokenise
+from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.injection import findings_at
 
@@ -34,6 +34,9 @@ _DANGLES = re.compile(
     re.IGNORECASE,
 )
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
+_LEADERS_BEHIND = 8
+"""Characters: those of an entry may stand behind what reads as its sentence."""
+_LEADERS = re.compile(r"\.(?: ?\.){3}")
 _CLOSERS = "\"'\u201d\u2019)]"
 
 
@@ -58,11 +61,8 @@ class Candidate:
     """Opens with a pronoun that means nothing without a sentence before it; "This method" still says what it means."""
     suspicious: bool
     """Reads like an instruction to a model."""
-
-    @property
-    def in_references(self) -> bool:
-        """Stands in the list of references of a paper."""
-        return self.item.hit.passage.chunk.section == "references"
+    listed: bool
+    """Names what can be read elsewhere: stands in a list of references or a table of contents."""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -75,12 +75,13 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     found: list[Candidate] = []
     for item in evidence:
         text, title = item.hit.passage.chunk.text, frozenset(tokenise(item.hit.passage.document.title))
+        in_list = item.hit.passage.chunk.section in {"references", "contents"}
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
-            if not (MIN_WORDS if whole else _MIN_WORDS_OPEN) <= len(line.split()) <= MAX_WORDS or line.endswith("?"):
+            if not (MIN_WORDS if whole else _MIN_WORDS_OPEN) <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
             tokens = frozenset(tokenise(line))
             if not whole and len(tokens & title) >= _TITLE_SHARE * len(tokens):
@@ -97,6 +98,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     bool(_POINTS_BACK.match(line)),
                     bool(_DANGLES.match(line)),
                     bool(findings_at(sentences, index)),
+                    in_list or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
                 )
             )
     return found
@@ -104,7 +106,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return a span, cut at every stop when it is too long to quote: text without capitals shows no sentences otherwise."""
-    if len(text[start:end].split()) <= MAX_WORDS:
+    if word_count(text[start:end]) <= MAX_WORDS:
         return [(start, end)]
     pieces = []
     for match in _PIECE.finditer(text, start, end):

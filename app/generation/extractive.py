@@ -19,6 +19,7 @@ import numpy as np
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
+from app.core.text import word_count
 from app.core.types import Evidence, Prompt, Token
 from app.generation.candidates import Candidate, candidates
 from app.generation.features import (
@@ -38,11 +39,13 @@ _NEAR_DUPLICATE = 0.7
 """Jaccard similarity of words from which two sentences say the same."""
 _CONTINUATION = 0.5
 """Score (log-odds) that the sentence after the best one may be worse and still be quoted: two in a row read as a text."""
+_FULL_STOPS = (".", "\u3002", "\uff01")
 _CLOSED = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\Z")
 _PREFERENCE = 0.5
 """Score (log-odds) that a whole sentence which does not dangle may be worse and still open the answer."""
-_IN_REFERENCES = 4.0
-"""Score (log-odds) by which a sentence of a list of references must be better: a title that repeats the question answers little."""
+_LISTED = 4.0
+"""Score (log-odds) by which a title in a list of references or a table of contents must be better: it repeats the question and
+answers little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +142,7 @@ class ExtractiveGenerator:
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
         scores = rows @ (model.ranking if vectors else model.ranking_words_only)
-        return Selection(choose(found, scores - _IN_REFERENCES * np.array([one.in_references for one in found])), sufficiency)
+        return Selection(choose(found, scores - _LISTED * np.array([one.listed for one in found])), sufficiency)
 
 
 def probability(row: Floats, weights: Floats) -> float:
@@ -159,11 +162,11 @@ def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
     lead = next((row for row in order if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE), order[0])
     opening = _opening(found, order, lead)
     chosen = list(opening)
-    left = MAX_WORDS - sum(len(candidate.text.split()) for candidate in chosen)
+    left = MAX_WORDS - sum(word_count(candidate.text) for candidate in chosen)
     after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
     for row in sorted(order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True):
         candidate = found[row]
-        length = len(candidate.text.split())
+        length = word_count(candidate.text)
         if length > left or any(_alike(candidate, other) for other in chosen):
             continue
         chosen.append(candidate)
@@ -180,7 +183,7 @@ def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int) -> lis
         before = (best.item.n, best.ordinal - 1)
         for row in order:
             candidate = found[row]
-            if candidate.key == before and len(candidate.text.split()) + len(best.text.split()) <= MAX_WORDS:
+            if candidate.key == before and word_count(candidate.text) + word_count(best.text) <= MAX_WORDS:
                 return [candidate, best]
     return [best]
 
@@ -193,8 +196,8 @@ def quotable(candidate: Candidate) -> bool:
 def rendered(candidate: Candidate) -> str:
     """Return a candidate as it stands in an answer: its words, its mark before the full stop or behind a closing quotation mark."""
     text, mark = candidate.text, f"[{candidate.item.n}]"
-    if text.endswith(".") and not text.endswith(".."):
-        return f"{text[:-1].rstrip()} {mark}."
+    if text.endswith(_FULL_STOPS) and not text.endswith(".."):
+        return f"{text[:-1].rstrip()} {mark}{text[-1]}"
     return f"{text}{mark}" if _CLOSED.search(text) else f"{text} {mark}."
 
 

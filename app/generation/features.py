@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.core.ports import Embedder
-from app.core.text import tokenise
+from app.core.text import tokenise, word_count
 from app.generation.alignment import WeightedTokens, term_weights
 from app.generation.candidates import Candidate
 from app.generation.reading import character_grams, content_tokens, specifics
@@ -187,7 +187,7 @@ def feature_rows(
                 float("reason" in kinds and _CAUSE.search(candidate.text) is not None),
                 float(candidate.whole),
                 own[before] if before is not None and candidate.points_back else 0.0,
-                math.log(1 + len(candidate.text.split())),
+                math.log(1 + word_count(candidate.text)),
             ]
         )
     return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))

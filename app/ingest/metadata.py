@@ -19,10 +19,13 @@ _JUNK_TITLE = re.compile(
 )
 _NOT_A_TITLE = re.compile(
     r"published (?:as|in)|under review|proceedings|accepted (?:at|to|for)|preprint|arxiv:|doi[:.]|https?:|www\.|@|^\W*\d+\W*$"
+    r"|all rights reserved"
     r"|^(?:vol(?:ume)?|issn|isbn|page|journal of|copyright|\u00a9|draft|technical report|research article"
     r"|original (?:article|paper))\b",
     re.IGNORECASE,
 )
+_LONGEST_LINE = 100
+_PROSE = re.compile(r"[a-z\d)][.;] .*[.;,]\Z")
 _AFFILIATION = re.compile(
     r"universit|institut|department|dept\b|school|college|laborator|\blabs?\b|research\b|academy|centre|center\b|hospital|faculty|"
     r"google|microsoft|deepmind|openai|meta ai|\binc\b|\bltd\b|\bgmbh\b|corp\b|@|https?:|\{|demo:",
@@ -86,7 +89,9 @@ def _is_paged(parsed: ParsedDocument) -> bool:
 def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
     """Return the non-blank lines before the first heading that opens the text; a title given as a heading is one of them."""
     stops = [
-        h.start for h in parsed.headings if h.start and h.title.lower().split(" ")[-1] in {"abstract", "introduction", "summary"}
+        h.start
+        for h in parsed.headings
+        if h.start and h.title.lower().split(" ")[-1] in {"abstract", "introduction", "summary", "contents"}
     ]
     end = stops[0] if stops else next((h.start for h in parsed.headings if h.start), len(leading))
     return [line.strip() for line in leading[:end].split("\n") if line.strip()][:30]
@@ -120,7 +125,7 @@ def _heading_title(parsed: ParsedDocument) -> str | None:
 
 
 def _title_lines(front: list[str], shortest: int) -> list[str]:
-    start = next((i for i, line in enumerate(front[:8]) if len(line) >= shortest and not _NOT_A_TITLE.search(line)), None)
+    start = next((i for i, line in enumerate(front[:8]) if len(line) >= shortest and _may_be_title(line)), None)
     if start is None:
         return []
     lines = [front[start]]
@@ -129,6 +134,11 @@ def _title_lines(front: list[str], shortest: int) -> list[str]:
             break
         lines.append(line)
     return lines if sum(map(len, lines)) <= _MAX_TITLE_CHARACTERS else lines[:1]
+
+
+def _may_be_title(line: str) -> bool:
+    """Whether a line is none of a journal's, and no text: a page of pictures may come first, and text has no lines of its own."""
+    return not (_NOT_A_TITLE.search(line) or (len(line) > _LONGEST_LINE and (line[0].islower() or _PROSE.search(line))))
 
 
 def _continues_title(before: str, line: str) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from app.core.types import Heading, ParsedDocument
 
 BODY = "body"
+CONTENTS = "contents"
 
 # First match wins; titles are lower-case without their number.
 _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(rf"(?:{pattern})"))
     for name, pattern in (
         ("abstract", r"abstract\b|summary\Z"),
+        (CONTENTS, r"(?:table of )?contents\Z"),
         ("introduction", r"introduction\b|motivation\Z"),
         ("related work", r"related works?\b|background\b|prior work\b|literature review\b|preliminar"),
         ("references", r"references\b|bibliography\b|works cited\b|literature cited\b"),
@@ -93,7 +95,8 @@ def _name_headings(headings: tuple[Heading, ...]) -> list[str]:
             name = path[-1][1]
         else:
             name = _unknown_name(heading, seen) if is_paper else BODY
-        path.append((heading.level, name))
+        if name != CONTENTS:  # nothing stands below it
+            path.append((heading.level, name))
         names.append(name)
         seen.add(name)
     return names

@@ -10,7 +10,10 @@ from typing import Literal
 from app.core.types import Heading
 from app.ingest.parsers.numbering import Candidate, counting
 
-_ENDS = r"abstract|limitations|acknowledge?ments?|references|bibliography|appendi(?:x|ces)|supplementary material"
+_ENDS = (
+    r"abstract|(?:table of )?contents|limitations|acknowledge?ments?|references|bibliography|appendi(?:x|ces)"
+    r"|supplementary material"
+)
 _KNOWN = (
     rf"{_ENDS}|summary|introduction|background|related works?|preliminaries|methods?|methodology|materials and methods|approach"
     r"|experiments?|experimental (?:setup|results)|evaluation|results(?: and discussion)?|discussion|conclusions?"
@@ -61,7 +64,8 @@ def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_
     if opening > _FRONT_MATTER_CHARACTERS:
         opening = 0
     contents = _CONTENTS.search(text, 0, _FRONT_MATTER_CHARACTERS)
-    found = counting([c for c in found if c.heading.start >= opening], contents.start() if contents else None)
+    found = [c for c in found if c.heading.start >= opening or _CONTENTS.fullmatch(c.heading.title)]
+    found = counting(found, contents.start() if contents else None)
     numbered = sum(c.kind == "number" for c in found) >= 3
     headings: list[Heading] = []
     for heading, kind, *_ in found:

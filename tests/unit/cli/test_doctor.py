@@ -33,7 +33,12 @@ def only(findings: Iterable[Finding], what: str) -> Finding:
 
 def test_every_finding_that_is_not_in_order_has_a_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHROMA_DIRR", "x")
-    wrong = settings(tmp_path, llm_provider="openai", api_host="0.0.0.0", otel_exporter_otlp_endpoint="http://127.0.0.1:1")
+    with socket.socket() as free:  # a server may run on the usual one
+        free.bind(("0.0.0.0", 0))
+        port = free.getsockname()[1]
+    wrong = settings(
+        tmp_path, llm_provider="openai", api_host="0.0.0.0", api_port=port, otel_exporter_otlp_endpoint="http://127.0.0.1:1"
+    )
     found = [*machine_checks.machine(), *machine_checks.packages(), *machine_checks.configuration(wrong)]
     found += machine_checks.directory(wrong)
     assert {finding.what for finding in found if finding.state == "problem"} == {"access", "LLM_PROVIDER"}

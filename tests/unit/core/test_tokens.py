@@ -10,7 +10,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.text import _ALPHABETIC_MARKS, MAX_TOKEN_BYTES, _folded, lexical_form, tokenise, words
+from app.core.text import _ALPHABETIC_MARKS, MAX_TOKEN_BYTES, _folded, lexical_form, tokenise, word_count, words
 
 _LATIN = st.text(st.one_of(st.characters(max_codepoint=0x24F), st.sampled_from("\u0301\u0316\u2014\u201c\u2026\ufb01\u0344\u2260")))
 
@@ -80,3 +80,9 @@ def test_words_of_han_and_kana_go_on_over_spaces_and_line_ends() -> None:
     )
     assert tokenise("\u6d41\u4f53\n\n\u529b\u5b66") == ["\u6d41\u4f53", "\u529b\u5b66"], "paragraphs"
     assert tokenise("\ud55c\uad6d \uc0ac\ub78c") == ["\ud55c\uad6d", "\uc0ac\ub78c"], "Hangul has spaces"
+
+
+def test_words_are_counted_as_a_reader_does() -> None:
+    assert word_count("plain words, three of") == 4
+    assert word_count("\u534e\u6c99\u662f\u6ce2\u5170\u7684\u9996\u90fd \u3002") == 2 + 4
+    assert word_count("caf\u00e9 \u00fcber") == 2

@@ -57,6 +57,24 @@ def test_a_list_of_references_is_quoted_only_where_nothing_else_answers() -> Non
     assert "[1]" in answer("Who wrote On Spectral Clustering: Analysis and an Algorithm of Clusters?", listed)
 
 
+def test_an_entry_of_contents_is_quoted_only_where_nothing_else_answers() -> None:
+    (entry,) = evidence("The data storage zone of a cluster . . . . . . . . . . 4 and its threats on the next page")
+    (said,) = evidence("Several classes of storage may be present inside of the data storage zone of a cluster.")
+    question = "What is the data storage zone of a cluster?"
+    assert answer(question, (entry, replace(said, n=2))).startswith("Several classes of storage")
+    (entry,) = evidence("The data storage zone of a cluster and all its threats.", section="contents")
+    assert answer(question, (entry, replace(said, n=2))).startswith("Several classes of storage")
+
+
+def test_chinese_is_quoted_and_its_mark_stands_before_the_full_stop() -> None:
+    capital, river = "\u534e\u6c99\u662f\u6ce2\u5170\u7684\u9996\u90fd", "\u5b83\u4f4d\u4e8e\u7ef4\u65af\u74e6\u6cb3\u7554"
+    found = evidence(f"{capital}\u3002{river}\u3002")
+    text = answer("\u6ce2\u5170\u7684\u9996\u90fd?", found)
+    assert text.startswith(f"{capital} [1]\u3002")
+    grounded = Grounder(None, GenerationOptions()).ground(text, found)
+    assert {sentence.verdict for sentence in grounded.sentences} == {"supported"}
+
+
 def test_an_answer_is_short_and_says_nothing_twice() -> None:
     text = answer("What is the capital of Poland?", evidence(WARSAW, WARSAW, WARSAW, NORMANS))
     assert text.count("Warsaw is the capital") == 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from app.core.types import ParsedDocument
 from app.ingest.parsers.headings import find_headings
-from app.ingest.sections import section_name
+from app.ingest.sections import section_name, sections
 
 BODY = "\n" + "It is said in plain words that crystals walk at night. " * 10 + "\n"
 
@@ -45,7 +46,8 @@ def test_a_table_of_contents_does_not_count() -> None:
     expected = ["1 Introduction", "1.1 Aims", "2 Crystals that walk", "3 Ends of all of them"]
     assert [title for _, title in levels(contents + chapters)] == expected, "its entries come again"
     renamed = chapters.replace("1 Introduction", "1 First words").replace("2 Crystals that walk", "2 Quartz")
-    assert levels("Contents\n" + contents + renamed)[0][1] == "1 First words", "the text says so"
+    announced = [title for _, title in levels("Contents\n" + contents + renamed)]
+    assert announced[:2] == ["Contents", "1 First words"], "the text says so"
     assert levels(contents + renamed)[0][1] == "1 Introduction 3", "nothing tells"
 
 
@@ -93,3 +95,9 @@ def test_an_index_has_no_headings() -> None:
 def test_numbers_of_all_kinds_are_no_part_of_a_section_name() -> None:
     for title in ("IV. RESULTS", "II.A. Results", "Chapter 4: Results", "CHAPTER 4 Results", "4.1 Results", "A. Results"):
         assert section_name(title) == "results", title
+
+
+def test_nothing_stands_below_a_table_of_contents() -> None:
+    text = "Contents\n1.1 Aims . . . . 3\n1.2 Means . . . . 4\n" + BODY.join(["", "1.1 Aims", "1.2 Means", ""])
+    parsed = ParsedDocument(text, "application/pdf", headings=tuple(find_headings(text)))
+    assert [span.name for span in sections(parsed)] == ["contents", "body", "body"]

@@ -153,3 +153,17 @@ def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:
 def test_plain_text_may_have_a_short_title(title: str) -> None:
     text = f"{title}\n\nIt is known in many countries and has been for a long time, as travellers have written.\n"
     assert describe(ParsedDocument(text, "text/plain", (), (), None, ()), "x.txt").title == title
+
+
+def test_text_and_notices_are_no_titles() -> None:
+    text = (
+        "are therefore made by themselves, in a way that "
+        + "nobody has seen so far " * 4
+        + "or since. They walk.\nSlow Crystals\nX."
+    )
+    assert describe(paper(text), "a.pdf").title == "Slow Crystals"
+    assert describe(
+        paper("Version 2 \u00a9 2020 Network of Crystals. All rights reserved.\nGuidelines for Salt\n"), "a.pdf"
+    ).title == ("Guidelines for Salt")
+    assert describe(paper("The Guide\nAnna Berg", title="undefined"), "a.pdf").title == "The Guide"
+    assert describe(paper("The Guide\nAnna Berg", title="<D6D8C7EC>"), "a.pdf").title == "The Guide"
