@@ -8,6 +8,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.core.errors import NoTextLayer
+from app.core.types import ParsedDocument
 
 MIN_CHARACTERS_PER_PAGE = 20
 """On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
@@ -48,40 +49,46 @@ def require_text(filename: str, texts: Sequence[str]) -> None:
         raise NoTextLayer(f"{filename!r} has {len(texts)} pages but hardly any text (a scan?); run OCR on it and send the result")
 
 
-def judge(filename: str, texts: Sequence[str], scanned: Sequence[int]) -> tuple[str, ...]:
+def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tuple[str, ...]:
     """Return warnings about pages that nobody will find.
 
     Args:
         filename: For messages.
-        texts: Of all pages, U+FFFD for a glyph whose font does not say which character it is.
+        parsed: With U+FFFD for a glyph whose font does not say which character it is.
         scanned: The numbers, from 1, of pages that are pictures.
 
     Raises:
         NoTextLayer: A third of all characters are without a meaning.
     """
-    if _unnamed("".join(texts)) >= _UNNAMED_PAGE:
+    if _unnamed(parsed.text) >= _UNNAMED_PAGE:
         raise NoTextLayer(
             f"{filename!r} has fonts that do not say which characters they show; "
             "run OCR on pictures of its pages (ocrmypdf --force-ocr) and send the result"
         )
     warnings = []
     if scanned:
-        warnings.append(f"{_pages(scanned, len(texts))} are pictures; if they show text, run OCR on the file and send the result")
-    if unnamed := [
-        at for at, text in enumerate(texts, 1) if len(text) >= MIN_CHARACTERS_PER_PAGE and _unnamed(text) >= _UNNAMED_PAGE
-    ]:
         warnings.append(
-            f"{_pages(unnamed, len(texts))} are in fonts that do not say which characters they show; "
+            f"{_pages(scanned, len(parsed.pages))} are pictures; if they show text, run OCR on the file and send the result"
+        )
+    if unnamed := _unnamed_pages(parsed):
+        warnings.append(
+            f"{_pages(unnamed, len(parsed.pages))} are in fonts that do not say which characters they show; "
             "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
         )
     return tuple(warnings)
 
 
+def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
+    if "\ufffd" not in parsed.text:
+        return []
+    texts = [(page.number, parsed.text[page.start : page.end]) for page in parsed.pages]
+    return [number for number, text in texts if len(text) >= MIN_CHARACTERS_PER_PAGE and _unnamed(text) >= _UNNAMED_PAGE]
+
+
 def _unnamed(text: str) -> float:
-    """Return which share of a text's visible characters has no meaning."""
-    if "\ufffd" not in text:
-        return 0.0
-    return text.count("\ufffd") / sum(map(len, text.split()))
+    """Return which share of a text's characters, spaces and line ends aside, has no meaning."""
+    unnamed = text.count("\ufffd")
+    return unnamed / (len(text) - text.count(" ") - text.count("\n")) if unnamed else 0.0
 
 
 def _pages(numbers: Sequence[int], of: int) -> str:

@@ -19,7 +19,7 @@ from app.ingest.parsers.headings import find_headings
 from app.ingest.parsers.legible import judge, pages_of_pictures, require_text
 from app.ingest.parsers.running_heads import set_apart
 from app.ingest.parsers.sniffing import MEDIA_TYPES
-from app.ingest.parsers.tex_fonts import name_tex_codes
+from app.ingest.parsers.tex_fonts import has_codes, name_tex_codes
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
 # start with a literal character where they can: those are found at memory speed, others cost as much as PDFium itself.
@@ -28,10 +28,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST_OR_CAPTION = r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\.|Table|Algorithm) ?\d)"
-_ENTRY_OF_CONTENTS = re.compile(r"(?<!\.)(?<!\. )\.(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
+_ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
 """Leaders and a page number."""
 _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f"
-_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]\n[{_UNSPACED}]")
+_HAS_UNSPACED = re.compile(f"\n(?<=[{_UNSPACED}]\n)[{_UNSPACED}]")
 _FRONT_MATTER_LINES = 40
 
 
@@ -65,8 +65,7 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
     finally:
         document.close()
     parsed = _assemble(raw, information)
-    texts = [parsed.text[page.start : page.end] for page in parsed.pages]
-    return replace(parsed, warnings=judge(filename, texts, scanned))
+    return replace(parsed, warnings=judge(filename, parsed, scanned))
 
 
 def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
@@ -90,7 +89,7 @@ def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
 def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
-    clean = [normalise(_UNNAMED.sub("\ufffd", _join_words(page, compounds))) for page in raw]
+    clean = [normalise(_mark_unnamed(_join_words(page, compounds))) for page in raw]
     clean = [(_join_unspaced(text), removed) for text, removed in clean]
     framed = set_apart([text.strip("\n") for text, _ in clean])
     pages: list[PageSpan] = []
@@ -112,6 +111,10 @@ def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
         authors=tuple(filter(None, [information.get("Author")])),
         stripped_characters=sum(removed for _, removed in clean),
     )
+
+
+def _mark_unnamed(text: str) -> str:
+    return _UNNAMED.sub("\ufffd", text) if has_codes(text) or any(code in text for code in "\x02\ufffe\uffff") else text
 
 
 def _compounds(raw: list[str]) -> set[str]:
@@ -185,7 +188,8 @@ def _flow(block: str, of: str | None = None) -> str:
     if block.count("\n") < 2:
         return block
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
-    entries = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)}
+    leaders = "...." in block or ". . . ." in block
+    entries = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
     return wrapped.sub(lambda end: "\n" if end.start() in entries else " ", block) if entries else wrapped.sub(" ", block)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import accumulate
 
 import pypdfium2
 import pytest
@@ -11,6 +12,7 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import NoTextLayer
+from app.core.types import PageSpan, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.legible import judge, pages_of_pictures
 from app.ingest.parsers.pdf import parse_pdf
@@ -33,6 +35,12 @@ def mixed() -> bytes:
     return buffer.getvalue()
 
 
+def parsed(*texts: str) -> ParsedDocument:
+    starts = [*accumulate((len(text) + 1 for text in texts), initial=0)]
+    pages = tuple(PageSpan(n, start, start + len(text)) for n, (start, text) in enumerate(zip(starts, texts, strict=False), 1))
+    return ParsedDocument("\n".join(texts), "application/pdf", pages)
+
+
 def test_a_scanned_page_among_pages_of_text_is_named() -> None:
     (warning,) = parse_pdf(mixed(), "report.pdf", IngestOptions()).warnings
     assert warning == "2 of 5 pages (2-3) are pictures; if they show text, run OCR on the file and send the result"
@@ -46,12 +54,12 @@ def test_a_page_with_text_beside_its_picture_is_not_asked_for() -> None:
 
 def test_text_of_glyphs_without_characters_is_refused_with_the_cure() -> None:
     with pytest.raises(NoTextLayer, match="ocrmypdf --force-ocr"):
-        judge("old.pdf", ["\ufffd" * 60 + " and a few words"], [])
-    assert judge("paper.pdf", [WORDS, "x = \ufffd\ufffd y, as was said before"], []) == ()
-    (warning,) = judge("paper.pdf", [*[WORDS] * 3, "\ufffd" * 30, WORDS, "\ufffd" * 30], [])
+        judge("old.pdf", parsed("\ufffd" * 60 + " and a few words"), [])
+    assert judge("paper.pdf", parsed(WORDS, "x = \ufffd\ufffd y, as was said before"), []) == ()
+    (warning,) = judge("paper.pdf", parsed(*[WORDS] * 3, "\ufffd" * 30, WORDS, "\ufffd" * 30), [])
     assert warning.startswith("2 of 6 pages (4, 6) are in fonts")
 
 
 def test_many_ranges_of_pages_are_cut() -> None:
-    (warning,) = judge("book.pdf", [WORDS] * 40, range(1, 41, 2))
+    (warning,) = judge("book.pdf", parsed(*[WORDS] * 40), range(1, 41, 2))
     assert warning.startswith("20 of 40 pages (1, 3, 5, 7, 9, 11, 13, 15, ...) are pictures")
