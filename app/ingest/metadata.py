@@ -71,7 +71,7 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     front = _front_lines(parsed, leading)
     arxiv_id, arxiv_year = _arxiv(leading, parsed, filename)
     declared = _declared_title(parsed.title)
-    title_lines = _title_lines(front, 4 if _is_paged(parsed) else 2)  # on pages, short lines are numbers and marks of a journal
+    title_lines = _title_lines(front, paged=_is_paged(parsed))
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
     authors = _declared_authors(parsed.authors) or (_authors(front, title_lines) if _is_paged(parsed) else ())
     return Metadata(
@@ -124,8 +124,8 @@ def _heading_title(parsed: ParsedDocument) -> str | None:
     return first.title
 
 
-def _title_lines(front: list[str], shortest: int) -> list[str]:
-    start = next((i for i, line in enumerate(front[:8]) if len(line) >= shortest and _may_be_title(line)), None)
+def _title_lines(front: list[str], *, paged: bool) -> list[str]:
+    start = next((i for i, line in enumerate(front[:8]) if _may_be_title(line, paged)), None)
     if start is None:
         return []
     lines = [front[start]]
@@ -136,9 +136,14 @@ def _title_lines(front: list[str], shortest: int) -> list[str]:
     return lines if sum(map(len, lines)) <= _MAX_TITLE_CHARACTERS else lines[:1]
 
 
-def _may_be_title(line: str) -> bool:
-    """Whether a line is none of a journal's, and no text: a page of pictures may come first, and text has no lines of its own."""
-    return not (_NOT_A_TITLE.search(line) or (len(line) > _LONGEST_LINE and (line[0].islower() or _PROSE.search(line))))
+def _may_be_title(line: str, paged: bool) -> bool:
+    """Whether a line can be a title.
+
+    On pages, short ones are numbers and marks of a journal, and long ones, where a page of pictures comes first, text that flows.
+    """
+    if _NOT_A_TITLE.search(line) or len(line) < (4 if paged else 2):
+        return False
+    return not (paged and len(line) > _LONGEST_LINE and (line[0].islower() or _PROSE.search(line)))
 
 
 def _continues_title(before: str, line: str) -> bool:
