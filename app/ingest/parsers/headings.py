@@ -36,6 +36,9 @@ _CONTENTS = re.compile(
     r"^[ \t]*(?:table of contents|contents|inhalt(?:sverzeichnis)?|sommaire|table des mati\u00e8res)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_ENDS_WITH_PAGE = re.compile(r"(?<=[ .\t])[\divx]{1,5}[ \t]*\Z")
+_LEAST_ENTRIES = 0.4
+"""Share of the lines below "Contents"; entries of two lines, and heads of pages, are among them."""
 _FRAME = re.compile(rf"(?i:{_ENDS})[ \t]*:?\Z")
 _NOT_A_TITLE = re.compile(r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\Achapter \d", re.IGNORECASE)
 _NO_END = ".,;:!\u3002\uff0c\u3001\uff1b\uff1a"
@@ -73,7 +76,16 @@ def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_
             continue
         if not headings or heading.start >= headings[-1].end:
             headings.append(heading)
-    return headings
+    ends = [*(heading.start for heading in headings[1:]), len(text)]
+    return [
+        h for h, end in zip(headings, ends, strict=False) if not _CONTENTS.fullmatch(h.title) or _lists_pages(text[h.end : end])
+    ]
+
+
+def _lists_pages(text: str) -> bool:
+    """Whether enough lines end with a page number; text that follows, where its headings are not known, would belong to them."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(lines)
 
 
 def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:

@@ -122,7 +122,8 @@ def _arabic(found: list[Candidate]) -> list[Candidate]:
         if top.isdigit():
             value = int(top)
             follows = value == last + 1 or (
-                last < value <= last + _MOST_MISSED and all(later.get(str(missed), -1) < at for missed in range(last + 1, value))
+                0 < last < value <= last + _MOST_MISSED
+                and all(later.get(str(missed), -1) < at for missed in range(last + 1, value))
             )
             if letter or not (follows or (deeper and value == last)):
                 continue
@@ -153,7 +154,7 @@ def _roman(found: list[Candidate]) -> list[Candidate]:
         level = 1 + len(deeper)
         if top in _ROMAN:
             value = _ROMAN[top]
-            if value not in ((section,) if deeper else (section + 1, 2 if section == 0 else section + 1)):
+            if value != (section if deeper else section + 1) and (section, value, deeper) != (0, 2, []):
                 continue
             section, letter, item = value, deeper[0] if deeper else "", 0
         elif top.isdigit():

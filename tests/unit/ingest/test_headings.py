@@ -101,3 +101,12 @@ def test_nothing_stands_below_a_table_of_contents() -> None:
     text = "Contents\n1.1 Aims . . . . 3\n1.2 Means . . . . 4\n" + BODY.join(["", "1.1 Aims", "1.2 Means", ""])
     parsed = ParsedDocument(text, "application/pdf", headings=tuple(find_headings(text)))
     assert [span.name for span in sections(parsed)] == ["contents", "body", "body"]
+
+
+def test_contents_of_a_text_whose_headings_are_not_known_are_no_section() -> None:
+    text = "Contents\nOf crystals 3\nOf salt 7\n" + BODY.join(["", "Of crystals", "Of salt", ""]) * 4
+    assert levels(text) == []
+
+
+def test_counting_begins_with_the_first() -> None:
+    assert levels(BODY.join(["", "3 Rows of a table", "and text", ""])) == []
