@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 
+from PIL import Image
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer
 
 LIGHTHOUSE_PAGES = (
@@ -59,4 +62,16 @@ def lighthouse_pdf() -> bytes:
         story += [Paragraph(" ".join(sentences), styles["BodyText"]), PageBreak()]
     document = SimpleDocTemplate(out, pagesize=A4, title="The Lighthouse of Morvane", author="Nora Finch")
     document.build(story)
+    return out.getvalue()
+
+
+def half_scanned_pdf() -> bytes:
+    """A page of text and one that is a picture."""
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=A4)
+    for line, words in enumerate(LIGHTHOUSE_PAGES[0]):
+        canvas.drawString(72, 700 - 20 * line, words)
+    canvas.showPage()
+    canvas.drawImage(ImageReader(Image.new("L", (60, 80), 180)), 0, 0, *A4)
+    canvas.save()
     return out.getvalue()

@@ -13,7 +13,7 @@ import requests
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, LENS, OBSERVATORY, ORCHARD, PEARS, lighthouse_pdf
+from tests.browser.documents import ENGINEER, LENS, OBSERVATORY, ORCHARD, PEARS, half_scanned_pdf, lighthouse_pdf
 from tests.browser.servers import DocuMind
 from tests.browser.views import ask, choose
 from tests.fakes.ollama_double import OllamaDouble, Script
@@ -47,6 +47,13 @@ def test_first_run_says_what_works_and_offers_three_ways(empty: DocuMind, open_p
     with page.expect_file_chooser() as chooser:
         steps.get_by_role("button", name="Choose files").click()
     assert chooser.value.is_multiple()
+
+
+def test_pages_that_nobody_will_find_are_named_at_the_upload(empty: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(empty)
+    _upload(page, "half.pdf", half_scanned_pdf())
+    expect(_uploads(page)).to_contain_text(re.compile(r"Indexed: 2 pages, .* characters"))
+    expect(_uploads(page)).to_contain_text("Pictures without text on 1 of 2 pages (2); if they show text, run OCR")
 
 
 def test_upload_ask_and_follow_the_citation_to_the_words_on_the_page(empty: DocuMind, open_page: OpenPage) -> None:

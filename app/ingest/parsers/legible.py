@@ -67,12 +67,11 @@ def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tupl
         )
     warnings = []
     if scanned:
-        warnings.append(
-            f"{_pages(scanned, len(parsed.pages))} are pictures; if they show text, run OCR on the file and send the result"
-        )
+        where = _pages(scanned, len(parsed.pages))
+        warnings.append(f"pictures without text on {where}; if they show text, run OCR on the file and send the result")
     if unnamed := _unnamed_pages(parsed):
         warnings.append(
-            f"{_pages(unnamed, len(parsed.pages))} are in fonts that do not say which characters they show; "
+            f"fonts that do not say which characters they show on {_pages(unnamed, len(parsed.pages))}; "
             "run OCR on pictures of the pages (ocrmypdf --force-ocr) and send the result"
         )
     return tuple(warnings)

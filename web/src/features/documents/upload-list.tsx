@@ -52,6 +52,9 @@ function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () =>
         </p>
         {moving && <Meter value={upload.state === "reading" ? null : upload.sent} label={`Upload of ${upload.name}`} className="my-1" />}
         <p className={upload.state === "failed" ? "text-2xs [overflow-wrap:anywhere] text-bad" : "text-2xs text-muted"}>{describe(upload)}</p>
+        {upload.state === "done" && upload.outcome?.reason != null && (
+          <p className="text-2xs [overflow-wrap:anywhere] text-warn">{sentence(upload.outcome.reason)}</p>
+        )}
         {upload.state === "done" && upload.jobId !== null && <VectorProgress jobId={upload.jobId} />}
       </div>
       {moving && <IconButton icon="close" label={`Stop ${upload.name}`} onClick={onStop} className="size-6" />}
@@ -77,6 +80,11 @@ function describe(upload: Upload): string {
     case "done":
       return receiptLine(upload);
   }
+}
+
+/** A warning of the server's, what of an indexed file will not be found, as a sentence. */
+function sentence(warning: string): string {
+  return `${warning.charAt(0).toUpperCase()}${warning.slice(1)}.`;
 }
 
 /** The receipt: what was read, and that no character was lost. */
