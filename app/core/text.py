@@ -41,10 +41,10 @@ _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
-_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-"""Han and kana, whose words stand without spaces; Hangul has them."""
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-_UNSPACED_GAP = re.compile(f"(?<=[{_UNSPACED}])(?:[ \t]+|[ \t]*\n[ \t]*)(?=[{_UNSPACED}])")
+UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+"""Han and kana for an expression's class: their words stand without spaces; Hangul has them."""
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_UNSPACED_GAP = re.compile(f"(?<=[{UNSPACED}])(?:[ \t]+|[ \t]*\n[ \t]*)(?=[{UNSPACED}])")
 """A line's end, or the distance of glyphs that a PDF sets apart; a blank line divides."""
 _MARKS = re.compile("[\u0300-\u036f]+")
 _ALPHABETIC_MARKS = (

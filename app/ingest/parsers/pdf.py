@@ -12,7 +12,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.core.errors import Encrypted, TooLarge, Unreadable
-from app.core.text import normalise
+from app.core.text import UNSPACED, normalise
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.headings import find_headings
@@ -30,8 +30,7 @@ _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST_OR_CAPTION = r"(?![\u2022\u25aa\u25e6\u2023*\u2013\u2014-]|\(?\w{1,2}[.)] |(?:Figure|Fig\.|Table|Algorithm) ?\d)"
 _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
 """Leaders and a page number."""
-_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003134f"
-_HAS_UNSPACED = re.compile(f"\n(?<=[{_UNSPACED}]\n)[{_UNSPACED}]")
+_HAS_UNSPACED = re.compile(f"\n(?<=[{UNSPACED}]\n)[{UNSPACED}]")
 _FRONT_MATTER_LINES = 40
 
 
@@ -160,7 +159,7 @@ def _join_unspaced(text: str) -> str:
     if not _HAS_UNSPACED.search(text):
         return text
     full = max(8, _usual_length(text) * 4 // 5)
-    return re.sub(f"(?<=[^\n]{{{full}}}[{_UNSPACED}\uff0c\u3001\uff1b])\n(?=[{_UNSPACED}])", "", text)
+    return re.sub(f"(?<=[^\n]{{{full}}}[{UNSPACED}\uff0c\u3001\uff1b])\n(?=[{UNSPACED}])", "", text)
 
 
 def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
