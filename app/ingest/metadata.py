@@ -26,6 +26,7 @@ _NOT_A_TITLE = re.compile(
 )
 _LONGEST_LINE = 100
 _PROSE = re.compile(r"[a-z\d)][.;] .*[.;,]\Z")
+"""A stop within and one at the end: sentences."""
 _AFFILIATION = re.compile(
     r"universit|institut|department|dept\b|school|college|laborator|\blabs?\b|research\b|academy|centre|center\b|hospital|faculty|"
     r"google|microsoft|deepmind|openai|meta ai|\binc\b|\bltd\b|\bgmbh\b|corp\b|@|https?:|\{|demo:",

@@ -15,6 +15,7 @@ _LEAST_SHARE = 0.2
 _DEEPEST = 2
 """Lines at an edge of a page: a journal's name above the authors'."""
 _LEAST_PAGES_OF_SECTIONS = 6
+"""Of a document whose heads name its sections: in a short one, the same first line twice is more often text."""
 _LEAST_ALIKE = 4
 """Pages; a line that is the same, numbers aside, on so many and on that share of all is a running one whatever it says, a notice of
 copyright for one."""
