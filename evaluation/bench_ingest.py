@@ -42,7 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections")
     parser.add_argument("--chunks", type=int, default=2000, help="about how many chunks to index")
-    parser.add_argument("--rounds", type=int, default=2, help="how often each side runs")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each side runs")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-ingest-") as name:
         folder = Path(name)
