@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from app.providers.minilm import MiniLmEmbedder
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell without job control starts what runs in the background deaf to Ctrl-C; each command a test starts would be so too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fingerprint, Library
 from app.generation.injection import inspect
+from app.index.builds import HeldBuild
 from app.index.store import IndexStore
 from app.ingest.chunking import CHUNKER_VERSION
 from app.ingest.embedding import VectorBackfill
@@ -86,11 +87,12 @@ class Libraries:
         with self._lock:
             wired = self._wired.get(library)
             if wired is None or wired.embedder is not embedder or wired.build != build:
-                wired = self._wired[library] = self._wire(embedder, build)
+                wired = self._wired[library] = self._wire(embedder, live)
         return wired
 
-    def _wire(self, embedder: Embedder | None, build: int | None) -> Wired:
+    def _wire(self, embedder: Embedder | None, live: HeldBuild | None) -> Wired:
         store = self._store
+        build = live.number if live else None
         view = None if build is None else store.reembedding.view(build)
         retriever = Retriever(
             store.catalog,
@@ -101,7 +103,11 @@ class Libraries:
             writer=view or store.writer,
             reranker=self._reranker,
         )
-        pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect)
+        # What is read again gets new vectors: while the library refuses them (see `backfill`), it keeps what it has.
+        takes_vectors = live is None or (
+            embedder is not None and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
+        )
+        pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect, rereads=takes_vectors)
         return Wired(embedder, build, retriever, pipeline)
 
     def shelf(self, library: Library) -> Shelf:

@@ -54,6 +54,9 @@ def sync(
     folder: Annotated[Path, typer.Argument(help="the folder; .documindignore in it names what to leave out")],
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")] = "papers",
     watching: Annotated[bool, typer.Option("--watch", help="go on, following every change, until Ctrl-C")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="send unchanged files too: what an older release has read is read anew")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print what was done as JSON, one object a line with --watch")] = False,
 ) -> None:
     """Add, replace and remove documents until a library has what a folder has; only documents that came from it are removed.
@@ -62,11 +65,11 @@ def sync(
     """
     settings, target = Settings(), library_named(library)
 
-    def once() -> Outcome:
+    def once(again: bool = False) -> Outcome:
         with connect(settings) as client:
-            return mirror(client, folder, target)
+            return mirror(client, folder, target, again=again)
 
-    outcome = once()
+    outcome = once(again)
     if not watching:
         emit(asdict(outcome)) if as_json else show(outcome)
         sys.exit(outcome.exit_code)
@@ -88,8 +91,14 @@ def library_named(name: str) -> Library:
         raise InvalidInput(f"library {name!r} is neither 'public' nor 'papers'") from exc
 
 
-def mirror(client: DocuMindClient, folder: Path, library: Library) -> Outcome:
+def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: bool = False) -> Outcome:
     """Make a library have what a folder has, and remember in the folder what came from it.
+
+    Args:
+        client: Of the server.
+        folder: The folder.
+        library: The library to mirror it into.
+        again: Send unchanged files too; the server reads anew what an older release has read.
 
     Raises:
         InvalidInput: `folder` is no folder, or cannot be written.
@@ -98,12 +107,14 @@ def mirror(client: DocuMindClient, folder: Path, library: Library) -> Outcome:
     manifest = Manifest(folder, library)
     live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
     plan = plan_sync(folder, library, manifest, live)
-    changed = (*plan.add, *plan.replace)
-    rows = send_files(client, [FileToSend(file.path, file.source_key) for file in changed], library.value)
-    refused = {file.source_key: str(row["reason"]) for file, row in zip(changed, rows, strict=True) if row["status"] == "failed"}
+    files = (*plan.add, *plan.replace, *(plan.unchanged if again else ()))
+    rows = send_files(client, [FileToSend(file.path, file.source_key) for file in files], library.value)
+    refused = {file.source_key: str(row["reason"]) for file, row in zip(files, rows, strict=True) if row["status"] == "failed"}
+    same = {file.source_key for file, row in zip(files, rows, strict=True) if row["status"] == "unchanged"}
+    reread = tuple(file for file in files if file in plan.unchanged and file.source_key not in same)
     for key in plan.remove:
         _delete(client, plan, key)
-    manifest.record((file for file in (*changed, *plan.unchanged) if file.source_key not in refused), plan.remove)
+    manifest.record((file for file in (*plan.add, *plan.replace, *plan.unchanged) if file.source_key not in refused), plan.remove)
     manifest.save()
 
     def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
@@ -112,9 +123,9 @@ def mirror(client: DocuMindClient, folder: Path, library: Library) -> Outcome:
     return Outcome(
         library.value,
         sent(plan.add),
-        sent(plan.replace),
+        sent((*plan.replace, *reread)),
         plan.remove,
-        len(plan.unchanged),
+        len(plan.unchanged) - len(reread),
         (*plan.failed, *refused.items()),
     )
 

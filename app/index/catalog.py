@@ -130,6 +130,15 @@ class SqliteCatalog:
             ).fetchone()
         return document_from(row) if row else None
 
+    def source_revision(self, document: Document) -> str | None:
+        """Return which edition of its source a live document holds."""
+        with self._database.read_raw() as cursor:
+            row = cursor.execute(
+                "SELECT source_revision FROM documents WHERE library = ? AND doc_id = ? AND state = 'live'",
+                (document.library.value, document.doc_id),
+            ).fetchone()
+        return row[0] if row else None
+
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:

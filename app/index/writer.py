@@ -74,6 +74,10 @@ class CatalogIndexWriter:
         """Return the live document under a source key."""
         return self._catalog.by_source_key(library, source_key)
 
+    def source_revision(self, document: Document) -> str | None:
+        """Return which edition of its source a live document holds (see `IndexWriter.source_revision`)."""
+        return self._catalog.source_revision(document)
+
     def store_original(self, content: bytes | Path) -> str:
         """Keep the bytes as `<sha256>.bin`, durably, and return the SHA-256.
 

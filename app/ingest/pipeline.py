@@ -10,11 +10,21 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DocuMindError, StorageError, Unreadable
 from app.core.ids import content_sha256, document_id
 from app.core.ports import Embedder, IndexWriter, Parser
-from app.core.types import DocumentDraft, IngestOutcome, JobFile, Library, ParsedDocument, RawDocument, Receipt, WriteResult
+from app.core.types import (
+    Document,
+    DocumentDraft,
+    IngestOutcome,
+    JobFile,
+    Library,
+    ParsedDocument,
+    RawDocument,
+    Receipt,
+    WriteResult,
+)
 from app.ingest.chunking import chunk
 from app.ingest.metadata import describe
 from app.ingest.options import IngestOptions
-from app.ingest.parsers import kind_of
+from app.ingest.parsers import READER_VERSION, kind_of
 
 Progress = Callable[[int, JobFile], None]
 """Told the position of a document in the request and how far it is."""
@@ -29,6 +39,8 @@ _FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 2, 64
 """Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while
 the others are read; each batch is twice the one before."""
 _BATCH_CHARACTERS = 4_000_000
+_READ_AS = f"reader {READER_VERSION}"
+"""Edition of what this release reads: bytes that an older one has read are not unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,7 @@ class IngestPipeline:
         options: IngestOptions,
         *,
         inspect: Inspect | None = None,
+        rereads: bool = True,
     ) -> None:
         """Wire the pipeline.
 
@@ -59,12 +72,14 @@ class IngestPipeline:
             embedder: Bounds chunks by its token limit; None leaves that to the backfill.
             options: Chunk sizes and limits.
             inspect: Finds what a reader should be warned of in a text; default nothing.
+            rereads: Whether bytes that an older release has read are read again, or are unchanged.
         """
         self._parser = parser
         self._writer = writer
         self._embedder = embedder
         self._options = options
         self._inspect = inspect
+        self._rereads = rereads
 
     def ingest(
         self,
@@ -118,7 +133,7 @@ class IngestPipeline:
                 f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
             ) from exc
         live = self._writer.current(library, document.source_key)
-        if live is not None and live.sha256 == sha256:
+        if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
             return IngestOutcome(document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of)
         parsed = self._parser.parse(document.content, document.filename)
         draft = self._draft(library, document, parsed, sha256)
@@ -127,6 +142,10 @@ class IngestPipeline:
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
         return _Pending(index, draft, receipt, "; ".join(parsed.warnings) or None)
+
+    def _read_otherwise(self, live: Document) -> bool:
+        """Return whether a document is to be read again although its bytes are the same."""
+        return self._rereads and self._writer.source_revision(live) != _READ_AS
 
     def _draft(self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str) -> DocumentDraft:
         embedder = self._embedder
@@ -153,6 +172,7 @@ class IngestPipeline:
             licence=document.licence,
             flags=flags,
             has_original=True,
+            source_revision=_READ_AS,
         )
 
 

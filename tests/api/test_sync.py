@@ -59,3 +59,20 @@ def test_a_library_follows_a_folder(served: Site, tmp_path: Path) -> None:
     assert "2562" in found[0]["text"]
     shown = CliRunner().invoke(app, ["sync", str(folder)])
     assert "0 added, 0 replaced, 0 removed, 1 unchanged, 0 failed" in shown.stdout
+
+
+def test_what_an_older_release_has_read_is_read_anew_when_asked(
+    served: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del served
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "copper.txt").write_text("Copper is a soft red metal. Its melting point is 1085 degrees Celsius.")
+    with monkeypatch.context() as older:
+        older.setattr("app.ingest.pipeline._READ_AS", "reader 0")
+        assert sync(folder)[1]["added"] == ["copper.txt"]
+    code, plain = sync(folder)
+    assert (code, plain["replaced"], plain["unchanged"]) == (0, [], 1)
+    code, again = sync(folder, "--again")
+    assert (code, again["replaced"], again["unchanged"]) == (0, ["copper.txt"], 0)
+    assert sync(folder, "--again")[1]["unchanged"] == 1

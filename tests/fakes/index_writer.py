@@ -41,6 +41,11 @@ class MemoryIndexWriter:
             found = self._documents.get((library, source_key))
             return found[0] if found else None
 
+    def source_revision(self, document: Document) -> str | None:
+        with self._lock:
+            found = self._documents.get((document.library, document.source_key))
+            return found[1].source_revision if found else None
+
     def store_original(self, content: bytes | Path) -> str:
         if isinstance(self.fail_write, DiskFull):
             raise self.fail_write

@@ -54,6 +54,10 @@ class IndexWriter(VectorSink, Protocol):
         """Return the live document under a source key."""
         ...
 
+    def source_revision(self, document: Document) -> str | None:
+        """Return which edition of its source a live document holds; None for one that says none, or is no longer live."""
+        ...
+
     def store_original(self, content: bytes | Path) -> str:
         """Keep the bytes as `<sha256>.bin`, fsynced, and return the SHA-256 (64 hex digits); storing twice is once.
 

@@ -148,7 +148,7 @@ class DocumentDraft:
     flags: tuple[str, ...] = ()
     has_original: bool = False
     source_revision: str | None = None
-    """The source's own revision id (wiki revision), to skip unchanged articles of a newer dump."""
+    """Edition of the source, to skip what is unchanged: of an article its revision id in the wiki, of a file who has read it."""
 
 
 @dataclass(frozen=True, slots=True)

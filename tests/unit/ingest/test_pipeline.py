@@ -87,6 +87,20 @@ def test_the_same_bytes_again_are_unchanged_and_new_bytes_replace(pipeline: Inge
     assert [chunk.text for chunk in writer.chunks.values()] == ["second text"]
 
 
+def test_what_another_release_has_read_is_read_again(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = raw("a.txt", b"first text")
+    pipeline.ingest(PAPERS, [document])
+    monkeypatch.setattr("app.ingest.pipeline._READ_AS", "reader of tomorrow")
+    options = IngestOptions()
+    waiting = IngestPipeline(DirectParser(options), writer, HashEmbedder(), options, rereads=False)
+    assert statuses(waiting.ingest(PAPERS, [document])) == ["unchanged"]
+    assert statuses(pipeline.ingest(PAPERS, [document])) == ["replaced"]
+    assert statuses(pipeline.ingest(PAPERS, [document])) == ["unchanged"]
+    assert [document.revision for document in writer.documents(PAPERS)] == [2]
+
+
 def test_one_key_twice_in_a_request_is_taken_in_order(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
     outcomes = pipeline.ingest(PAPERS, [raw("a.txt", b"old"), raw("a.txt", b"new"), raw("a.txt", b"new")])
     assert statuses(outcomes) == ["indexed", "replaced", "unchanged"]

@@ -1,0 +1,26 @@
+"""What is made of the same bytes changes only with READER_VERSION, or files sent again would keep what an older release read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from app.ingest.metadata import describe
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import READER_VERSION, DirectParser
+
+SAMPLES = Path(__file__).resolve().parents[3] / "data" / "sample_docs"
+READ = {"1": "4cb51acc2dbcd460"}
+"""Digest of what each version makes of the sample documents; when it differs, raise READER_VERSION and add a line."""
+
+
+def test_the_samples_are_read_as_this_version_reads_them() -> None:
+    parser = DirectParser(IngestOptions())
+    digest = hashlib.sha256()
+    for path in sorted(path for path in SAMPLES.glob("*/*") if path.suffix in {".pdf", ".docx", ".html", ".md", ".txt"}):
+        parsed = parser.parse(path, path.name)
+        shown = (parsed.text, [asdict(heading) for heading in parsed.headings], asdict(describe(parsed, path.name)))
+        digest.update(json.dumps(shown, sort_keys=True, default=str).encode())
+    assert READ.get(READER_VERSION) == digest.hexdigest()[:16], f"READER_VERSION reads the samples as {digest.hexdigest()[:16]}"
