@@ -107,11 +107,12 @@ def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: boo
     manifest = Manifest(folder, library)
     live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
     plan = plan_sync(folder, library, manifest, live)
-    files = (*plan.add, *plan.replace, *(plan.unchanged if again else ()))
+    repeated = plan.unchanged if again else ()
+    files = (*plan.add, *plan.replace, *repeated)
     rows = send_files(client, [FileToSend(file.path, file.source_key) for file in files], library.value)
     refused = {file.source_key: str(row["reason"]) for file, row in zip(files, rows, strict=True) if row["status"] == "failed"}
     same = {file.source_key for file, row in zip(files, rows, strict=True) if row["status"] == "unchanged"}
-    reread = tuple(file for file in files if file in plan.unchanged and file.source_key not in same)
+    reread = tuple(file for file in repeated if file.source_key not in same)
     for key in plan.remove:
         _delete(client, plan, key)
     manifest.record((file for file in (*plan.add, *plan.replace, *plan.unchanged) if file.source_key not in refused), plan.remove)
