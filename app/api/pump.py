@@ -1,6 +1,7 @@
 """Blocking iterators, read on the event loop.
 
 A thread runs the iterator and fills a bounded queue; the event loop takes what is there, several items at once when it is behind.
+While the event loop waits, an item may take a shortcut past it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ QUEUE_LIMIT = 256
 
 T = TypeVar("T")
 Produce = Callable[[CancelToken], Iterator[T]]
+Shortcut = Callable[[T], bool]
+"""Delivers an item from the thread that made it, without waiting; False leaves it to the queue."""
 
 
 class StreamSlots:
@@ -74,10 +77,16 @@ class Pump(Generic[T]):
         self._items: deque[T] = deque()
         self._space = threading.Condition()
         self._ended = False
+        self._shortcut: Shortcut[T] | None = None
+        self._open = False
+        """Whether an item may take the shortcut: nothing is queued, and the reader waits."""
+        self._passed = False
+        """Whether an item took it since the clock was looked at."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[bool] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._silent_until_s = 0.0
+        self._timeout_s = 0.0
 
     async def start(self) -> None:
         """Start the thread; its reader's event loop is the one that runs now.
@@ -96,15 +105,26 @@ class Pump(Generic[T]):
             self._slots.release()
             raise Busy("no more threads can be started now; try again in a moment", retry_after_s=2) from error
 
+    def use_shortcut(self, shortcut: Shortcut[T] | None) -> None:
+        """Let items past the event loop from now on; None ends that, and on return none is on its way there any more."""
+        with self._space:
+            self._shortcut = shortcut
+
     async def next_batch(self, timeout_s: float) -> list[T] | None:
-        """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""
+        """Return what has come since the last call; None at the end.
+
+        Args:
+            timeout_s: Seconds of silence after which an empty list is returned; up to twice as many where items took the shortcut.
+        """
         loop = asyncio.get_running_loop()
+        self._timeout_s = timeout_s
         self._silent_until_s = loop.time() + timeout_s
         try:
             while True:
                 with self._space:
                     batch, ended = list(self._items), self._ended
                     self._items.clear()
+                    self._open = not batch and not ended
                     self._space.notify()
                 if batch:
                     return batch
@@ -116,6 +136,8 @@ class Pump(Generic[T]):
                 self._waiter = loop.create_future()
                 self._timer = self._timer or loop.call_at(self._silent_until_s, self._look_at_clock)
                 if not await self._waiter:
+                    with self._space:
+                        self._open = False  # the reader is about to write
                     return []
         except BaseException:  # the reader has left
             self._end_timer()
@@ -128,6 +150,9 @@ class Pump(Generic[T]):
         self._timer = None
         if self._loop is None or self._waiter is None:
             return
+        if self._passed:
+            self._passed = False
+            self._silent_until_s = self._loop.time() + self._timeout_s
         if self._loop.time() >= self._silent_until_s:
             self._wake(False)
         else:
@@ -177,12 +202,16 @@ class Pump(Generic[T]):
             close_early(items)
 
     def _put(self, item: T) -> bool:
-        """Queue an item, waiting for space; return False when the reader has left."""
+        """Deliver an item, or queue it, waiting for space; return False when the reader has left."""
         with self._space:
             while len(self._items) >= QUEUE_LIMIT and not self.cancel.cancelled:
                 self._space.wait()
             if self.cancel.cancelled:
                 return False
+            if self._open and self._shortcut is not None and self._shortcut(item):
+                self._passed = True
+                return True
+            self._open = False
             first = not self._items
             self._items.append(item)
         if first:

@@ -52,10 +52,20 @@ class Reply:
 class StreamReply:
     """A reply whose body arrives in pieces; used inside `HttpClient.stream`."""
 
-    def __init__(self, response: requests.Response, client: HttpClient, cancel: CancelToken, deadline: float | None) -> None:
+    def __init__(
+        self,
+        response: requests.Response,
+        client: HttpClient,
+        cancel: CancelToken,
+        watch: SocketWatch,
+        *,
+        silence_s: float,
+        deadline: float | None,
+    ) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
-        self._response, self._client, self._cancel, self._deadline = response, client, cancel, deadline
+        self._response, self._client, self._cancel = response, client, cancel
+        self._watch, self._silence_s, self._deadline = watch, silence_s, deadline
 
     def blocks(self) -> Iterator[bytes]:
         """Yield bytes as they come.
@@ -65,14 +75,34 @@ class StreamReply:
             ProviderTimeout: Nothing came for the read timeout, or the deadline passed.
             Cancelled: The token was cancelled.
         """
+        self._watch.wait_in_kernel(self._silence_s)
         with self._client.translated(self._cancel):
-            # read1 returns what one read of the socket brought; iter_content would wait for a full block of an unchunked body
-            while block := self._response.raw.read1(_BLOCK, decode_content=True):
+            while block := self._block():
                 self._cancel.raise_if_cancelled()
                 if self._deadline is not None and time.monotonic() > self._deadline:
                     raise ProviderTimeout(f"{self._client.host} did not finish in time; raise the timeout or ask for less")
                 yield block
         self._cancel.raise_if_cancelled()
+
+    def _block(self) -> bytes:
+        """Return what one read of the socket brings, nothing at the end.
+
+        Raises:
+            TimeoutError: The system ended the read; what then looks like an end or a break is none.
+        """
+        asked = time.monotonic()
+        broke: Exception | None = None
+        block = b""
+        try:
+            # iter_content would wait for a full block of an unchunked body
+            block = self._response.raw.read1(_BLOCK, decode_content=True)
+        except (OSError, Urllib3Error) as error:
+            broke = error
+        if not block and not self._cancel.cancelled and time.monotonic() - asked >= self._silence_s:
+            raise TimeoutError from broke
+        if broke is not None:
+            raise broke
+        return block
 
     def lines(self, limit: int = _BLOCK * 16) -> Iterator[bytes]:
         r"""Yield lines split at `\n` only: U+0085 and U+2028 are text inside JSON.
@@ -195,7 +225,7 @@ class HttpClient:
                     raise ProviderBadResponse(
                         f"{self.host} redirects to another address, which is not followed; set that one instead"
                     )
-                yield StreamReply(response, self, token, deadline)
+                yield StreamReply(response, self, token, watch, silence_s=self._times(timeout_s)[1], deadline=deadline)
             finally:
                 response.close()
         finally:
@@ -204,17 +234,19 @@ class HttpClient:
     def _open(
         self, method: str, path: str, body: object, cancel: CancelToken, watch: SocketWatch, timeout_s: float | None
     ) -> requests.Response:
-        connect_s, read_s = self._timeouts
-        if timeout_s is not None:
-            connect_s, read_s = min(connect_s, timeout_s), timeout_s
         reset = current_watch.set(watch)
         try:
             with self.translated(cancel):
                 return self._session.request(
-                    method, self.base_url + path, json=body, timeout=(connect_s, read_s), allow_redirects=False, stream=True
+                    method, self.base_url + path, json=body, timeout=self._times(timeout_s), allow_redirects=False, stream=True
                 )
         finally:
             current_watch.reset(reset)
+
+    def _times(self, timeout_s: float | None) -> tuple[float, float]:
+        """Return how long to wait for a connection and for each read of a call, seconds."""
+        connect_s, read_s = self._timeouts
+        return (connect_s, read_s) if timeout_s is None else (min(connect_s, timeout_s), timeout_s)
 
     @contextmanager
     def translated(self, cancel: CancelToken) -> Iterator[None]:

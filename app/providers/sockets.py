@@ -7,8 +7,11 @@ caught where urllib3 hands the request to it, because a host may send nothing, n
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
+import struct
 import threading
+from contextlib import suppress
 from contextvars import ContextVar
 
 from requests.adapters import HTTPAdapter
@@ -18,6 +21,9 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
 """RFC 6052 and RFC 8215: a translator behind them reaches IPv4 addresses, private ones too."""
+
+_TICK_S = 0.05
+"""The system counts in ticks of up to 10 ms and may end a wait that much early."""
 
 
 def is_public(address: str) -> bool:
@@ -62,6 +68,22 @@ class SocketWatch:
         with self._lock:
             self._shut = True
             self._shutdown()
+
+    def wait_in_kernel(self, silence_s: float) -> None:
+        """Let the system end reads that wait too long, instead of Python, where it can; TLS keeps Python's time-out.
+
+        With a time-out of Python's a read is two calls, and after each the thread has to get the interpreter again
+        (docs/decisions/0162). A read that the system has ended looks like an end or a break: who reads has to look at the clock.
+
+        Args:
+            silence_s: How long a read may wait, seconds.
+        """
+        with self._lock, suppress(OSError):  # closed already, which the reader will see
+            if os.name == "posix" and type(self._socket) is socket.socket:
+                longer_s = silence_s + _TICK_S
+                at_most = struct.pack("@ll", int(longer_s), int(longer_s % 1 * 1e6))
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, at_most)
+                self._socket.settimeout(None)
 
     def release(self) -> None:
         """Let go: the connection goes back to the pool or belongs to another call."""

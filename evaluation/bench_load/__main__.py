@@ -2,7 +2,7 @@
 
     python -m evaluation.bench_load [--only PART...] [--parts DIR] [--seconds S] [--questions N] [--cycles N]
 
-Parts: `streams` (two minutes), `over` (one), `loop` (two), `soak` (ten). Server, model host (the Ollama double at a fixed rate) and
+Parts: `streams` (five minutes), `over` (one), `loop` (two), `soak` (ten). Server, model host (Ollama's double at a fixed rate) and
 load generator are processes of their own. With `--parts DIR` each part is kept in a file as soon as it is measured, and one that is
 there already is not measured again: a run that was spoilt can go on. The report is written when no part is missing.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from evaluation.bench_load.loop import bench_loop
 from evaluation.bench_load.soak import bench_soak
-from evaluation.bench_load.streams import CLIENTS, STREAMS, TOKENS_PER_S, Part, bench_over, bench_streams
+from evaluation.bench_load.streams import CLIENTS, ROUNDS, STREAMS, TOKENS_PER_S, Part, bench_over, bench_streams
 from evaluation.served import Line, write
 
 PARTS = ("streams", "over", "loop", "soak")
@@ -49,7 +49,8 @@ def _measured(part: str, measure: Callable[[], Part], folder: Path | None) -> Pa
 
 def _report(parts: Sequence[Part]) -> int:
     remarks = [
-        f"The model host writes {TOKENS_PER_S:g} tokens a second per answer, reworded sentences of the passages with their marks.",
+        f"The model host writes {TOKENS_PER_S:g} tokens a second per answer, each by its own clock, not in step with others,",
+        f"reworded sentences of the passages with their marks. {ROUNDS} rounds of one reader and then of all are taken together.",
         "Latency is from there to the reader, another process on the same machine; what readers straight at the model host see is",
         f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others come while all streams are taken.",
         "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process beside it shows what the",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -197,10 +198,14 @@ class Client:
 
 
 async def run(client: Client, streams: int, seconds: float, extra: int) -> Seen:
-    """Read with so many at once for so long; `extra` more come spread over the time in which all of them read."""
+    """Read with so many at once for so long; `extra` more come spread over the time in which all of them read.
+
+    The first questions come at random times: at even ones their tokens would fall together, eight at a time.
+    """
     seen, begun = Seen(), time.monotonic()
     spread = min(_SPREAD_S, seconds / 2)
-    readers = [client.keep_reading(spread * at / streams, begun + seconds, seen) for at in range(streams)]
+    draw = random.Random(streams)
+    readers = [client.keep_reading(draw.uniform(0, spread), begun + seconds, seen) for _ in range(streams)]
     late = [client.try_once(begun + spread + (seconds - spread) * at / max(1, extra), seen) for at in range(extra)]
     await asyncio.gather(*readers, *late)
     return seen

@@ -33,9 +33,17 @@ async def hello(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def serving(app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = GuardedHttp) -> Iterator[int]:
+def serving(app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = GuardedHttp, loop: str = "auto") -> Iterator[int]:
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, lifespan="off", log_config=None, access_log=False, http=http, limit_concurrency=limit
+        app,
+        host="127.0.0.1",
+        port=0,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        http=http,
+        loop=loop,
+        limit_concurrency=limit,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

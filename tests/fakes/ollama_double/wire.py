@@ -60,7 +60,9 @@ class Wire(BaseHTTPRequestHandler):
 
     def _sleep(self, seconds: float) -> None:
         """Wait, unless the client goes first."""
-        deadline = time.monotonic() + seconds
+        self._sleep_until(time.monotonic() + seconds)
+
+    def _sleep_until(self, deadline: float) -> None:
         while (left := deadline - time.monotonic()) > 0:
             readable, _, _ = select.select([self.connection], [], [], left)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
@@ -72,12 +74,15 @@ class Wire(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         pause = 1 / self.server.tokens_per_s if self.server.tokens_per_s else 0.0
+        due = time.monotonic()
         joined = bytearray()
         for sent, value in enumerate(lines):
             line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
             if fault is not None and sent == fault.after and self._break(line, fault):
                 return
-            self._sleep(pause)
+            # By its own clock: pauses after each line would lengthen by what the machine does, and make streams write together.
+            due += pause
+            self._sleep_until(due)
             self.server.note_line()
             if fault is not None and fault.kind == "joined":
                 joined += line

@@ -1,4 +1,4 @@
-"""Pumps: back-pressure, silences, slots, and what ended the work."""
+"""Pumps: back-pressure, silences, slots, the shortcut, and what ended the work."""
 
 from __future__ import annotations
 
@@ -83,6 +83,62 @@ def test_a_silence_begins_with_the_last_item_not_with_the_stream() -> None:
             assert await pump.next_batch(1.0) == [text], "each comes in time, all three take longer than one silence may"
         assert await pump.next_batch(1.0) == []
         assert loop.time() - asked_s > 1.39
+        items.put(None)
+        assert await pump.next_batch(WAIT_S) is None
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("taken", [1, 2, 5, 1000])
+def test_items_take_the_shortcut_only_behind_those_before_them(taken: int) -> None:
+    """The shortcut refuses one item in `taken`; whichever way each goes, the reader has them in order."""
+    written: list[int] = []
+    shortcuts: list[int] = []
+
+    def shortcut(item: int) -> bool:
+        if item % taken == 0:
+            return False
+        written.append(item)
+        shortcuts.append(item)
+        return True
+
+    async def scenario() -> None:
+        pump = Pump(lambda _: iter(range(3000)), StreamSlots(1))
+        pump.use_shortcut(shortcut)
+        await pump.start()
+        while (batch := await pump.next_batch(WAIT_S)) is not None:
+            await asyncio.sleep(0)  # between taking and writing, the thread goes on
+            written.extend(batch)
+
+    asyncio.run(scenario())
+    assert written == list(range(3000))
+    assert bool(shortcuts) == (taken > 1)
+
+
+def test_what_takes_the_shortcut_is_no_silence_and_none_takes_it_when_it_is_closed() -> None:
+    async def scenario() -> None:
+        items: Queue[str | None] = Queue()
+        passed: list[str] = []
+
+        def shortcut(item: str) -> bool:
+            passed.append(item)
+            return True
+
+        pump = Pump(lambda _: iter(items.get, None), StreamSlots(1))
+        pump.use_shortcut(shortcut)
+        await pump.start()
+        loop = asyncio.get_running_loop()
+        asked_s = loop.time()
+        for at, text in enumerate("abc"):
+            loop.call_later(0.3 * (at + 1), items.put, text)
+        assert await pump.next_batch(0.5) == []
+        assert passed == ["a", "b", "c"]
+        assert 1.39 < loop.time() - asked_s < 0.9 + 2 * 0.5 + 1, "one to two silences after the last"
+        waiting = asyncio.create_task(pump.next_batch(WAIT_S))
+        await asyncio.sleep(0)
+        pump.use_shortcut(None)
+        items.put("d")
+        assert await waiting == ["d"]
         items.put(None)
         assert await pump.next_batch(WAIT_S) is None
 

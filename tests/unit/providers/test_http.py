@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -66,6 +67,36 @@ def test_a_host_that_dribbles_meets_the_deadline() -> None:
         with pytest.raises(ProviderTimeout):
             client.call("POST", "/api/chat", body, timeout_s=0.3)
         assert time.monotonic() - start < 1.0
+
+
+@pytest.mark.parametrize(
+    ("frame", "begin"),
+    [(b"Transfer-Encoding: chunked", b"5\r\nbegin\r\n"), (b"Content-Length: 100", b"begin"), (b"Connection: close", b"begin")],
+    ids=["chunks", "a length", "until it closes"],
+)
+def test_a_host_that_falls_silent_has_not_ended_its_reply(frame: bytes, begin: bytes) -> None:
+    silent = threading.Event()
+
+    def host(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + frame + b"\r\n\r\n" + begin)
+            silent.wait(5.0)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=host, args=(listening,))
+        thread.start()
+        client = HttpClient(f"http://127.0.0.1:{listening.getsockname()[1]}", "Host", read_timeout_s=0.3)
+        start = time.monotonic()
+        with client.stream("GET", "/") as reply:
+            blocks = reply.blocks()
+            assert next(blocks) == b"begin"
+            with pytest.raises(ProviderTimeout, match="silent"):
+                next(blocks)
+        assert 0.3 <= time.monotonic() - start < 2.0
+        silent.set()
+        thread.join()
 
 
 def test_a_connection_is_used_again(echo: Echo) -> None:

@@ -18,6 +18,7 @@ from app.core.errors import ProviderBadResponse
 from app.providers.error_bodies import error_text
 from app.providers.http import HttpClient, StreamReply
 from app.providers.json_fields import Fields
+from app.providers.sockets import SocketWatch
 
 CLIENT = HttpClient("http://127.0.0.1:9", "Host")
 JSON = st.recursive(
@@ -41,7 +42,7 @@ class _Blocks:
 
 def reply(blocks: Iterable[bytes]) -> StreamReply:
     response = SimpleNamespace(status_code=200, headers={}, raw=_Blocks(blocks))
-    return StreamReply(cast("requests.Response", response), CLIENT, CancelToken(), None)
+    return StreamReply(cast("requests.Response", response), CLIENT, CancelToken(), SocketWatch(), silence_s=300.0, deadline=None)
 
 
 def cut(content: bytes, places: Iterable[int]) -> list[bytes]:
