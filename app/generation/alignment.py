@@ -83,11 +83,11 @@ def align(claim: Claim, text: ReadText, weights: Mapping[str, float]) -> Alignme
         found: frozenset[str] = frozenset()
         for last in range(first, min(first + _MAX_WINDOW, len(pieces))):
             start, end = pieces[first][0], pieces[last][1]
-            if end - start > MAX_QUOTE_CHARS:
+            if end - start > MAX_QUOTE_CHARS or not held[first]:
                 break
+            if held[last] <= found:
+                continue  # a longer window with nothing new is never the best, as one that begins with nothing
             found |= held[last]
-            if not found:
-                continue
             share = wanted.share(found)
             value = share - _LENGTH_PENALTY * (last - first)
             if best is None or value > best[0] + 1e-9:

@@ -211,7 +211,7 @@ class ReadPassage(ReadText):
 def character_grams(text: str) -> frozenset[str]:
     """Return the 4-grams of a text's words with single blanks between and around them."""
     line = f" {' '.join(words(text))} "
-    return frozenset(line[at : at + 4] for at in range(len(line) - 3))
+    return frozenset([line[at : at + 4] for at in range(len(line) - 3)])
 
 
 def _bounded(text: str, start: int, end: int) -> list[tuple[int, int]]:

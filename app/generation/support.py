@@ -251,10 +251,13 @@ def embed_new(texts: Iterable[str], embedder: Embedder, vectors: dict[str, Float
 
 def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common contiguous run of two token lists."""
+    places: dict[str, list[int]] = {}
+    for at, token in enumerate(second):
+        places.setdefault(token, []).append(at)
     best = 0
     before: dict[int, int] = {}
     for token in first:
-        now = {at: before.get(at - 1, 0) + 1 for at, other in enumerate(second) if other == token}
+        now = {at: before.get(at - 1, 0) + 1 for at in places.get(token, ())}
         best = max(best, *now.values()) if now else best
         before = now
     return best
