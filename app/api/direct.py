@@ -49,12 +49,12 @@ class DirectWriter:
         """
         if not body:
             return True  # a chunk of no bytes would end the reply
-        if self._behind or self._transport.is_closing() or self._transport.get_write_buffer_size():
-            return False
         chunk = b"%x\r\n%b\r\n" % (len(body), body)
         try:
+            if self._behind or self._transport.is_closing() or self._transport.get_write_buffer_size():
+                return False
             sent = self._socket.send(chunk)  # the handle does not block, as the transport's
-        except OSError:
+        except (OSError, RuntimeError):  # asyncio's own transport counts a buffer that its loop may be changing
             return False
         if sent < len(chunk):
             self._behind = True

@@ -75,6 +75,30 @@ def test_a_quoted_sentence_aligns_with_itself(index: int) -> None:
     assert (found.start, found.end, found.coverage) == (start, end, 1.0)
 
 
+_WORDS = st.sampled_from(["copper", "brass", "melts", "conducts", "silver", "mine", "roof", "Cyprus"])
+_SENTENCE = st.lists(_WORDS, min_size=1, max_size=4).map(lambda words: f"The {' '.join(words)} there.")
+
+
+@given(st.lists(_SENTENCE, min_size=1, max_size=8).map(" ".join), _SENTENCE)
+@settings(max_examples=200, deadline=None)
+def test_no_window_of_three_sentences_is_better(text: str, said: str) -> None:
+    """Held against every window; 0.03 a further sentence is the price of a longer one."""
+    read, claim = ReadText(text), Claim(said)
+    weights = term_weights([text[start:end] for start, end in sentence_spans(text)])
+    wanted, pieces = WeightedTokens(claim.wanted, weights), read.pieces
+    values = {
+        (pieces[first][0], pieces[last][1]): wanted.share(frozenset().union(*(tokens for _, _, tokens in pieces[first : last + 1])))
+        - 0.03 * (last - first)
+        for first in range(len(pieces))
+        for last in range(first, min(first + 3, len(pieces)))
+    }
+    found = align(claim, read, weights)
+    if found is None:
+        assert not claim.wanted & frozenset().union(*(tokens for _, _, tokens in pieces))
+    else:
+        assert values[found.start, found.end] == pytest.approx(max(values.values()))
+
+
 def test_a_sentence_longer_than_a_quote_is_quoted_in_part() -> None:
     long = " ".join(f"word{i}" for i in range(200)) + " the treaty of Verdun " + " ".join(f"more{i}" for i in range(200)) + "."
     found = aligned("The treaty of Verdun.", long, term_weights([long]))
