@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
@@ -80,8 +82,8 @@ class Pump(Generic[T]):
         self._shortcut: Shortcut[T] | None = None
         self._open = False
         """Whether an item may take the shortcut: nothing is queued, and the reader waits."""
-        self._passed = False
-        """Whether an item took it since the clock was looked at."""
+        self._passed_s = -math.inf
+        """When the last item took it, seconds of `time.monotonic`; the loop's clock is another on some systems."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[bool] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -111,11 +113,7 @@ class Pump(Generic[T]):
             self._shortcut = shortcut
 
     async def next_batch(self, timeout_s: float) -> list[T] | None:
-        """Return what has come since the last call; None at the end.
-
-        Args:
-            timeout_s: Seconds of silence after which an empty list is returned; up to twice as many where items took the shortcut.
-        """
+        """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""
         loop = asyncio.get_running_loop()
         self._timeout_s = timeout_s
         self._silent_until_s = loop.time() + timeout_s
@@ -150,9 +148,8 @@ class Pump(Generic[T]):
         self._timer = None
         if self._loop is None or self._waiter is None:
             return
-        if self._passed:
-            self._passed = False
-            self._silent_until_s = self._loop.time() + self._timeout_s
+        left_s = self._timeout_s - (time.monotonic() - self._passed_s)
+        self._silent_until_s = max(self._silent_until_s, self._loop.time() + left_s)
         if self._loop.time() >= self._silent_until_s:
             self._wake(False)
         else:
@@ -209,7 +206,7 @@ class Pump(Generic[T]):
             if self.cancel.cancelled:
                 return False
             if self._open and self._shortcut is not None and self._shortcut(item):
-                self._passed = True
+                self._passed_s = time.monotonic()
                 return True
             self._open = False
             first = not self._items

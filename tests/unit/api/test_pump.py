@@ -133,7 +133,7 @@ def test_what_takes_the_shortcut_is_no_silence_and_none_takes_it_when_it_is_clos
             loop.call_later(0.3 * (at + 1), items.put, text)
         assert await pump.next_batch(0.5) == []
         assert passed == ["a", "b", "c"]
-        assert 1.39 < loop.time() - asked_s < 0.9 + 2 * 0.5 + 1, "one to two silences after the last"
+        assert loop.time() - asked_s > 1.39, "the silence begins with the last"
         waiting = asyncio.create_task(pump.next_batch(WAIT_S))
         await asyncio.sleep(0)
         pump.use_shortcut(None)
