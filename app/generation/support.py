@@ -257,9 +257,8 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     best = 0
     before: dict[int, int] = {}
     for token in first:
-        now = {at: before.get(at - 1, 0) + 1 for at in places.get(token, ())}
-        best = max(best, *now.values()) if now else best
-        before = now
+        before = {at: before.get(at - 1, 0) + 1 for at in places.get(token, ())}
+        best = max([best, *before.values()])
     return best
 
 
