@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from app.core.types import DocumentDraft, Library
-from app.index.rows import id_list, pack_ids, pack_strings
+from app.index.rows import id_list, insert_rows, pack_ids, pack_strings
 from app.index.schema import BUILD_SHIFT
 
-INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids) VALUES (?, ?, ?, ?, ?)"
+INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 
 
 def search_key(title: str, filename: str) -> str:
@@ -77,7 +77,7 @@ def add_type(sql: Connection, library: Library, kind: str, documents: int) -> No
 
 def add_change(sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None) -> int:
     """Queue a change for the projections and return its seq."""
-    sql.exec_driver_sql(INSERT_CHANGE, (library.value, kind, doc, revision, pack_ids(ids) if ids else None))
+    insert_rows(sql, INSERT_CHANGE, [(library.value, kind, doc, revision, pack_ids(ids) if ids else None)])
     return last_seq(sql)
 
 

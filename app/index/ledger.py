@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from app.core.types import LedgerEntry, LedgerPage, LedgerSummary, Library
 from app.index.database import Database
+from app.index.rows import insert_rows
 
 
 class SqliteLedger:
@@ -72,7 +73,8 @@ class SqliteLedger:
 
 def record_page(sql: Connection, page: LedgerPage) -> None:
     """Write entries inside the caller's transaction, replacing what was known of the same articles."""
-    sql.exec_driver_sql(
-        "INSERT OR REPLACE INTO ledger (library, source, article, revision, state, reason) VALUES (?, ?, ?, ?, ?, ?)",
+    insert_rows(
+        sql,
+        "INSERT OR REPLACE INTO ledger (library, source, article, revision, state, reason)",
         [(page.library.value, page.source, entry.article, entry.revision, entry.state, entry.reason) for entry in page.entries],
     )

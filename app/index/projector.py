@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from app.core.errors import StorageError
 from app.core.types import Library
@@ -14,6 +15,7 @@ from app.index.changes import ChangeLog
 from app.index.dense import DenseLibrary
 from app.index.loading import CatalogLoader
 from app.index.tantivy import LexicalDocument, TantivyIndex
+from app.index.word_queue import WordQueue
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,9 @@ class Projector:
         self._loader = loader
         self._lexical = lexical
         self._dense = dense
+        self._words = {
+            library: WordQueue(library, lexical, partial(change_log.set_mark, library, "lexical")) for library in lexical
+        }
         self._rebuilding: dict[Library, BuildState] = {}
 
     # --- state
@@ -47,54 +52,43 @@ class Projector:
 
     # --- lexical
 
-    def queue_lexical(self, library: Library, document: LexicalDocument, *, fresh: bool) -> None:
-        """Hand a document to tantivy's threads; findable after `commit_lexical`. `fresh` documents have no chunks to replace."""
-        index = self._lexical[library]
-        if not fresh:
-            index.remove(document.doc)
-        index.add(document)
+    def wait_for_room(self, library: Library) -> None:
+        """Wait while too many words wait for tantivy; call without the write lock."""
+        self._words[library].wait_for_room()
 
-    def commit_lexical(self, library: Library, seq: int) -> None:
-        """Make queued documents durable and findable; everything up to `seq` is applied then."""
-        self._lexical[library].commit()
-        self.log.set_mark(library, "lexical", seq)
+    def gather_lexical(self, library: Library, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
+        """Bring words of rows that are stored, with everything up to `seq`; found within seconds, at once by `commit_lexical`."""
+        self._words[library].put(documents, replaced, seq)
 
-    def commit_lexical_later(self, library: Library, seq: int) -> Future[None]:
-        """Begin `commit_lexical` in a thread; whatever else writes words waits for it."""
+    def drop_lexical(self, library: Library, error: BaseException) -> None:
+        """Words of stored rows could not be brought: those before them are dropped too, and all are replayed by the next write."""
+        self._words[library].drop(error)
 
-        def commit() -> None:
-            try:
-                self.commit_lexical(library, seq)
-            except BaseException:
-                self.roll_back_lexical(library)
-                raise
+    def commit_lexical(self, library: Library) -> Future[None]:
+        """Begin to make gathered words durable and found; the future raises what dropped any."""
+        return self._words[library].commit()
 
-        return self._lexical[library].later(commit)
+    def gathering(self, library: Library) -> bool:
+        """Whether words are under way, so that the catalog's last changes need no replay."""
+        return self._words[library].under_way
 
-    def committing_lexical(self, library: Library) -> bool:
-        """Whether a commit that was begun is going on."""
-        return self._lexical[library].committing
-
-    def settle_lexical(self, library: Library) -> bool:
-        """Wait for a commit that was begun; False when it failed and what it should have committed has to be replayed."""
-        return self._lexical[library].settle()
-
-    def roll_back_lexical(self, library: Library) -> None:
-        """Drop what was queued."""
-        self._lexical[library].rollback()
+    def settle_lexical(self, library: Library) -> None:
+        """Wait until gathered words are committed, or dropped; nothing else writes to the index then. Hold the write lock."""
+        self._words[library].settle()
 
     def catch_up_lexical(self, library: Library) -> None:
         """Replay what the catalog has and tantivy has not: after a crash, a full disk, or a change without new text."""
         with self.writing:
+            self.settle_lexical(library)  # what it commits is not pending any more
             index = self._lexical[library]
-            index.settle()  # what it commits is not pending any more
             try:
                 while changes := self.log.pending(library, self.log.mark(library, "lexical"), dense=False):
                     for doc in dict.fromkeys(change.doc for change in changes):
                         index.remove(doc)
                     for document in self._loader.lexical_documents([change.doc for change in changes]):
                         index.add(document)
-                    self.commit_lexical(library, changes[-1].seq)
+                    index.commit()
+                    self.log.set_mark(library, "lexical", changes[-1].seq)
             except BaseException:
                 index.rollback()
                 raise
@@ -105,6 +99,7 @@ class Projector:
         self._rebuilding[library] = BuildState("rebuilding", 0, total_docs)
         try:
             with self.writing:
+                self.settle_lexical(library)
                 index.clear()
                 self.log.set_mark(library, "lexical", self.log.last())
             for done in self._write_all(library):
@@ -120,23 +115,33 @@ class Projector:
         for _ in self._write_all(library):
             pass
 
+    def compact_lexical(self, library: Library) -> None:
+        """Let running merges end and remove files no segment needs."""
+        with self.writing:
+            self.settle_lexical(library)
+            self._lexical[library].compact()
+
     def _write_all(self, library: Library) -> Iterator[int]:
         """Replace the library's documents a batch per commit; yield how many are done."""
-        index = self._lexical[library]
         after, done = 0, 0
-        try:
-            while docs := self._loader.live_docs(library, after, REBUILD_BATCH_DOCS):
-                with self.writing:
-                    for doc in docs:
-                        index.remove(doc)  # one that was written since the rebuild began is there already
-                    for document in self._loader.lexical_documents(docs):
-                        index.add(document)
-                    index.commit()
-                after, done = docs[-1], done + len(docs)
-                yield done
-        finally:
+        while docs := self._loader.live_docs(library, after, REBUILD_BATCH_DOCS):
             with self.writing:
-                index.rollback()
+                self.catch_up_lexical(library)
+                self._replace(library, docs)
+            after, done = docs[-1], done + len(docs)
+            yield done
+
+    def _replace(self, library: Library, docs: Sequence[int]) -> None:
+        index = self._lexical[library]
+        try:
+            for doc in docs:
+                index.remove(doc)  # one that was written since the rebuild began is there already
+            for document in self._loader.lexical_documents(docs):
+                index.add(document)
+            index.commit()
+        except BaseException:
+            index.rollback()
+            raise
 
     # --- dense
 
@@ -145,13 +150,20 @@ class Projector:
         self._dense[library].hide(chunk_ids)
 
     def apply(self, library: Library) -> None:
-        """Bring every projection of the library up to the last change.
+        """Bring every projection of the library up to the last change; words that are under way come by themselves.
 
         Raises:
             DiskFull: No space; the watermark stays and the next call goes on.
         """
-        self.catch_up_lexical(library)
+        if not self.gathering(library):
+            self.catch_up_lexical(library)
         self._dense[library].catch_up()
+
+    def close(self) -> None:
+        """Commit words that are under way; nothing is written after."""
+        with self.writing:
+            for words in self._words.values():
+                words.close()
 
     def start(self, library: Library) -> None:
         """Replay what the last process left undone; a projection that cannot be brought up is reported, not fatal."""

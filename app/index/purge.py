@@ -66,8 +66,7 @@ class Purger:
         for library in libraries:
             self.projector.apply(library)
             self.projector.refresh_lexical(library)
-            with self.projector.writing:
-                self.lexical[library].compact()
+            self.projector.compact_lexical(library)
             self.dense[library].compact_exact()
         if libraries and self.options.chroma_dir.exists():
             # Chroma never shrinks and keeps deleted vectors (facts/chroma.md 1.3, row 11): a new store is the only way.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from sqlalchemy import Connection
 
@@ -20,14 +19,15 @@ from app.index.bookkeeping import (
     search_key,
 )
 from app.index.durable import utc_now
-from app.index.rows import Row, author_keys, pack_ids, pack_strings, strings_from
+from app.index.rows import Row, author_keys, insert_rows, pack_ids, pack_strings, strings_from
 from app.index.texts import pack_pages
 
 _INSERT_DOCUMENT = """
     INSERT INTO documents (doc, library, doc_id, source_key, revision, state, filename, type, sha256, title, authors,
         author_keys, year, arxiv_id, source_url, licence, flags, has_original, characters, pages, bytes, chunks, embedded,
         source_revision, corrected, links, search_key, added_at, updated_at)
-    VALUES (?, ?, ?, ?, ?, 'live', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, ?, ?, ?)
+"""
+_REPLACING = """
     ON CONFLICT (doc) DO UPDATE SET revision = excluded.revision, state = 'live', filename = excluded.filename,
         type = excluded.type, sha256 = excluded.sha256, title = excluded.title, authors = excluded.authors,
         author_keys = excluded.author_keys, year = excluded.year, arxiv_id = excluded.arxiv_id,
@@ -36,14 +36,10 @@ _INSERT_DOCUMENT = """
         chunks = excluded.chunks, embedded = 0, source_revision = excluded.source_revision, search_key = excluded.search_key,
         updated_at = excluded.updated_at, purge_at = NULL
 """
-_INSERT_REVISION = """
-    INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_INSERT_CHUNKS = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page) VALUES '
-_CHUNK_ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
-_CHUNKS_AT_ONCE = 50
-"""Rows of one statement: half the time of a statement each, and SQLite takes at most 999 values in old builds."""
+_INSERT_REVISION = (
+    "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
+)
+_INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +84,12 @@ class _Current:
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
-    def __init__(self, connection: Connection, pack: Callable[[str], bytes]) -> None:
+    def __init__(self, connection: Connection, pack: Callable[[Sequence[str]], list[bytes]]) -> None:
         """Work on `connection`, whose transaction the caller commits.
 
         Args:
             connection: In a transaction.
-            pack: Compresses a text.
+            pack: Compresses texts.
         """
         self._sql = connection
         self._pack = pack
@@ -192,7 +188,8 @@ class RevisionBatch:
         revisions: list[Row] = []
         chunks: list[Row] = []
         changes: list[Row] = []
-        for item, revision in stored:
+        frames = self._pack([item.draft.text for item, _ in stored])
+        for (item, revision), frame in zip(stored, frames, strict=True):
             draft, doc, size = item.draft, item.doc, len(item.draft.text)
             documents.append(self._document_row(item, revision))
             revisions.append(
@@ -204,7 +201,7 @@ class RevisionBatch:
                     draft.has_original,
                     size,
                     pack_pages(draft.pages),
-                    self._pack(draft.text),
+                    frame,
                     self._now,
                 )
             )
@@ -216,17 +213,10 @@ class RevisionBatch:
             changes.append((draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None))
             if gone:
                 self._written.removed.setdefault(draft.library, []).extend(gone)
-        for sql, rows in (
-            (_INSERT_DOCUMENT, documents),
-            (_INSERT_REVISION, revisions),
-            (INSERT_CHANGE, changes),
-        ):
-            if rows:
-                self._sql.exec_driver_sql(sql, rows)
-        for at in range(0, len(chunks), _CHUNKS_AT_ONCE):
-            some = chunks[at : at + _CHUNKS_AT_ONCE]
-            values = tuple(chain.from_iterable(some))
-            self._sql.exec_driver_sql(_INSERT_CHUNKS + ", ".join([_CHUNK_ROW] * len(some)), values)
+        insert_rows(self._sql, _INSERT_DOCUMENT, documents, _REPLACING)
+        insert_rows(self._sql, _INSERT_REVISION, revisions)
+        insert_rows(self._sql, INSERT_CHANGE, changes)
+        insert_rows(self._sql, _INSERT_CHUNK, chunks)
 
     def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
         draft = item.draft
@@ -236,6 +226,7 @@ class RevisionBatch:
             draft.doc_id,
             draft.source_key,
             revision,
+            "live",
             draft.filename,
             draft.type,
             draft.sha256,
@@ -252,7 +243,9 @@ class RevisionBatch:
             len(draft.pages),
             len(draft.text.encode()),
             len(draft.chunks),
+            0,
             draft.source_revision,
+            0,
             0,
             search_key(item.title, draft.filename),
             self._now,

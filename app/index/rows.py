@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from sqlalchemy import Connection
 
 from app.core.types import Document, FloatArray, Library
 from app.core.vectors import l2_normalise
@@ -25,6 +27,28 @@ DOCUMENT_COLUMNS = (
 CHUNK_COLUMNS = "c.chunk_id, c.revision, c.ordinal, c.start, c.end, c.section, c.page"
 
 IdArray = npt.NDArray[np.int64]
+
+_VALUES_AT_ONCE = 900
+"""Bound values of one statement; SQLite took at most 999 before 3.32 (https://sqlite.org/limits.html, 9)."""
+
+
+def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = "") -> None:
+    """Run `insert VALUES (...), (...) after` for all rows, many a statement: half the time of a statement each.
+
+    Args:
+        sql: In a transaction.
+        insert: Up to the columns, as `INSERT INTO t (a, b)`.
+        rows: All as wide as the columns are many.
+        after: What follows the values, as `ON CONFLICT ...`.
+    """
+    if not rows:
+        return
+    width = len(rows[0])
+    at_once = max(1, _VALUES_AT_ONCE // width)
+    one = "(" + ", ".join("?" * width) + ")"
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        sql.exec_driver_sql(f"{insert} VALUES {', '.join([one] * len(some))} {after}", tuple(chain.from_iterable(some)))
 
 
 def document_from(row: Sequence[Any]) -> Document:

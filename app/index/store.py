@@ -228,8 +228,7 @@ class IndexStore:
         self.keeper.stop()
         for thread in self._threads:
             thread.join()
-        for index in self._tantivy.values():
-            index.settle()
+        self.projector.close()
         try:
             self._log.save()
         finally:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,8 @@ from app.index.steps import Steps
 
 MIN_HEAP_PER_THREAD = 15_000_000
 """tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
+NICE = 10
+"""Of the threads that index and merge (Linux): a question on the same cores goes first."""
 MOST_TIED = 1000
 """How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
 
@@ -59,7 +61,7 @@ class LexicalDocument:
 
 
 class TantivyIndex:
-    """One library's index. Reads are concurrent; the writer's owner serialises add, remove, commit and rollback."""
+    """One library's index. Reads are concurrent; whoever writes serialises add, remove, commit and rollback."""
 
     def __init__(self, path: Path, options: IndexOptions, steps: Steps) -> None:
         """Open or create the index in directory `path`.
@@ -79,10 +81,7 @@ class TantivyIndex:
             self._index.reload()
         self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
         self._writer: tantivy.IndexWriter | None = None
-        self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"lexical-commit-{path.name}")
-        self._later: Future[None] | None = None
-        self._pool_thread: int | None = None
+        self._quiet = ThreadPoolExecutor(1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice)
         self.failed = False
         """Whether tantivy could not read or write its files, a full disk aside."""
 
@@ -149,7 +148,7 @@ class TantivyIndex:
     def add(self, document: LexicalDocument) -> None:
         """Queue a document's chunks; searchable after `commit`."""
         title, authors = lexical_form(document.title), [author_key(name) for name in document.authors]
-        with self._translated():
+        with self._writing():
             writer = self._open_writer()
             for chunk_id, section, text in document.chunks:
                 fields = tantivy.Document()  # field by field takes half the time of `from_dict`
@@ -170,7 +169,7 @@ class TantivyIndex:
 
     def remove(self, doc: int) -> None:
         """Queue the removal of a document's chunks, committed or queued before."""
-        with self._translated(), self._steps.at("tantivy.delete"):
+        with self._writing(), self._steps.at("tantivy.delete"):
             self._open_writer().delete_documents_by_term(DOC, doc)
 
     def commit(self) -> None:
@@ -179,57 +178,30 @@ class TantivyIndex:
         Raises:
             DiskFull: No space; the queue is dropped, committed chunks stay searchable.
         """
-        self.settle()
         if self._writer is None:
             return
-        with self._translated():
+        with self._writing():
             with self._steps.at("tantivy.commit"):
-                self._writer.commit()
+                self._quiet.submit(self._writer.commit).result()
             # tantivy syncs its files and renames meta.json, but not the directory after that: a power cut could undo the rename.
             sync_directory(self.path, self._steps, "tantivy.fsync_directory")
             self._index.reload()
 
-    def later(self, work: Callable[[], None]) -> Future[None]:
-        """Run work that commits in a thread of this index; everything else that writes waits for it first."""
-        self.settle()
-
-        def run() -> None:
-            self._pool_thread = threading.get_ident()
-            work()
-
-        self._later = self._pool.submit(run)
-        return self._later
-
-    @property
-    def committing(self) -> bool:
-        """Whether work given to `later` is going on."""
-        return self._later is not None and not self._later.done()
-
-    def settle(self) -> bool:
-        """Wait for the work given to `later`; False when it failed, which its own future tells too."""
-        later = self._later
-        if later is None or threading.get_ident() == self._pool_thread:
-            return True
-        wait([later])
-        self._later = None
-        return later.exception() is None
-
     def rollback(self) -> None:
         """Drop everything queued."""
-        self.settle()
         # Dropping the writer frees its lock and its queue; unlike its own rollback this works after a failed commit too.
         self._writer = None
 
     def clear(self) -> None:
         """Remove every chunk, durably."""
-        with self._translated():
+        with self._writing():
             with self._steps.at("tantivy.delete_all"):
                 self._open_writer().delete_all_documents()
             self.commit()
 
     def compact(self) -> None:
         """Let running merges end and remove files no segment needs."""
-        with self._translated():
+        with self._writing():
             writer = self._open_writer()
             with self._steps.at("tantivy.merge"):
                 writer.wait_merging_threads()
@@ -238,20 +210,28 @@ class TantivyIndex:
 
     def close(self) -> None:
         """Stop the indexing threads; queued chunks are dropped."""
-        self.settle()
-        self._pool.shutdown()
         self._writer = None
+        self._quiet.shutdown()
 
     def _open_writer(self) -> tantivy.IndexWriter:
-        self.settle()
         if self._writer is None:
             threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
             heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
-            self._writer = self._index.writer(heap, threads)
+            self._writer = self._quiet.submit(self._index.writer, heap, threads).result()
             # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
             # takes the same name and fails on it, at every start anew, unless they are removed.
             self._writer.garbage_collect_files()
         return self._writer
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Drop what was queued when something fails: nobody knows how much of it tantivy took. A failed read drops nothing."""
+        try:
+            with self._translated():
+                yield
+        except BaseException:
+            self._writer = None
+            raise
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -262,7 +242,6 @@ class TantivyIndex:
             if not isinstance(exc, (ValueError, OSError)) and type(exc).__module__ != "pyo3_runtime":
                 raise
             message = str(exc)
-            self._writer = None
             if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():
                 raise disk_full(self.path) from exc
             self.failed = True
@@ -270,6 +249,12 @@ class TantivyIndex:
                 f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"
                 " or stop the server and run `documind rebuild`"
             ) from exc
+
+
+def _be_nice() -> None:
+    """Let tantivy's threads, which inherit it, come after whoever answers a question, where threads have a priority."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))  # of this thread alone
 
 
 class TantivyLexicalIndex:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -101,16 +100,24 @@ class CatalogIndexWriter:
             DiskFull: No space; the batch is not acknowledged.
             Conflict: A source key belongs to another document.
         """
-        return self._texts.begin(drafts).result() if drafts else []
+        return self._texts.write(drafts) if drafts else []
 
-    def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
-        """Make drafts live and record a page of a ledger, atomically; the future is done when they are found lexically too.
+    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
+        """Make drafts live and record a page of a ledger, atomically; their words follow (see `IndexWriter.store`).
 
         Raises:
-            DiskFull: No space; the batch is not acknowledged, and if its rows were stored its words follow with the next write.
+            DiskFull: No space; the batch is not stored, or words of batches before it cannot be committed.
             Conflict: A source key belongs to another document.
         """
-        return self._texts.begin(drafts, page)
+        return self._texts.store(drafts, page)
+
+    def settle(self, library: Library) -> None:
+        """Wait until everything stored is durable in the lexical index and found.
+
+        Raises:
+            DiskFull: No space; rows are safe, and their words follow with the next write.
+        """
+        self._texts.settle(library)
 
     # --- vectors
 

@@ -20,7 +20,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Conflict, NotFound
 from app.core.ids import document_id
 from app.core.ports import BulkLedger, IndexWriter
-from app.core.types import Article, LedgerEntry, LedgerPage, LedgerSummary, WriteResult
+from app.core.types import Article, LedgerEntry, LedgerPage, LedgerSummary
 from app.ingest.bulk_work import BulkTask, Prepared, key_prefix, prepare, source_key, start_worker
 from app.ingest.links import LinkCounts
 from app.ingest.seen_keys import SeenKeys
@@ -43,10 +43,6 @@ file, a part of a dump), `force` always, `keep` never."""
 
 BulkProgress = Callable[[int, float | None], None]
 """Told how many articles have been read and which share of the source that is, None when the source cannot say."""
-
-
-_Searchable = Future[list[WriteResult]] | None
-"""A batch whose rows are stored; done when it is found by words. None is there at once."""
 
 
 @runtime_checkable
@@ -115,15 +111,17 @@ class BulkIndexer:
         with ExitStack() as stack:
             batches = self._batches(task, self._changed(task, articles, seen, links, passed), options, token, stack)
             with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
-                stored: Future[_Searchable] | None = None
-                searchable: _Searchable = None
-                for batch in batches:
+                stored: Future[None] | None = None
+                try:
+                    for batch in batches:
+                        if stored is not None:
+                            stored.result()
+                        passed()
+                        stored = writing.submit(self._write, task, batch)
                     if stored is not None:
-                        searchable = _wait(searchable, stored)
-                    passed()
-                    stored = writing.submit(self._write, task, batch)
-                if stored is not None:
-                    _wait(_wait(searchable, stored), None)
+                        stored.result()
+                finally:
+                    writing.submit(self._writer.settle, task.library).result()
         if options.missing != "keep":
             self._remove_gone(task, seen, token, options.missing)
         if links.total:
@@ -190,15 +188,15 @@ class BulkIndexer:
             token.raise_if_cancelled()
             yield from window.popleft().result()
 
-    def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> _Searchable:
+    def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
         """Store documents and their entries in one transaction: a crash repeats what was not stored and nothing else."""
         self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
         entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
         if drafts:
-            return self._writer.begin(drafts, LedgerPage(task.library, task.source, entries))
-        self._ledger.record(task.library, task.source, entries)
-        return None
+            self._writer.store(drafts, LedgerPage(task.library, task.source, entries))
+        else:
+            self._ledger.record(task.library, task.source, entries)
 
     def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
         """Delete documents of articles that were indexed once and are no articles any more."""
@@ -244,11 +242,3 @@ class BulkIndexer:
             after = page[-1].article
             unseen = seen.missing([entry.article for entry in page])
             yield [entry for entry in page if entry.article in unseen]
-
-
-def _wait(before: _Searchable, stored: Future[_Searchable] | None) -> _Searchable:
-    """Return when one batch is found by words and the rows of the next are stored; its errors are raised here."""
-    after = stored.result() if stored is not None else None
-    if before is not None:
-        before.result()
-    return after

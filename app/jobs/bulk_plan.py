@@ -127,7 +127,7 @@ class BulkPlanJob:
         task = BulkTask(library, name, self._options)
         sample = _sample(task, source, context)
         drafts = sample.drafts
-        write_s, disk = self._write(drafts)
+        write_s, disk = self._write(library, drafts)
         context.checkpoint()
         embedder = self._embedder(library)
         embed_s = _embedding_s(embedder, drafts) if embedder else None
@@ -166,13 +166,14 @@ class BulkPlanJob:
         except DocuMindError:  # no key, no model: the plan for text stands without
             return None
 
-    def _write(self, drafts: list[DocumentDraft]) -> tuple[float, int]:
+    def _write(self, library: Library, drafts: list[DocumentDraft]) -> tuple[float, int]:
         """Write the sample to an index that is thrown away; return seconds and bytes on disk, without those of an empty one."""
         with self._scratch() as scratch:
             before = scratch.disk_bytes()
             started = time.perf_counter()
             for start in range(0, len(drafts), BATCH_ARTICLES):
-                scratch.writer.write(drafts[start : start + BATCH_ARTICLES])
+                scratch.writer.store(drafts[start : start + BATCH_ARTICLES])
+            scratch.writer.settle(library)
             return time.perf_counter() - started, max(0, scratch.disk_bytes() - before)
 
 

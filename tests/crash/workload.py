@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
-from app.core.types import LedgerEntry, Library, Metadata
+from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.core.vectors import cosine_distances
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
@@ -101,26 +101,37 @@ def recover(data: Path, crash_at: int) -> None:
 def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
     """What is done, in order."""
 
-    def write(*names: tuple[str, int], bulk: bool = False) -> Callable[[], None]:
+    def write(*names: tuple[str, int]) -> Callable[[], None]:
         def do() -> None:
             for name, revision in names:
                 journal.note("write?", name, text_of(name, revision))
             drafts = []
             for name, revision in names:
-                text, library = text_of(name, revision), library_of(name)
-                if bulk:
-                    drafts.append(make_draft(name, text, library=library, source_revision=str(revision)))
-                else:
-                    sha256 = store.writer.store_original(text.encode())
-                    drafts.append(make_draft(name, text, library=library, has_original=True, sha256=sha256))
+                text = text_of(name, revision)
+                sha256 = store.writer.store_original(text.encode())
+                drafts.append(make_draft(name, text, library=library_of(name), has_original=True, sha256=sha256))
             store.writer.write(drafts)
-            if bulk:
-                entries = [LedgerEntry(name, str(revision), "indexed", "") for name, revision in names]
-                store.ledger.record(Library.PUBLIC, SOURCE, entries)
             for name, revision in names:
                 journal.note("write", name, text_of(name, revision))
 
         return do
+
+    def bulk(*names: tuple[str, int]) -> Callable[[], None]:
+        """Store articles as a bulk run does: a crash before their words are committed must not lose any."""
+
+        def do() -> None:
+            for name, revision in names:
+                journal.note("write?", name, text_of(name, revision))
+                text = text_of(name, revision)
+                draft = make_draft(name, text, library=library_of(name), source_revision=str(revision))
+                entry = LedgerEntry(name, str(revision), "indexed", "")
+                store.writer.store([draft], LedgerPage(Library.PUBLIC, SOURCE, [entry]))
+                journal.note("write", name, text)
+
+        return do
+
+    def settle() -> None:
+        store.writer.settle(Library.PUBLIC)
 
     def embed(library: Library) -> Callable[[], None]:
         def do() -> None:
@@ -169,7 +180,7 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
     articles = [(f"wiki{letter}", 1) for letter in "abcd"]
     return [
         write(("ant", 1), ("bee", 1)), embed_papers, write(("cat", 1)), write(("ant", 2)), embed_papers, correct, delete("cat"),
-        state, write(*articles, bulk=True), embed_public, write(("wikib", 2), ("wikie", 1), bulk=True), embed_public,
+        state, bulk(*articles), embed_public, settle, bulk(("wikie", 1), ("wikib", 2), ("wikif", 1)), embed_public, settle,
         store.rebuild, delete("bee", grace_s=3600), restore("bee", 1), delete("wikic"), purge, write(("dog", 1)), embed_papers,
     ]  # fmt: skip
 

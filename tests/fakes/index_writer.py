@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ class MemoryIndexWriter:
     """Keeps live revisions, chunks and vectors; counts calls that tests look at."""
 
     def __init__(self, ledger: DictLedger | None = None) -> None:
-        """Record pages of `begin` in `ledger`."""
+        """Record pages of `store` in `ledger`."""
         self._ledger = ledger
         self._lock = threading.RLock()
         self._documents: dict[tuple[Library, str], tuple[Document, DocumentDraft]] = {}
@@ -29,6 +28,7 @@ class MemoryIndexWriter:
         self.vectors: dict[int, FloatArray] = {}
         self.originals: dict[str, bytes] = {}
         self.applied: list[Library] = []
+        self.settled: list[Library] = []
         self.links: dict[str, int] = {}
         """Per document how many others link to it."""
         self.batches: list[int] = []
@@ -70,13 +70,15 @@ class MemoryIndexWriter:
                     self.links[document.doc_id] = max(count, self.links.get(document.doc_id, 0))
         return None
 
-    def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
-        written: Future[list[WriteResult]] = Future()
+    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
         results = self.write(drafts)
         if page is not None and self._ledger is not None:
             self._ledger.record(page.library, page.source, page.entries)
-        written.set_result(results)
-        return written
+        return results
+
+    def settle(self, library: Library) -> None:
+        with self._lock:
+            self.settled.append(library)
 
     def _write_one(self, draft: DocumentDraft) -> WriteResult:
         key = (draft.library, draft.source_key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
@@ -92,19 +91,26 @@ class IndexWriter(VectorSink, Protocol):
         """
         ...
 
-    def begin(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> Future[list[WriteResult]]:
-        """Make drafts live and record a page of a ledger, atomically; the future is done when they are found lexically too.
+    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
+        """Make drafts live and record a page of a ledger, atomically; on return the rows are durable.
 
-        On return the rows are durable: after a crash the next start makes their words findable. The words of one batch are indexed
-        while the rows of the next are written.
+        Words are gathered over batches and found within seconds, or on return when a draft replaces a document; `settle` waits for
+        them. After a crash the next start makes them found. A call may wait while too many words wait.
 
         Args:
             drafts: In order; at least one.
             page: What the ledger is to say from then on.
 
         Raises:
-            DiskFull: No space, from here or from the future; the batch is not acknowledged, and if its rows were stored its words
-                follow with the next write.
+            DiskFull: No space; the batch is not stored, or words of batches before it cannot be committed.
+        """
+        ...
+
+    def settle(self, library: Library) -> None:
+        """Wait until everything stored is durable in the lexical index and found.
+
+        Raises:
+            DiskFull: No space; rows are safe, and their words follow with the next write.
         """
         ...
 

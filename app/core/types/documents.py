@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.core.types.vocabulary import Library
 
@@ -91,9 +91,8 @@ class PageBoxes:
     rects: tuple[tuple[float, float, float, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSpan:
-    """Where a chunk lies in its revision, before it has an id."""
+class ChunkSpan(NamedTuple):
+    """Where a chunk lies in its revision, before it has an id; a bulk run makes one per 800 characters."""
 
     ordinal: int
     start: int

@@ -1,16 +1,21 @@
-"""Batches one behind the other: the words of one are indexed while the rows of the next are written."""
+"""Batches of a bulk run: rows at once, words gathered over batches and committed together."""
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
-from app.core.errors import DiskFull
-from app.core.types import LedgerEntry, LedgerPage, Library
-from app.index.revisions import RevisionBatch
+from app.core.errors import DiskFull, IndexDamaged
+from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
+from app.index import word_queue
+from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from tests.unit.index.drafts import make_draft
+from app.index.tantivy import TantivyIndex
+from tests.fakes.embedders import HashEmbedder
+from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft
 
 PAPERS = Library.PAPERS
 LIMIT_S = 30
@@ -21,77 +26,250 @@ def found(store: IndexStore, query: str) -> set[str]:
     return {p.document.source_key for p in store.catalog.passages(PAPERS, [hit.chunk_id for hit in hits]).values()}
 
 
+def frequencies(store: IndexStore, *words: str) -> tuple[int, dict[str, int]]:
+    return store.lexical.document_frequencies(PAPERS, list(words))
+
+
 def entries(*articles: str) -> LedgerPage:
     return LedgerPage(PAPERS, "wiki", [LedgerEntry(article, "1", "indexed") for article in articles])
 
 
-class HeldCommit:
-    """Holds the first lexical commit back until the rows of a later batch are written, then lets it succeed or fail."""
-
-    def __init__(self, store: IndexStore, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
-        self._store, self._error = store, error
-        self._commit, self._write = store.projector.commit_lexical, RevisionBatch.write
-        self._rows, self.commits, self.batches = threading.Event(), 0, 0
-        monkeypatch.setattr(store.projector, "commit_lexical", self.commit)
-        held = self
-
-        def write(batch: RevisionBatch, drafts: object) -> object:
-            written = held._write(batch, drafts)  # type: ignore[arg-type]
-            held.batches += 1
-            if held.batches > 1:
-                held._rows.set()
-            return written
-
-        monkeypatch.setattr(RevisionBatch, "write", write)
-
-    def commit(self, library: Library, seq: int) -> None:
-        self.commits += 1
-        if self.commits == 1:
-            assert self._rows.wait(LIMIT_S), "the rows of the next batch were not written meanwhile"
-            if self._error is not None:
-                raise self._error
-        self._commit(library, seq)
+def eventually(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + LIMIT_S
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    return condition()
 
 
-def test_rows_of_a_batch_are_written_while_the_one_before_is_committed(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    HeldCommit(store, monkeypatch)
-    first = store.writer.begin([make_draft("a.txt", "alpha", chunks=1)], entries("a"))
-    second = store.writer.begin([make_draft("b.txt", "beta", chunks=1)], entries("b"))
-    assert [result.status for future in (first, second) for result in future.result(LIMIT_S)] == ["indexed", "indexed"]
-    assert (found(store, "alpha"), found(store, "beta")) == ({"a.txt"}, {"b.txt"})
-    assert store.ledger.summary(PAPERS, "wiki").indexed == 2
+class Commits:
+    """Counts tantivy's commits; the first may be held back or fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None, *, held: bool = False) -> None:
+        self.count = 0
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        commit = TantivyIndex.commit
+
+        def counted(index: TantivyIndex) -> None:
+            self.count += 1
+            if self.count == 1:
+                self.begun.set()
+                assert not held or self.go_on.wait(LIMIT_S)
+                if error is not None:
+                    raise error
+            commit(index)
+
+        monkeypatch.setattr(TantivyIndex, "commit", counted)
 
 
-def test_a_batch_whose_commit_failed_is_found_after_the_next(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    HeldCommit(store, monkeypatch, DiskFull("no space"))
-    first = store.writer.begin([make_draft("a.txt", "alpha", chunks=1)])
-    second = store.writer.begin([make_draft("b.txt", "beta", chunks=1)])
+def test_words_of_batches_are_committed_together(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = Commits(monkeypatch)
+    for letter, word in (("a", "alpha"), ("b", "beta"), ("c", "gamma")):
+        results = store.writer.store([make_draft(f"{letter}.txt", word, chunks=1)], entries(letter))
+        assert [result.status for result in results] == ["indexed"]
+    assert (store.catalog.counts(PAPERS).documents, store.ledger.summary(PAPERS, "wiki").indexed) == (3, 3)
+    assert (commits.count, found(store, "alpha")) == (0, set())
+    store.writer.settle(PAPERS)
+    assert (commits.count, frequencies(store, "alpha", "beta", "gamma")) == (1, (3, {"alpha": 1, "beta": 1, "gamma": 1}))
+
+
+def test_a_full_group_is_committed_without_being_asked(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 2)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    assert eventually(lambda: found(store, "alpha beta") == {"a.txt", "b.txt"})
+
+
+def test_a_group_does_not_wait_for_long(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_queue, "GROUP_S", 0.05)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    assert eventually(lambda: found(store, "alpha") == {"a.txt"})
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    assert eventually(lambda: found(store, "beta") == {"b.txt"})
+
+
+def test_rows_of_batches_are_written_while_a_group_is_committed(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
+    commits = Commits(monkeypatch, held=True)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    assert commits.begun.wait(LIMIT_S)
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    assert store.catalog.counts(PAPERS).documents == 2
+    commits.go_on.set()
+    store.writer.settle(PAPERS)
+    assert found(store, "alpha beta") == {"a.txt", "b.txt"}
+
+
+def test_whoever_brings_too_many_words_waits_without_the_write_lock(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
+    monkeypatch.setattr(word_queue, "WAITING_CHUNKS", 0)
+    commits = Commits(monkeypatch, held=True)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    assert commits.begun.wait(LIMIT_S)
+    later = threading.Thread(target=store.writer.store, args=([make_draft("b.txt", "beta", chunks=1)],))
+    later.start()
+    later.join(0.1)
+    assert later.is_alive()
+    assert store.projector.writing.acquire(timeout=LIMIT_S)
+    store.projector.writing.release()
+    assert store.catalog.counts(PAPERS).documents == 1
+    commits.go_on.set()
+    later.join(LIMIT_S)
+    assert store.catalog.counts(PAPERS).documents == 2
+
+
+@pytest.mark.parametrize("then", ["settle", "store", "write", "delete"])
+def test_words_whose_commit_failed_are_found_after_what_comes_next(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    old = make_draft("old.txt", "omega", chunks=1)
+    store.writer.write([old])
+    monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
+    commits = Commits(monkeypatch, DiskFull("no space"))
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    assert eventually(lambda: not store.projector.gathering(PAPERS))
+    assert commits.count == 1
+    if then == "settle":
+        store.writer.settle(PAPERS)
+    elif then == "store":
+        store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    elif then == "write":
+        store.writer.write([make_draft("b.txt", "beta", chunks=1)])
+    else:
+        store.writer.delete(PAPERS, old.doc_id)
+    assert found(store, "alpha") == {"a.txt"}
+    assert frequencies(store, "alpha")[1] == {"alpha": 1}
+
+
+def test_words_put_behind_a_failure_are_not_committed_without_those_before(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = Commits(monkeypatch, DiskFull("no space"), held=True)
+    monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    assert commits.begun.wait(LIMIT_S)
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    mark = store.projector.log.mark(PAPERS, "lexical")
+    commits.go_on.set()
+    assert eventually(lambda: not store.projector.gathering(PAPERS))
+    assert (store.projector.log.mark(PAPERS, "lexical"), found(store, "beta")) == (mark, set())
+    store.writer.settle(PAPERS)
+    assert frequencies(store, "alpha", "beta") == (2, {"alpha": 1, "beta": 1})
+
+
+def test_a_write_that_cannot_be_committed_is_not_acknowledged(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    Commits(monkeypatch, DiskFull("no space"))
     with pytest.raises(DiskFull):
-        first.result(LIMIT_S)
-    second.result(LIMIT_S)
-    assert (found(store, "alpha"), found(store, "beta")) == ({"a.txt"}, {"b.txt"})
-    assert store.lexical.document_frequencies(PAPERS, ["alpha", "beta"]) == (2, {"alpha": 1, "beta": 1})
+        store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
+    assert store.writer.write([make_draft("a.txt", "alpha", chunks=1)])[0].status == "unchanged"
+    assert found(store, "alpha") == {"a.txt"}
 
 
-def test_another_write_waits_for_a_commit_under_way(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    draft = make_draft("a.txt", "alpha", chunks=1)
-    store.writer.write([draft])
-    HeldCommit(store, monkeypatch)
-    first = store.writer.begin([make_draft("b.txt", "beta", chunks=1)])
-    store.writer.begin([make_draft("c.txt", "gamma", chunks=1)])
-    store.writer.delete(PAPERS, draft.doc_id)
-    assert first.done()
-    assert [found(store, word) for word in ("alpha", "beta", "gamma")] == [set(), {"b.txt"}, {"c.txt"}]
+def test_a_disk_that_stays_full_ends_settling(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise DiskFull("no space")
+
+    monkeypatch.setattr(TantivyIndex, "commit", full)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    with pytest.raises(DiskFull):
+        store.writer.settle(PAPERS)
+    monkeypatch.undo()
+    store.writer.settle(PAPERS)
+    assert found(store, "alpha") == {"a.txt"}
+
+
+def test_a_write_of_a_stored_document_waits_for_its_words(store: IndexStore) -> None:
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    assert store.writer.write([make_draft("a.txt", "alpha", chunks=1)])[0].status == "unchanged"
+    assert found(store, "alpha") == {"a.txt"}
+
+
+def test_a_replacement_is_found_on_return(store: IndexStore) -> None:
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1), make_draft("b.txt", "beta", chunks=1)])
+    results = store.writer.store([make_draft("a.txt", "gamma", chunks=1)])
+    assert [result.status for result in results] == ["replaced"]
+    assert [found(store, word) for word in ("alpha", "beta", "gamma")] == [set(), {"b.txt"}, {"a.txt"}]
+
+
+def test_whatever_else_writes_sees_gathered_words_first(store: IndexStore) -> None:
+    first = make_draft("a.txt", "alpha", chunks=1)
+    store.writer.store([first])
+    store.writer.delete(PAPERS, first.doc_id)
+    assert found(store, "alpha") == set()
+    second = make_draft("b.txt", "beta", chunks=1)
+    store.writer.store([second])
+    store.writer.correct(PAPERS, second.doc_id, Metadata("Zeppelin", (), None))
+    assert found(store, "zeppelin") == {"b.txt"}
+    store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
+    store.purger.run()
+    assert frequencies(store, "beta", "gamma") == (2, {"beta": 1, "gamma": 1})
+    store.writer.store([make_draft("d.txt", "delta", chunks=1)])
+    store.rebuild()
+    store.writer.settle(PAPERS)
+    assert frequencies(store, "beta", "gamma", "delta") == (3, {"beta": 1, "gamma": 1, "delta": 1})
+    store.writer.store([make_draft("e.txt", "epsilon", chunks=1)])
+    assert store.fsck.run().faults == ()
+    assert frequencies(store, "epsilon")[1] == {"epsilon": 1}
+
+
+def test_vectors_that_come_meanwhile_do_not_break_a_group_up(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = HashEmbedder(DIMENSION)
+    store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
+    commits = Commits(monkeypatch)
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    store.writer.claim(PAPERS, FINGERPRINT)
+    chunks = store.writer.pending_vectors(PAPERS, 10)
+    store.writer.write_vectors(PAPERS, [chunk.chunk_id for chunk in chunks], embedder.embed_passages([c.text for c in chunks]))
+    store.writer.apply(PAPERS)
+    assert (commits.count, store.vectors.count(PAPERS)) == (0, 2)
+    store.writer.settle(PAPERS)
+    assert (commits.count, found(store, "beta")) == (1, {"b.txt"})
+
+
+def test_a_failed_read_drops_no_words(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+
+    class Torn:
+        def searcher(self) -> object:
+            raise ValueError("an index file cannot be read")
+
+    index = store.projector._lexical[PAPERS]
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_index", Torn())
+        with pytest.raises(IndexDamaged):
+            store.lexical.search(PAPERS, "alpha", 5)
+    store.writer.settle(PAPERS)
+    assert found(store, "beta") == {"b.txt"}
+
+
+def test_gathered_words_are_found_after_closing(options: IndexOptions) -> None:
+    with IndexStore(options, vector_store="off") as store:
+        store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    with IndexStore(options, vector_store="off") as store:
+        assert found(store, "alpha") == {"a.txt"}
+        assert store.projector.log.mark(PAPERS, "lexical") == store.projector.log.last()
+
+
+def test_words_whose_commit_failed_are_found_after_a_restart(options: IndexOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise DiskFull("no space")
+
+    with monkeypatch.context() as patch, IndexStore(options, vector_store="off") as store:
+        patch.setattr(TantivyIndex, "commit", full)
+        store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    with IndexStore(options, vector_store="off") as store:
+        assert found(store, "alpha") == {"a.txt"}
 
 
 def test_rows_that_fail_leave_neither_words_nor_entries(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
-    monkeypatch.setattr("app.index.text_writes.record_page", full)
-    with pytest.raises(DiskFull):
-        store.writer.begin([make_draft("a.txt", "alpha", chunks=1)], entries("a"))
-    monkeypatch.undo()
-    assert (store.ledger.summary(PAPERS, "wiki").indexed, store.catalog.counts(PAPERS).documents) == (0, 0)
-    store.writer.write([make_draft("b.txt", "beta", chunks=1)])
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    with monkeypatch.context() as patch:
+        patch.setattr("app.index.text_writes.record_page", full)
+        with pytest.raises(DiskFull):
+            store.writer.store([make_draft("a.txt", "alpha", chunks=1)], entries("a"))
+    assert (store.ledger.summary(PAPERS, "wiki").indexed, store.catalog.counts(PAPERS).documents) == (0, 1)
+    store.writer.settle(PAPERS)
     assert (found(store, "alpha"), found(store, "beta")) == (set(), {"b.txt"})
