@@ -127,6 +127,7 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
                 entry = LedgerEntry(name, str(revision), "indexed", "")
                 store.writer.store([draft], LedgerPage(Library.PUBLIC, SOURCE, [entry]))
                 journal.note("write", name, text)
+            store.ledger.record(Library.PUBLIC, SOURCE, [LedgerEntry("elsewhere", "1", "redirect", "")])
 
         return do
 
@@ -198,7 +199,7 @@ def check(data: Path, journal_path: Path) -> list[str]:
         on_disk = {path.stem for path in (data / "originals").iterdir()}
         if held != on_disk:
             broken.append(f"originals {on_disk} for {held}")
-        articles = [entry.article for entry in store.ledger.page(Library.PUBLIC, SOURCE)]
+        articles = [entry.article for entry in store.ledger.page(Library.PUBLIC, SOURCE) if entry.state == "indexed"]
         missing = [key for key in articles if store.writer.current(Library.PUBLIC, key) is None and "" not in journal.live[key]]
         broken += [f"{key}: in the ledger but not in the library" for key in missing]
         text = text_of("next", 1)
