@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import threading
 from collections.abc import Iterator
 from queue import Queue
@@ -102,8 +103,16 @@ def test_items_take_the_shortcut_only_behind_those_before_them(taken: int) -> No
         shortcuts.append(item)
         return True
 
+    def items(_: CancelToken) -> Iterator[int]:
+        yield from range(3000)
+        for item in range(3000, 30_000):  # a busy machine may have queued all of those before the reader came
+            if shortcuts or taken == 1:
+                return
+            time.sleep(0.001)
+            yield item
+
     async def scenario() -> None:
-        pump = Pump(lambda _: iter(range(3000)), StreamSlots(1))
+        pump = Pump(items, StreamSlots(1))
         pump.use_shortcut(shortcut)
         await pump.start()
         while (batch := await pump.next_batch(WAIT_S)) is not None:
@@ -111,7 +120,8 @@ def test_items_take_the_shortcut_only_behind_those_before_them(taken: int) -> No
             written.extend(batch)
 
     asyncio.run(scenario())
-    assert written == list(range(3000))
+    assert written == list(range(len(written)))
+    assert len(written) >= 3000
     assert bool(shortcuts) == (taken > 1)
 
 
