@@ -69,8 +69,9 @@ class Projector:
         return self._words[library].commit()
 
     def gathering(self, library: Library) -> bool:
-        """Whether words are under way, so that the catalog's last changes need no replay."""
-        return self._words[library].under_way
+        """Whether the words of all the catalog has are under way, so that nothing needs a replay. Hold the write lock."""
+        words = self._words[library]
+        return words.under_way and not self.log.pending(library, words.last_put, dense=False, limit=1)
 
     def settle_lexical(self, library: Library) -> None:
         """Wait until gathered words are committed, or dropped; nothing else writes to the index then. Hold the write lock."""
@@ -155,8 +156,9 @@ class Projector:
         Raises:
             DiskFull: No space; the watermark stays and the next call goes on.
         """
-        if not self.gathering(library):
-            self.catch_up_lexical(library)
+        with self.writing:
+            if not self.gathering(library):
+                self.catch_up_lexical(library)
         self._dense[library].catch_up()
 
     def close(self) -> None:

@@ -33,8 +33,10 @@ class WordQueue:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
         self._room = threading.Condition()
         self._waiting = 0
-        self._put = self._taken = self._done = 0
-        """Change up to which words were put, handed to tantivy, committed."""
+        self.last_put = 0
+        """Change up to which words were put."""
+        self._taken = self._done = 0
+        """Change up to which words were handed to tantivy, and committed."""
         self._group_chunks = 0
         self._timer: threading.Timer | None = None
         self._error: BaseException | None = None
@@ -42,7 +44,7 @@ class WordQueue:
     @property
     def under_way(self) -> bool:
         """Whether words were put that are not committed yet, and none was dropped."""
-        return self._put != self._done and self._error is None
+        return self.last_put != self._done and self._error is None
 
     def wait_for_room(self) -> None:
         """Wait while more than WAITING_CHUNKS wait for tantivy; call without the write lock."""
@@ -54,7 +56,7 @@ class WordQueue:
         chunks = sum(len(document.chunks) for document in documents)
         with self._room:
             self._waiting += chunks
-        self._put = seq
+        self.last_put = seq
         self._thread.submit(self._take, documents, replaced, seq, chunks)
 
     def commit(self) -> Future[None]:
@@ -66,7 +68,7 @@ class WordQueue:
         with suppress(Exception):  # whoever replays meets it again, if it lasts
             self.commit().result()
         whole, self._error = self._error is None, None
-        self._put = self._taken = self._done
+        self.last_put = self._taken = self._done
         return whole
 
     def drop(self, error: BaseException) -> None:

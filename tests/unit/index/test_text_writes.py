@@ -225,6 +225,16 @@ def test_vectors_that_come_meanwhile_do_not_break_a_group_up(store: IndexStore, 
     assert (commits.count, found(store, "beta")) == (1, {"b.txt"})
 
 
+def test_words_that_never_came_are_replayed_before_those_that_follow(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    with monkeypatch.context() as patch:
+        patch.setattr("app.index.text_writes.TextWriter._gather", lambda *_: None)  # the process was interrupted behind the rows
+        store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
+    store.writer.settle(PAPERS)
+    assert frequencies(store, "alpha", "beta", "gamma") == (3, {"alpha": 1, "beta": 1, "gamma": 1})
+
+
 def test_a_failed_read_drops_no_words(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
     store.writer.store([make_draft("b.txt", "beta", chunks=1)])
