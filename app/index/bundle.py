@@ -222,6 +222,7 @@ class Bundler:
                 done += self._load_batch(into, block, fingerprint)
                 if progress is not None:
                     progress(done, report.documents)
+        self.writer.settle(into)
         self.writer.apply(into)
         return report
 
@@ -242,7 +243,7 @@ class Bundler:
 
     def _load_batch(self, library: Library, block: Block, fingerprint: Fingerprint | None) -> int:
         records = cast("list[DocumentRecord]", block.fields["documents"])
-        results = self.writer.write([_draft(library, record) for record in records])
+        results = self.writer.store([_draft(library, record) for record in records])
         width = 2 * fingerprint.dimension if fingerprint else 0
         blobs: dict[int, bytes] = {}
         at = 0

@@ -74,7 +74,7 @@ def test_an_interrupted_import_goes_on(
     source: IndexStore, target: IndexStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source.bundler.export(PAPERS, tmp_path / "b")
-    whole, batches = target.writer.write, 0
+    whole, batches = target.writer.store, 0
 
     def cut(drafts: list[DocumentDraft]) -> list[WriteResult]:
         nonlocal batches
@@ -83,7 +83,7 @@ def test_an_interrupted_import_goes_on(
             raise DiskFull("no space")
         return whole(drafts)
 
-    monkeypatch.setattr(target.writer, "write", cut)
+    monkeypatch.setattr(target.writer, "store", cut)
     with pytest.raises(DiskFull):
         target.bundler.load(tmp_path / "b")
     monkeypatch.undo()
