@@ -27,8 +27,11 @@ from typing import Any
 from app.core.types import Library
 from app.index.database import Database
 from app.index.ledger import SqliteLedger
+from app.index.loading import CatalogLoader
+from app.index.options import IndexOptions
 from app.index.steps import Steps
 from app.index.store import catalog_path
+from app.index.tantivy import TantivyIndex
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.bulk import account
 
@@ -60,13 +63,18 @@ class Campaign:
     last_run_s: float
     redone_documents_most: int
     """Documents stored when a run was killed that its ledger did not account for yet: the work the next run repeats."""
+    replayed_chunks_most: int
+    """Chunks stored when a run was killed whose words the next start had to bring: a group of words and what waited behind it."""
     whole: Stored
     interrupted: Stored
+    wrong_words: int
+    """Chunks that the lexical index lacks, holds twice or holds without a row, after the kills."""
 
     @property
     def equal(self) -> bool:
-        """Whether both hold the same, without duplicates, and the ledger sums up."""
-        return self.whole == self.interrupted and not self.whole.duplicates and self.whole.documents > 0
+        """Whether both hold the same, without duplicates, all of it found by its words, and the ledger sums up."""
+        same = self.whole == self.interrupted and not self.whole.duplicates and not self.wrong_words
+        return same and self.whole.documents > 0
 
 
 def stored(data_dir: Path) -> Stored:
@@ -133,13 +141,46 @@ class Command:
         return alive
 
 
-def ahead(data_dir: Path) -> tuple[int, int]:
-    """Return how many documents are stored, and how many of them the ledger does not account for; (0, 0) before a catalog is."""
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a killed run left; zeros before there is a catalog."""
+
+    documents: int = 0
+    unaccounted: int = 0
+    """Documents that the ledger does not know."""
+    wordless_chunks: int = 0
+    """Chunks whose words are not known to be in the lexical index."""
+
+
+def left(data_dir: Path) -> Left:
+    """Look at the data directory of a killed run."""
     if not catalog_path(data_dir).exists():
-        return 0, 0
+        return Left()
     now = stored(data_dir)
     indexed = now.ledger["indexed"]
-    return now.documents, now.documents - (indexed if isinstance(indexed, int) else 0)
+    database = Database(catalog_path(data_dir), Steps())
+    try:
+        with database.read_raw() as cursor:
+            (wordless,) = cursor.execute(
+                "SELECT coalesce(sum(d.chunks), 0) FROM changes c JOIN documents d ON d.doc = c.doc WHERE c.kind = 'write'"
+                " AND c.seq > (SELECT coalesce(max(seq), 0) FROM watermarks WHERE library = c.library AND projection = 'lexical')"
+            ).fetchone()
+    finally:
+        database.close()
+    return Left(now.documents, now.documents - (indexed if isinstance(indexed, int) else 0), wordless)
+
+
+def wrong_words(data_dir: Path) -> int:
+    """Return how many chunks the lexical index lacks, holds twice or holds without a row; no process owns the directory."""
+    options = IndexOptions(data_dir, data_dir / "chroma")
+    database = Database(catalog_path(data_dir), Steps())
+    index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
+    try:
+        held, wanted = index.ids(), CatalogLoader(database).live_chunk_ids(Library.PUBLIC)
+        return len(wanted ^ set(held)) + len(held) - len(set(held))
+    finally:
+        index.close()
+        database.close()
 
 
 def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
@@ -151,18 +192,17 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
     command = Command(dump, directory / "killed")
     rng = random.Random(seed)
     phases: Counter[str] = Counter()
-    redone = 0
-    before = 0
+    redone = replayed = before = 0
     while phases.total() < kills:
         if not command.kill_after(rng.uniform(0.15, 0.9) * whole_s):
             # It ended by itself: begin again with an empty directory, so that every kill meets work.
             command = Command(dump, directory / f"killed{phases.total()}")
             before = 0
             continue
-        now, unaccounted = ahead(command.data_dir)
-        redone = max(redone, unaccounted)
-        phases["starting" if now == 0 else "resuming" if before and now == before else "indexing"] += 1
-        before = now
+        now = left(command.data_dir)
+        redone, replayed = max(redone, now.unaccounted), max(replayed, now.wordless_chunks)
+        phases["starting" if now.documents == 0 else "resuming" if before == now.documents else "indexing"] += 1
+        before = now.documents
     last_s = command.finish()
     return Campaign(
         articles=articles,
@@ -171,8 +211,10 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
         kills_per_phase=dict(phases),
         last_run_s=round(last_s, 1),
         redone_documents_most=redone,
+        replayed_chunks_most=replayed,
         whole=stored(directory / "whole"),
         interrupted=stored(command.data_dir),
+        wrong_words=wrong_words(command.data_dir),
     )
 
 
@@ -205,6 +247,8 @@ def markdown(result: Campaign) -> str:
         f"- the set of (article, revision, text hash, chunk spans) is {'the same' if result.equal else 'DIFFERENT'}\n"
         f"- most documents that were stored but not yet in the ledger when a run was killed: {result.redone_documents_most}"
         " (one batch is at most 512)\n"
+        f"- chunks that the lexical index lacks, holds twice or holds without a row after the kills: {result.wrong_words}\n"
+        f"- most chunks whose words the start after a kill had to bring from the catalog: {result.replayed_chunks_most:,}\n"
         f"- ledger: {json.dumps(result.interrupted.ledger)}\n"
     )
 

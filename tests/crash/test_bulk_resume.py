@@ -19,6 +19,7 @@ def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> N
     assert result.whole.duplicates == 0
     assert result.whole.ledger["articles"] == 1500
     assert result.redone_documents_most <= 512
+    assert result.wrong_words == 0
 
 
 @pytest.mark.timeout(300)
