@@ -221,7 +221,7 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 def main() -> int:
     """Run the campaign and write the report; exit 1 when the two differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--articles", type=int, default=60_000)
+    parser.add_argument("--articles", type=int, default=150_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
