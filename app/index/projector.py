@@ -68,6 +68,10 @@ class Projector:
         """Begin to make gathered words durable and found; the future raises what dropped any."""
         return self._words[library].commit()
 
+    def flush_lexical(self, library: Library) -> None:
+        """Wait until gathered words are committed, or dropped; without the write lock, so that others write meanwhile."""
+        self.commit_lexical(library).exception()
+
     def gathering(self, library: Library) -> bool:
         """Whether the words of all the catalog has are under way, so that nothing needs a replay. Hold the write lock."""
         words = self._words[library]

@@ -52,6 +52,7 @@ class Remover:
             NotFound: No such document in this library.
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
+        self._projector.flush_lexical(library)
         with self._projector.writing:
             doc = self._key(library, doc_id, "live")
             hidden = self._hide(library, [doc], grace_s)
@@ -62,6 +63,7 @@ class Remover:
     def clear(self, library: Library) -> LibraryCounts:
         """Delete and purge every live document of a library; return what it held."""
         before = self._catalog.counts(library)
+        self._projector.flush_lexical(library)
         while True:
             with self._projector.writing:
                 docs = self._live(library, CLEAR_BATCH)
@@ -78,6 +80,7 @@ class Remover:
         Raises:
             NotFound: Not deleted, unknown, or purged.
         """
+        self._projector.flush_lexical(library)
         with self._projector.writing:
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:

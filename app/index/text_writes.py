@@ -44,8 +44,7 @@ class TextWriter:
 
     def settle(self, library: Library) -> None:
         """Wait until everything stored is found by its words (see `IndexWriter.settle`)."""
-        commit = self._projector.commit_lexical(library)
-        commit.exception()  # others may write meanwhile; what failed is replayed
+        self._projector.flush_lexical(library)
         self._projector.catch_up_lexical(library)
 
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:

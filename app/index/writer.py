@@ -252,6 +252,7 @@ class CatalogIndexWriter:
             NotFound: No such document in this library.
         """
         before = self._catalog.document(library, doc_id)
+        self._projector.flush_lexical(library)
         with self._projector.writing:
             with self._database.write("correct") as sql:
                 doc = sql.exec_driver_sql(

@@ -117,6 +117,21 @@ def test_whoever_brings_too_many_words_waits_without_the_write_lock(store: Index
     assert store.catalog.counts(PAPERS).documents == 2
 
 
+def test_a_deletion_waits_for_a_group_without_the_write_lock(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = make_draft("old.txt", "omega", chunks=1)
+    store.writer.write([old])
+    commits = Commits(monkeypatch, held=True)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    deletion = threading.Thread(target=store.writer.delete, args=(PAPERS, old.doc_id))
+    deletion.start()
+    assert commits.begun.wait(LIMIT_S)
+    assert store.projector.writing.acquire(timeout=LIMIT_S)
+    store.projector.writing.release()
+    commits.go_on.set()
+    deletion.join(LIMIT_S)
+    assert (found(store, "omega"), found(store, "alpha")) == (set(), {"a.txt"})
+
+
 @pytest.mark.parametrize("then", ["settle", "store", "write", "delete"])
 def test_words_whose_commit_failed_are_found_after_what_comes_next(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch, then: str
