@@ -12,6 +12,7 @@ from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.core.vectors import cosine_distances
+from app.index import word_queue
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
@@ -84,6 +85,7 @@ def text_of(name: str, revision: int) -> str:
 def run(data: Path, journal_path: Path, crash_at: int | None) -> int:
     """Run all operations; return how many steps were reached."""
     journal = Journal(journal_path)
+    word_queue.GROUP_S = 3600.0  # a group that the clock commits would be a step more on a slow machine
     with IndexStore(crash_options(data), crash_at=crash_at, vector_store="foreground") as store:
         for operation in operations(store, journal):
             operation()
