@@ -56,6 +56,10 @@ class Projector:
         """Wait while too many words wait for tantivy; call without the write lock."""
         self._words[library].wait_for_room()
 
+    def set_background(self, library: Library, background: bool) -> None:
+        """Whether words that come from now on may take their time; an upload's may not, somebody waits for them."""
+        self._words[library].background = background
+
     def gather_lexical(self, library: Library, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
         """Bring words of rows that are stored, with everything up to `seq`; found within seconds, at once by `commit_lexical`."""
         self._words[library].put(documents, replaced, seq)

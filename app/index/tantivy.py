@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import tantivy
 
@@ -36,10 +38,12 @@ from app.index.options import IndexOptions
 from app.index.rows import author_key
 from app.index.steps import Steps
 
+T = TypeVar("T")
+
 MIN_HEAP_PER_THREAD = 15_000_000
 """tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
 NICE = 10
-"""Of the threads that index and merge (Linux): a question on the same cores goes first."""
+"""Of the threads that index and merge in the background (Linux): rows of a bulk run, and questions on the same cores, go first."""
 MOST_TIED = 1000
 """How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
 
@@ -81,6 +85,7 @@ class TantivyIndex:
             self._index.reload()
         self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
         self._writer: tantivy.IndexWriter | None = None
+        self._background = False
         self._quiet = ThreadPoolExecutor(1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice)
         self.failed = False
         """Whether tantivy could not read or write its files, a full disk aside."""
@@ -182,10 +187,16 @@ class TantivyIndex:
             return
         with self._writing():
             with self._steps.at("tantivy.commit"):
-                self._quiet.submit(self._writer.commit).result()
+                self._in_turn(self._writer.commit)
             # tantivy syncs its files and renames meta.json, but not the directory after that: a power cut could undo the rename.
             sync_directory(self.path, self._steps, "tantivy.fsync_directory")
             self._index.reload()
+
+    def set_background(self, background: bool) -> None:
+        """Whether the threads that index come after whoever else wants the processor (Linux); called with nothing queued."""
+        if background != self._background:
+            self._background = background
+            self._writer = None
 
     def rollback(self) -> None:
         """Drop everything queued."""
@@ -217,11 +228,15 @@ class TantivyIndex:
         if self._writer is None:
             threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
             heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
-            self._writer = self._quiet.submit(self._index.writer, heap, threads).result()
+            self._writer = self._in_turn(partial(self._index.writer, heap, threads))
             # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
             # takes the same name and fails on it, at every start anew, unless they are removed.
             self._writer.garbage_collect_files()
         return self._writer
+
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        """Do what starts tantivy's threads, which inherit the priority of the thread that does it."""
+        return self._quiet.submit(work).result() if self._background else work()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -252,7 +267,7 @@ class TantivyIndex:
 
 
 def _be_nice() -> None:
-    """Let tantivy's threads, which inherit it, come after whoever answers a question, where threads have a priority."""
+    """Lower the priority of this thread, where threads have one."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))  # of this thread alone
 

@@ -39,11 +39,13 @@ class TextWriter:
         """Store a batch whose words follow within seconds (see `IndexWriter.store`)."""
         for library in {draft.library for draft in drafts}:
             self._projector.wait_for_room(library)
+            self._projector.set_background(library, True)
         with self._projector.writing:
             return self._store(drafts, page).results
 
     def settle(self, library: Library) -> None:
         """Wait until everything stored is found by its words (see `IndexWriter.settle`)."""
+        self._projector.set_background(library, False)
         self._projector.flush_lexical(library)
         self._projector.catch_up_lexical(library)
 

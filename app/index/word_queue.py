@@ -33,6 +33,8 @@ class WordQueue:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
         self._room = threading.Condition()
         self._waiting = 0
+        self.background = False
+        """Whether a group that begins with what is put now may take its time: nobody waits for it."""
         self.last_put = 0
         """Change up to which words were put."""
         self._taken = self._done = 0
@@ -57,7 +59,7 @@ class WordQueue:
         with self._room:
             self._waiting += chunks
         self.last_put = seq
-        self._thread.submit(self._take, documents, replaced, seq, chunks)
+        self._thread.submit(self._take, documents, replaced, seq, chunks, self.background)
 
     def commit(self) -> Future[None]:
         """Begin to commit what was put; the future raises what dropped any of it."""
@@ -82,10 +84,12 @@ class WordQueue:
 
     # --- in the thread
 
-    def _take(self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int, chunks: int) -> None:
+    def _take(
+        self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int, chunks: int, background: bool
+    ) -> None:
         try:
             if self._error is None:
-                self._begin_group()
+                self._begin_group(background)
                 index = self._indexes[self._library]
                 for document in documents:
                     if document.doc in replaced:
@@ -102,8 +106,9 @@ class WordQueue:
                 self._waiting -= chunks
                 self._room.notify_all()
 
-    def _begin_group(self) -> None:
+    def _begin_group(self, background: bool) -> None:
         if self._timer is None:
+            self._indexes[self._library].set_background(background)
             self._timer = threading.Timer(GROUP_S, self._time_is_up)
             self._timer.daemon = True
             self._timer.start()

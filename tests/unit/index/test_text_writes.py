@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +16,7 @@ from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.index import word_queue
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from app.index.tantivy import TantivyIndex
+from app.index.tantivy import NICE, TantivyIndex
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft
 
@@ -248,6 +251,24 @@ def test_words_that_never_came_are_replayed_before_those_that_follow(store: Inde
     store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
     store.writer.settle(PAPERS)
     assert frequencies(store, "alpha", "beta", "gamma") == (3, {"alpha": 1, "beta": 1, "gamma": 1})
+
+
+def niced() -> int:
+    """How many threads of this process come after others."""
+    return sum(os.getpriority(os.PRIO_PROCESS, int(task.name)) >= NICE for task in Path("/proc/self/task").iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
+def test_words_of_a_bulk_run_take_their_time_and_those_of_an_upload_do_not(store: IndexStore) -> None:
+    before = niced()
+    store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
+    assert niced() == before
+    store.writer.store([make_draft("b.txt", "beta", chunks=1)])
+    store.writer.settle(PAPERS)
+    assert niced() > before + 1
+    store.writer.write([make_draft("c.txt", "gamma", chunks=1)])
+    assert eventually(lambda: niced() <= before + 1), "all but the one that starts tantivy's"
+    assert found(store, "alpha beta gamma") == {"a.txt", "b.txt", "c.txt"}
 
 
 def test_a_failed_read_drops_no_words(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
