@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import tantivy
 
@@ -37,8 +36,6 @@ from app.index.lexical_query import QueryBuilder, conjunction
 from app.index.options import IndexOptions
 from app.index.rows import author_key
 from app.index.steps import Steps
-
-T = TypeVar("T")
 
 MIN_HEAP_PER_THREAD = 15_000_000
 """tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
@@ -85,6 +82,7 @@ class TantivyIndex:
             self._index.reload()
         self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
         self._writer: tantivy.IndexWriter | None = None
+        """Held nowhere else, local variables included: an error keeps them, and tantivy's lock with them."""
         self._background = False
         self._quiet = ThreadPoolExecutor(1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice)
         self.failed = False
@@ -154,7 +152,6 @@ class TantivyIndex:
         """Queue a document's chunks; searchable after `commit`."""
         title, authors = lexical_form(document.title), [author_key(name) for name in document.authors]
         with self._writing():
-            writer = self._open_writer()
             for chunk_id, section, text in document.chunks:
                 fields = tantivy.Document()  # field by field takes half the time of `from_dict`
                 fields.add_integer(CHUNK_ID, chunk_id)
@@ -170,7 +167,7 @@ class TantivyIndex:
                 if section != _NO_SECTION:
                     fields.add_text(SECTION, lexical_form(section))
                 fields.add_text(BODY, lexical_form(text))
-                writer.add_document(fields)
+                self._open_writer().add_document(fields)
 
     def remove(self, doc: int) -> None:
         """Queue the removal of a document's chunks, committed or queued before."""
@@ -187,7 +184,10 @@ class TantivyIndex:
             return
         with self._writing():
             with self._steps.at("tantivy.commit"):
-                self._in_turn(self._writer.commit)
+                if self._background:
+                    self._quiet.submit(self._writer.commit).result()
+                else:
+                    self._writer.commit()
             # tantivy syncs its files and renames meta.json, but not the directory after that: a power cut could undo the rename.
             sync_directory(self.path, self._steps, "tantivy.fsync_directory")
             self._index.reload()
@@ -228,15 +228,12 @@ class TantivyIndex:
         if self._writer is None:
             threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
             heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
-            self._writer = self._in_turn(partial(self._index.writer, heap, threads))
+            opened = partial(self._index.writer, heap, threads)
+            self._writer = self._quiet.submit(opened).result() if self._background else opened()
             # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
             # takes the same name and fails on it, at every start anew, unless they are removed.
             self._writer.garbage_collect_files()
         return self._writer
-
-    def _in_turn(self, work: Callable[[], T]) -> T:
-        """Do what starts tantivy's threads, which inherit the priority of the thread that does it."""
-        return self._quiet.submit(work).result() if self._background else work()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

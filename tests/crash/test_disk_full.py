@@ -151,6 +151,24 @@ def trial(data: Path, stage: str) -> list[str]:
     return broken
 
 
+def full_while_a_group_is_committed(data: Path) -> list[str]:
+    """Let the commit of a bulk run's words find no space, and return what was broken."""
+    options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+    steps = FullAt()
+    broken: list[str] = []
+    with IndexStore(options, vector_store="off", steps=steps) as store:
+        for name in ("walrus", "penguin", "gull"):
+            store.writer.store([make_draft(name, f"{name} alone", chunks=1)])
+            steps.target = "tantivy.commit" if name == "penguin" else ""
+            store.writer.settle(PAPERS)
+            if steps.target:
+                broken.append("nothing was committed")
+            if len(store.lexical.search(PAPERS, name, 5)) != 1:
+                broken.append(f"{name} is not found")
+        broken += [f"fsck: {fault.code} {fault.detail}" for fault in store.fsck.run().faults]
+    return broken
+
+
 def full_while_chroma_writes_its_files(data: Path) -> list[str]:
     """Let Chroma find no space for its graph, which destroys it, and return what was broken; nobody lends a hand."""
     options = IndexOptions(data, data / "chroma", exact_limit=0, exact_unfiltered_limit=0, tantivy_threads=1)
@@ -210,6 +228,10 @@ def missing(store: IndexStore, *, vectors: bool) -> list[str]:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_full_disk_loses_nothing_and_needs_no_hand(forks: Forks, tmp_path: Path, stage: str) -> None:
     assert forks.run(partial(trial, tmp_path / "data", stage)) == (0, "[]")
+
+
+def test_a_disk_that_is_full_while_a_group_of_words_is_committed(forks: Forks, tmp_path: Path) -> None:
+    assert forks.run(partial(full_while_a_group_is_committed, tmp_path / "data")) == (0, "[]")
 
 
 def test_a_disk_that_fills_up_while_chroma_writes_its_files(forks: Forks, tmp_path: Path) -> None:
