@@ -45,6 +45,10 @@ def forked_probe(
     return Finding(()) if (status, said) == (0, "[]") else Finding((said or f"ended with {status}",))
 
 
+ATTEMPTS = 10
+"""How often the workload is run until it reaches a step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One step at which the workload ended."""
@@ -75,7 +79,12 @@ def try_steps(forks: Forks, directory: Path, steps: Iterable[int]) -> Iterable[T
     """End the workload at each step, end the recovery of a fresh process too, recover in another one and check."""
     data, log = directory / "data", directory / "journal"
     for step in steps:
-        status, said = forks.run(partial(run, data, log, step))
+        for _ in range(ATTEMPTS):
+            status, said = forks.run(partial(run, data, log, step))
+            if status != 0:
+                break
+            # It came to its end: a run has some steps fewer where Chroma left no garbage to overwrite. The next one may reach it.
+            _forget(data, log)
         failure = "" if status == CRASH_STATUS else f"the process ended with {status}: {said[-2000:]}"
         # The recovery is cut short too, at one of its own first writes.
         again = random.Random(step).randrange(1, 20)
@@ -85,6 +94,10 @@ def try_steps(forks: Forks, directory: Path, steps: Iterable[int]) -> Iterable[T
         status, said = forks.run(partial(check, data, log))
         if (status, said) != (0, "[]"):
             failure += f"after recovery: {said[-2000:]}"
-        shutil.rmtree(data, ignore_errors=True)
-        log.unlink(missing_ok=True)
+        _forget(data, log)
         yield Trial(step, again, failure)
+
+
+def _forget(data: Path, log: Path) -> None:
+    shutil.rmtree(data, ignore_errors=True)
+    log.unlink(missing_ok=True)
