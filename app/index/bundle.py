@@ -215,14 +215,16 @@ class Bundler:
                 )
             self.writer.claim(into, fingerprint)
         done = 0
-        for block in read_blocks(source):
-            if block.kind == "original":
-                self.originals.store(block.payload)
-            elif block.kind == "documents":
-                done += self._load_batch(into, block, fingerprint)
-                if progress is not None:
-                    progress(done, report.documents)
-        self.writer.settle(into)
+        try:
+            for block in read_blocks(source):
+                if block.kind == "original":
+                    self.originals.store(block.payload)
+                elif block.kind == "documents":
+                    done += self._load_batch(into, block, fingerprint)
+                    if progress is not None:
+                        progress(done, report.documents)
+        finally:
+            self.writer.settle(into)  # cut short too: what was stored is found, and the next upload does not take its time
         self.writer.apply(into)
         return report
 

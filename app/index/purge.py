@@ -17,7 +17,6 @@ from app.index.options import IndexOptions
 from app.index.projector import Projector
 from app.index.removal import Remover
 from app.index.steps import Steps
-from app.index.tantivy import TantivyIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,6 @@ class Purger:
     loader: CatalogLoader
     projector: Projector
     remover: Remover
-    lexical: Mapping[Library, TantivyIndex]
     dense: Mapping[Library, DenseLibrary]
     keeper: ChromaKeeper
     options: IndexOptions

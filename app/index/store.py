@@ -128,7 +128,6 @@ class IndexStore:
             self._loader,
             self.projector,
             remover,
-            self._tantivy,
             self._dense,
             self.keeper,
             options,

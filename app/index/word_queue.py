@@ -22,7 +22,7 @@ class WordQueue:
     """Writes an index's words; whoever else writes to it holds the write lock and has called `settle`.
 
     `put` is called with the write lock held, so that words come in the order of the catalog's changes. A group that fails is
-    dropped, and so is all that follows until `settle` has said so: the rows are in the catalog, and words are replayed from there.
+    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where whoever settles replays the words.
     """
 
     def __init__(self, library: Library, indexes: Mapping[Library, TantivyIndex], committed: Callable[[int], None]) -> None:
@@ -65,13 +65,12 @@ class WordQueue:
         """Begin to commit what was put; the future raises what dropped any of it."""
         return self._thread.submit(self._commit)
 
-    def settle(self) -> bool:
-        """Commit what was put and wait; False when it was dropped. Call with the write lock held."""
+    def settle(self) -> None:
+        """Commit what was put, or drop it where that fails, and wait. Call with the write lock held."""
         with suppress(Exception):  # whoever replays meets it again, if it lasts
             self.commit().result()
-        whole, self._error = self._error is None, None
+        self._error = None
         self.last_put = self._taken = self._done
-        return whole
 
     def drop(self, error: BaseException) -> None:
         """Drop what was put and is not committed; `error` is what a commit of it raises."""

@@ -87,7 +87,9 @@ def test_an_interrupted_import_goes_on(
     with pytest.raises(DiskFull):
         target.bundler.load(tmp_path / "b")
     monkeypatch.undo()
-    assert 0 < target.catalog.counts(PAPERS).documents < N
+    stored = target.catalog.counts(PAPERS)
+    assert 0 < stored.documents < N
+    assert target.lexical.document_frequencies(PAPERS, [])[0] == stored.chunks, "what was stored is found"
     target.bundler.load(tmp_path / "b")
     target.bundler.load(tmp_path / "b")
     assert target.catalog.counts(PAPERS) == source.catalog.counts(PAPERS)
