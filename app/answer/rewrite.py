@@ -11,6 +11,7 @@ import re
 from app.answer.memory import Memory
 from app.answer.models import ModelCalls
 from app.core.errors import InvalidInput, ProviderError
+from app.core.function_words import FUNCTION_WORDS
 from app.core.text import tokenise, words
 
 MAX_QUERY_CHARS = 500
@@ -28,7 +29,9 @@ _REFERRING = frozenset(
     " er sie es ihn ihm ihr ihre ihrer sein seine seiner seines dies diese dieser dieses das davon dazu damit dort und auch"
     " il elle ils elles lui leur leurs ce cet cette ces cela ca celui celle en son sa ses et aussi".split()
 )
-_ENGLISH = frozenset("the a an is are was were do does did what which who whom whose when where how in of for to".split())
+_ENGLISH = frozenset(  # words that few other languages have
+    "the a an is are was were do does did what which who whom whose when where how in of for to".split()
+)
 _STANDALONE_WORDS = 3
 
 
@@ -73,8 +76,8 @@ def is_contaminated(question: str, query: str, memory: Memory) -> bool:
     said = words(question)
     if _REFERRING.intersection(said) or not _ENGLISH.intersection(said):
         return False
-    own = set(tokenise(question)) - set(tokenise(" ".join(_ENGLISH)))
+    own = set(tokenise(question)) - FUNCTION_WORDS["en"]
     if len(own) < _STANDALONE_WORDS:
         return False
-    added = set(tokenise(query)) - set(tokenise(question)) - set(tokenise(" ".join(_ENGLISH | _REFERRING)))
+    added = set(tokenise(query)) - set(tokenise(question)) - FUNCTION_WORDS["en"] - set(tokenise(" ".join(_REFERRING)))
     return bool(added & set(tokenise(memory.transcript())))

@@ -15,6 +15,8 @@ class RetrievalOptions:
     fusion: Fusion = "relative_score"
     dense_weight: float = 0.5
     """Share of the dense leg in `relative_score`, [0, 1]; equal shares are fitted to no collection."""
+    word_guard: float = 0.3  # evaluation/reports/late.md
+    """Share of the most that BM25 could give from which the lexical leg counts in full in `relative_score`, [0, 1]; 0: always."""
     adaptive_weight: bool = False
     """Weigh the legs by how far each one's best hit stands out, question by question, instead of by `dense_weight`."""
     relevance_threshold: float = 0.65

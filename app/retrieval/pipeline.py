@@ -14,7 +14,7 @@ from app.core.types import FloatArray, Fusion, Hit, Library, Notice
 from app.retrieval import fates
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
-from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
+from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, guarded_dense_weight
 from app.retrieval.legs import Legs, Pool
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading, read
@@ -68,8 +68,7 @@ class Retriever:
         if not len(pool.candidates):
             return Retrieval((), (*_trouble(pool), *self._nothing_found(request)))
         with trace.stage("fusion", len(pool.candidates)) as stage:
-            weight = adaptive_dense_weight(pool.candidates) if self._options.adaptive_weight else self._options.dense_weight
-            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=weight)
+            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._dense_weight(pool))
             order = best_first(scores)
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
@@ -78,6 +77,12 @@ class Retriever:
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
         return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
+
+    def _dense_weight(self, pool: Pool) -> float:
+        options = self._options
+        if options.adaptive_weight:
+            return adaptive_dense_weight(pool.candidates)
+        return guarded_dense_weight(pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard)
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
         with trace.stage("embed"):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.core.errors import NotFound
+from app.core.function_words import content_or_all
 from app.core.text import tokenise
 from app.core.types import Chunk, Document, Filters, FloatArray, Library, LibraryCounts, Passage, Scored, TextSpan
 from app.core.vectors import cosine_distances, top_k_smallest
@@ -140,7 +141,7 @@ class TextbookBM25:
         bags = self._bags[library]
         n = len(bags)
         mean = sum(bag.total() for bag in bags.values()) / n if n else 1.0
-        tokens = set(tokenise(text))
+        tokens = set(content_or_all(tokenise(text)))
         total, frequencies = self.document_frequencies(library, list(tokens))
         idf = {t: math.log(1 + (total - df + 0.5) / (df + 0.5)) for t, df in frequencies.items()}
         return {
