@@ -240,6 +240,8 @@ def _question(question: Question) -> QuestionRecord:
         ),
         history=[_message(message) for message in question.history],
         fusion=question.fusion,
+        rerank=question.rerank,
+        reasoning=question.reasoning,
         model=question.model,
     )
 
