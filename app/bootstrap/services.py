@@ -144,7 +144,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         models = stack.enter_context(Models(settings.providers(), settings.generation()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
         reranker = models.reranker()
-        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker)
+        libraries = Libraries(
+            store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker, lambda: models.late_encoder
+        )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
@@ -227,7 +229,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         housekeeper = Housekeeper(maintenance, jobs)
         housekeeper.start()
         stack.callback(housekeeper.close)
-        resume_backfills(jobs, store.catalog)
+        resume_backfills(jobs, store.catalog, libraries.lacks_codes)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )

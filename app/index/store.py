@@ -31,6 +31,7 @@ from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.passage_codes import PassageCodeStore
 from app.index.projector import Projector
 from app.index.purge import Purger
 from app.index.reembedding import Reembedding
@@ -110,6 +111,7 @@ class IndexStore:
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
+        self.codes = PassageCodeStore(self.database, self.catalog)
         self.jobs = SqliteJobStore(self.database)
         self.ledger = SqliteLedger(self.database)
         self.answers = SqliteAnswerStore(self.database)
@@ -178,6 +180,7 @@ class IndexStore:
                 raise damaged(self.database.path, problems[0])
 
     def _start(self) -> None:
+        self.codes.drop_others()
         self.remover.purge_due()
         self.originals.remove_orphans(self.catalog.original_names() | self.jobs.originals())
         for library in Library:

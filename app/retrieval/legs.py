@@ -11,7 +11,7 @@ import numpy as np
 from app.core.beside import beside
 from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
-from app.core.types import FloatArray, Library, NoticeCode, Scored
+from app.core.types import FloatArray, Library, NoticeCode, QuestionCode, Scored
 from app.core.vectors import cosine_distances
 from app.retrieval.keywords import QuestionWords, question_words
 from app.retrieval.request import SearchRequest
@@ -28,6 +28,8 @@ class Pool:
     vector: FloatArray | None
     """The query vector `[dim]`; None when nothing could embed."""
     words: QuestionWords
+    code: QuestionCode | None = None
+    """What late interaction compares passages with; None where it is off."""
     without_vector: int = 0
     """Candidates that have no vector, after embedding on the fly."""
     trouble: NoticeCode | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from app.core.types import (
     LibraryCounts,
     Metadata,
     Passage,
+    PassageCode,
     Scored,
     TextSpan,
     WriteResult,
@@ -181,6 +182,26 @@ class VectorIndex(Protocol):
 
     def count(self, library: Library) -> int:
         """Return how many vectors can be searched."""
+        ...
+
+
+class PassageCodes(Protocol):
+    """Codes for late interaction, by chunk."""
+
+    def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
+        """Return the codes of chunks; those without one are absent."""
+        ...
+
+    def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
+        """Keep codes of live chunks, durably.
+
+        Raises:
+            InvalidInput: A code has not whole rows.
+        """
+        ...
+
+    def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+        """Return up to `limit` live chunks without a code and with an id over `after`, by id; `doc_ids` narrows it to some."""
         ...
 
 

@@ -32,6 +32,7 @@ from app.core.types.answers import (
     TokenEvent,
 )
 from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
+from app.core.types.codes import CODES_VERSION, MAX_SENTENCES, STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
 from app.core.types.documents import (
     ChunkSpan,
     DeleteResult,
@@ -71,6 +72,10 @@ from app.core.types.vocabulary import (
 )
 
 __all__ = [
+    "CODES_VERSION",
+    "MAX_SENTENCES",
+    "STATE_DIMENSION",
+    "TOKEN_BITS",
     "Answer",
     "AnswerEvent",
     "AnswerStatus",
@@ -117,8 +122,10 @@ __all__ = [
     "PageText",
     "ParsedDocument",
     "Passage",
+    "PassageCode",
     "Prompt",
     "Question",
+    "QuestionCode",
     "RawDocument",
     "Reasoning",
     "Receipt",
