@@ -13,10 +13,10 @@ from app.index.bookkeeping import repoint_duplicates
 from app.index.changes import ChangeLog
 from app.index.database import Database
 from app.index.fsck_report import Fault, FaultCode
-from app.index.job_store import awaited_originals
 from app.index.originals import Originals
 from app.index.schema import BUILD_SHIFT
 from app.index.texts import TextCodec
+from app.index.unlinks import Unlinks
 
 _LIVE_COUNTS = """
     SELECT library, count(*) AS documents, sum(chunks) AS chunks, sum(embedded) AS embedded, sum(bytes) AS bytes
@@ -69,6 +69,7 @@ class CatalogCheck:
 
     database: Database
     originals: Originals
+    unlinks: Unlinks
     log: ChangeLog
 
     def run(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
@@ -157,7 +158,7 @@ class CatalogCheck:
         with self.database.read_raw() as cursor:
             names = {row[0] for row in cursor.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1")}
         checked["originals"] = len(names)
-        missing = [name for name in sorted(names) if not self.originals.path(name).exists()]
+        missing = [name for name in sorted(names) if not self.originals.exists(name)]
         damaged = [name for name in sorted(names) if name not in missing and self.originals.damaged(name)]
         lost: dict[FaultCode, list[str]] = {"original_missing": missing, "original_damaged": damaged}
         for code, files in lost.items():
@@ -165,12 +166,11 @@ class CatalogCheck:
                 if repair:
                     self._disown(files)
                 yield Fault(code, "", len(files), f"{files[0]}.bin; the text stays, upload the file again to have it", repair)
-        needed = names | awaited_originals(self.database)
-        orphans = self.originals.orphans(needed)
+        orphans = sorted(self.unlinks.due())
         if orphans:
             if repair:
-                self.originals.remove_orphans(needed)
-            yield Fault("original_orphan", "", len(orphans), orphans[0].name, repair)
+                self.unlinks.settle()
+            yield Fault("original_orphan", "", len(orphans), f"{orphans[0]}.bin was deleted or never accepted", repair)
 
     def _disown(self, names: list[str]) -> None:
         with self.database.write("fsck") as sql:

@@ -36,18 +36,19 @@ from app.index.purge import Purger
 from app.index.reembedding import Reembedding
 from app.index.removal import Remover
 from app.index.settling import Settling
+from app.index.start_checks import catalog_path, refuse_foreign_catalog
 from app.index.steps import Steps
+from app.index.sync_claims import SyncClaims
 from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
 from app.index.tantivy_files import CHECKED_AT_START_BYTES, damaged_files
 from app.index.texts import TextCache
+from app.index.unlinks import Unlinks
 from app.index.vector_index import DenseVectorIndex
 from app.index.writer import CatalogIndexWriter
 
 log = logging.getLogger(__name__)
 
 VectorStoreUse = Literal["background", "foreground", "off"]
-
-CATALOG_NAME = "catalog.sqlite3"
 
 CATALOG_CHECKED_AT_START_BYTES = 128 << 20
 """A catalog up to this size has its pages checked at every start, which takes well under a second."""
@@ -79,18 +80,22 @@ class IndexStore:
             heal: Finish what the last process left undone and mend what start-up finds; False for a check that is to see it.
 
         Raises:
-            IndexDamaged: The catalog is damaged; the message names the cure.
+            IndexDamaged: The catalog is damaged or belongs to other data; the message names the cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
+        if heal:
+            refuse_foreign_catalog(options.data_dir)
         options.data_dir.mkdir(parents=True, exist_ok=True)
-        self.database = Database(options.data_dir / CATALOG_NAME, self.steps)
+        self.database = Database(catalog_path(options.data_dir), self.steps)
         if heal:
             self._refuse_damaged_catalog()
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
         self.originals = Originals(options.data_dir / "originals", self.steps)
+        self.unlinks = Unlinks(self.database, self.originals)
+        self.originals.before_keeping = self.unlinks.expect
         self._log = ChangeLog(self.database)
         self._loader = CatalogLoader(self.database)
         self.chroma = ChromaStore(options.chroma_dir, self.steps, ef_search_factor=options.ef_search_factor)
@@ -112,11 +117,12 @@ class IndexStore:
         self.vectors = DenseVectorIndex(self._dense)
         self.jobs = SqliteJobStore(self.database)
         self.ledger = SqliteLedger(self.database)
+        self.claims = SyncClaims(self.database)
         self.answers = SqliteAnswerStore(self.database)
         self.conversations = SqliteConversationStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
-            CatalogCheck(self.database, self.originals, self._log),
+            CatalogCheck(self.database, self.originals, self.unlinks, self._log),
             self._loader,
             self.projector,
             self._tantivy,
@@ -179,7 +185,7 @@ class IndexStore:
 
     def _start(self) -> None:
         self.remover.purge_due()
-        self.originals.remove_orphans(self.catalog.original_names() | self.jobs.originals())
+        self._settle_originals()
         for library in Library:
             try:
                 self.projector.start(library)
@@ -196,6 +202,16 @@ class IndexStore:
                     library.value, self._tantivy[library].count, counts.chunks,
                 )  # fmt: skip
                 self._rebuild_lexical(library, counts.documents, in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS)
+
+    def _settle_originals(self) -> None:
+        """Unlink what the catalog records as deleted or never accepted, and nothing else; say what no record names."""
+        self.originals.remove_parts()
+        self.unlinks.settle()
+        if unknown := len(self.unlinks.unknown()):
+            log.warning(
+                "%d uploaded files in 'originals' are in no document; they stay. To have an entry for each, stop the server and"
+                " run: documind fsck --repair --library papers", unknown,
+            )  # fmt: skip
 
     def _rebuild_lexical(self, library: Library, documents: int, *, in_background: bool) -> None:
         if not in_background:
@@ -243,8 +259,3 @@ class IndexStore:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """Close."""
         self.close()
-
-
-def catalog_path(data_dir: Path) -> Path:
-    """Return where the catalog of a data directory is."""
-    return data_dir / CATALOG_NAME
