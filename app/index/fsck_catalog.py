@@ -17,6 +17,7 @@ from app.index.originals import Originals
 from app.index.schema import BUILD_SHIFT
 from app.index.texts import TextCodec
 from app.index.unlinks import Unlinks
+from app.index.vector_check import VectorCheck
 
 _LIVE_COUNTS = """
     SELECT library, count(*) AS documents, sum(chunks) AS chunks, sum(embedded) AS embedded, sum(bytes) AS bytes
@@ -43,10 +44,6 @@ _ORPHAN_VECTORS = f"""
     LEFT JOIN builds b ON b.build = v.key >> {BUILD_SHIFT}
     WHERE d.doc IS NULL OR b.build IS NULL
 """  # noqa: S608  # constants
-_BAD_SHAPE = f"""
-    SELECT v.key FROM vectors v JOIN builds b ON b.build = v.key >> {BUILD_SHIFT}
-    WHERE length(v.vector) != 2 * (b.fingerprint ->> 'dimension')
-"""  # noqa: S608  # constants
 _BAD_SPANS = """
     SELECT c.chunk_id, d.doc_id FROM chunks c JOIN documents d ON d.doc = c.doc
     JOIN revisions r ON r.doc = c.doc AND r.revision = c.revision
@@ -70,6 +67,7 @@ class CatalogCheck:
     database: Database
     originals: Originals
     unlinks: Unlinks
+    vectors: VectorCheck
     log: ChangeLog
 
     def run(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
@@ -106,14 +104,15 @@ class CatalogCheck:
         with self.database.read_raw() as cursor:
             checked["vectors"] = cursor.execute("SELECT count(*) FROM vectors").fetchone()[0]
             orphans = [row[0] for row in cursor.execute(_ORPHAN_VECTORS)]
-            misshapen = [row[0] for row in cursor.execute(_BAD_SHAPE)]
             last = self.log.last()
+        unusable = self.vectors.find()
         if orphans:
             yield self._drop_vectors("catalog_orphan_vectors", orphans, "vectors of chunks that are not live", repair=repair)
-        if misshapen:
-            yield self._drop_vectors(
-                "catalog_vectors", misshapen, "vectors of a wrong size; they are embedded again", repair=repair
-            )
+        if unusable:
+            if repair:
+                self.vectors.drop(unusable)
+            detail = "vectors of a wrong size or not finite; they are embedded again"
+            yield Fault("catalog_vectors", "", len(unusable), detail, repair)
         for mark, seq in self.log.marks().items():
             if seq > last:
                 library, projection = mark.split("/")

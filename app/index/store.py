@@ -43,6 +43,7 @@ from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
 from app.index.tantivy_files import CHECKED_AT_START_BYTES, damaged_files
 from app.index.texts import TextCache
 from app.index.unlinks import Unlinks
+from app.index.vector_check import VectorCheck
 from app.index.vector_index import DenseVectorIndex
 from app.index.writer import CatalogIndexWriter
 
@@ -98,6 +99,11 @@ class IndexStore:
         self.originals.before_keeping = self.unlinks.expect
         self._log = ChangeLog(self.database)
         self._loader = CatalogLoader(self.database)
+        unusable = VectorCheck(self.database)
+        if heal:
+            self._loader.on_unusable = unusable.drop
+            if self._small:
+                unusable.drop(unusable.find())
         self.chroma = ChromaStore(options.chroma_dir, self.steps, ef_search_factor=options.ef_search_factor)
         self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
         self._dense = {
@@ -122,7 +128,7 @@ class IndexStore:
         self.conversations = SqliteConversationStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
-            CatalogCheck(self.database, self.originals, self.unlinks, self._log),
+            CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
             self._loader,
             self.projector,
             self._tantivy,
@@ -171,13 +177,18 @@ class IndexStore:
         self._log.set_mark(library, "lexical", 0)
         return TantivyIndex(path, self.options, self.steps)
 
+    @property
+    def _small(self) -> bool:
+        """Whether the catalog can be read whole while it is opened."""
+        return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
+
     def _refuse_damaged_catalog(self) -> None:
         """Look for damaged pages while that takes no time to speak of; a larger catalog is checked by `documind fsck`.
 
         Raises:
             IndexDamaged: There are some; the message names the cure.
         """
-        if self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES:
+        if self._small:
             problems = self.database.check_pages()
             if problems:
                 self.database.close()
