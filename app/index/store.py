@@ -148,7 +148,9 @@ class IndexStore:
         self.reembedding = Reembedding(
             self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
         )
-        self.bundler = Bundler(self.database, self.catalog, self._loader, self.writer, self.originals, self.steps)
+        self.bundler = Bundler(
+            self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
+        )
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
