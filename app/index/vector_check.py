@@ -27,12 +27,12 @@ class VectorCheck:
         found: list[int] = []
         with self.database.read_raw() as cursor:
             dimensions = dict(cursor.execute("SELECT build, fingerprint ->> 'dimension' FROM builds").fetchall())
-            rows = cursor.execute(f"SELECT key, vector, key >> {BUILD_SHIFT} FROM vectors")  # noqa: S608  # a constant
-            while batch := rows.fetchmany(_BATCH):
-                for build in {row[2] for row in batch} & set(dimensions):
-                    own = [row for row in batch if row[2] == build]
-                    good = usable([row[1] for row in own], dimensions[build])
-                    found += [row[0] for row, fit in zip(own, good, strict=True) if not fit]
+            for build, dimension in dimensions.items():
+                low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
+                rows = cursor.execute("SELECT key, vector FROM vectors WHERE key >= ? AND key < ?", (low, high))
+                while batch := rows.fetchmany(_BATCH):
+                    good = usable([row[1] for row in batch], dimension)
+                    found += [row[0] for row, fit in zip(batch, good, strict=True) if not fit]
         return found
 
     def drop(self, keys: Sequence[int]) -> None:
