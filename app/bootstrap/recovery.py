@@ -25,7 +25,7 @@ def recover_originals(store: IndexStore, settings: Settings, library: Library, n
     Words are found at once; vectors follow when a server next runs.
 
     Args:
-        store: Open, and used by nobody else.
+        store: Open, and used by no one else.
         settings: Limits of reading.
         library: Where the entries go.
         names: SHA-256 of the originals.

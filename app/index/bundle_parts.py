@@ -63,7 +63,7 @@ class BundleReader:
                 try:
                     record = self._record(document, source_revision, [ordinal for ordinal, _ in held])
                 except NotFound:
-                    continue  # deleted meanwhile
+                    continue  # deleted while we read
                 part = _part(record, [blob for _, blob in held])
                 yield part if part.size <= ROOM_BYTES else _without_vectors(part)
             after = docs[-1]

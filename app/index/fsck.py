@@ -40,7 +40,7 @@ class Fsck:
         """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
 
         Args:
-            repair: Whether to mend.
+            repair: Whether to repair.
             recover: Makes an entry for each original that the catalog does not know; without it they are reported only.
 
         Returns:

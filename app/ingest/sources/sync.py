@@ -1,8 +1,8 @@
 """Folder sync: what to add, replace and remove so that a library mirrors a folder.
 
 Which documents came from a folder is kept by the server, and only those are ever removed: not uploads, not those of another folder,
-and nothing when the folder's disk is not mounted. The hidden manifest in the folder only spares reading files again: whatever it
-says, it removes nothing. See docs/decisions/0172-the-catalog-knows-what-a-folder-sent.md.
+and nothing when the folder's disk is not mounted. The hidden manifest in the folder only spares reading files again and decides
+nothing about removals. See docs/decisions/0172-the-catalog-knows-what-a-folder-sent.md.
 """
 
 from __future__ import annotations
