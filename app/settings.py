@@ -59,7 +59,9 @@ class Settings(BaseSettings):
     )
     llm_model: str = Field("llama3.2", description="model that answers")
     helper_model: str = Field("", description="model for rewrites, summaries and sub-queries; empty: LLM_MODEL")
-    embedding_provider: EmbeddingProviderName = Field("auto", description="who embeds; auto decides for an empty library only")
+    embedding_provider: EmbeddingProviderName = Field(
+        "auto", description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model"
+    )
     embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
     openai_base_url: str = Field("", description="address of an OpenAI-compatible server; empty: the provider's own")
     openai_api_key: str = Field("", repr=False, description="key for openai or openai_compatible")

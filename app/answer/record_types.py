@@ -23,6 +23,7 @@ class SourceRecord(TypedDict):
     revision: int
     library: str
     title: str
+    sample: bool
     authors: list[str]
     year: int | None
     section: str

@@ -98,6 +98,7 @@ def source_record(evidence: Evidence) -> SourceRecord:
         revision=chunk.revision,
         library=chunk.library.value,
         title=document.title,
+        sample=document.is_sample,
         authors=list(document.authors),
         year=document.year,
         section=chunk.section,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,6 +37,7 @@ class Retriever:
         *,
         writer: VectorSink | None = None,
         reranker: Reranker | None = None,
+        remarks: Callable[[], Sequence[Notice]] = tuple,
     ) -> None:
         """Keep the ports.
 
@@ -47,12 +48,14 @@ class Retriever:
             embedder: Of the library's fingerprint; None searches by words alone.
             options: Defaults and weights.
             writer: Where vectors embedded on the fly are kept; None forgets them.
+            remarks: What must be said of the library at every search.
             reranker: A cross-encoder over the best `options.cross_encoder_head`.
         """
         self._catalog = catalog
         self._embedder = embedder
         self._options = options
         self._reranker = reranker
+        self._remarks = remarks
         self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -68,7 +71,7 @@ class Retriever:
         self._arm(request)
         pool = self._pool(request, k, trace)
         if not len(pool.candidates):
-            return Retrieval((), (*_trouble(pool), *self._nothing_found(request)))
+            return Retrieval((), (*_trouble(pool), *self._nothing_found(request), *self._remarks()))
         with trace.stage("fusion", len(pool.candidates)) as stage:
             weight = adaptive_dense_weight(pool.candidates) if self._options.adaptive_weight else self._options.dense_weight
             scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=weight)
@@ -79,7 +82,7 @@ class Retriever:
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
-        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
+        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices, *self._remarks()))
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
         with trace.stage("embed"):

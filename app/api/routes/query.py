@@ -107,6 +107,7 @@ def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
         revision=chunk.revision,
         library=chunk.library.value,
         title=document.title,
+        sample=document.is_sample,
         authors=list(document.authors),
         year=document.year,
         type=document.type,
