@@ -12,7 +12,7 @@ from typing import Self, cast
 
 from app.answer.models import ModelChoice
 from app.core.cancel import CancelToken
-from app.core.errors import ProviderError
+from app.core.errors import InvalidInput, ProviderError, Unreadable
 from app.core.ports import Embedder, Generator, Reranker
 from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelReport
 from app.generation.extractive import ExtractiveGenerator
@@ -221,11 +221,18 @@ class Models:
             logger.warning("%s", choice.notice)
 
     def reranker(self) -> Reranker | None:
-        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one."""
+        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
+
+        Raises:
+            InvalidInput: The directory holds no such model; the message names the setting and the file.
+        """
         folder = self._options.cross_encoder_dir
         if folder is None:
             return None
-        return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+        try:
+            return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+        except Unreadable as error:
+            raise InvalidInput(f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}") from error
 
     def arxiv(self) -> ArxivClient:
         """Return the client of ARXIV_BASE_URL."""

@@ -187,6 +187,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         jobs.register(SAMPLES, samples, exclusive=per_library)
         arxiv = ArxivJob(
             client=models.arxiv(),
+            catalog=store.catalog,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
             later=lambda library: request_backfill(jobs, library),

@@ -193,7 +193,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
     client = ArxivClient("http://127.0.0.1:9", interval_s=0.0)
-    arxiv = ArxivJob(client=client, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
     jobs.register(ARXIV, arxiv, lane="network")
 
 

@@ -102,6 +102,13 @@ class Deleted(Reply):
     out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
 
 
+class SamplesRemoved(Reply):
+    """How many sample documents were removed, by library."""
+
+    public: int
+    papers: int
+
+
 class Cleared(Reply):
     """What clearing a library removed."""
 
