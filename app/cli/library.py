@@ -131,11 +131,22 @@ def arxiv(
     _report(rows, as_json=as_json)
 
 
-def samples(as_json: JsonOption = False) -> None:
-    """Index the bundled sample documents into both libraries; indexing them again changes nothing.
+def samples(
+    remove: Annotated[bool, typer.Option("--remove", help="remove the samples from both libraries, and nothing else")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Index the bundled sample documents into both libraries, or remove them; doing it again changes nothing.
 
-    Example: documind samples
+    Example: documind samples --remove
     """
+    if remove:
+        with connect(Settings()) as client, err.status("removing the samples"):
+            removed = client.remove_samples()
+        if as_json:
+            emit(removed)
+        else:
+            say(f"{removed['public']} samples removed from public, {removed['papers']} from papers")
+        return
     with connect(Settings()) as client, err.status("indexing the samples"):
         rows = cast("list[Json]", client.samples()["documents"])
     _report(rows, as_json=as_json)
@@ -156,8 +167,20 @@ def list_documents(
         emit(rows)
         return
     table(
-        ("id", "library", "title", "year", "type", "pages", "chunks"),
-        [(r["doc_id"], r["library"], r["title"], r["year"], r["type"], r["pages"] or None, r["chunks"]) for r in rows],
+        ("id", "library", "title", "year", "type", "pages", "chunks", ""),
+        [
+            (
+                r["doc_id"],
+                r["library"],
+                r["title"],
+                r["year"],
+                r["type"],
+                r["pages"] or None,
+                r["chunks"],
+                "sample" if r["sample"] else "",
+            )
+            for r in rows
+        ],
         right=(3, 5, 6),
     )
 

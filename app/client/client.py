@@ -112,6 +112,10 @@ class DocuMindClient(Connection):
         """Index the bundled documents into both libraries."""
         return self._post("/api/v1/samples", params={"wait": wait})
 
+    def remove_samples(self) -> Json:
+        """Remove the bundled documents and nothing else, and return how many went by library."""
+        return self._read(self._send("DELETE", "/api/v1/samples"))
+
     def bulk(self, action: str, library: str, **options: object) -> Json:
         """Start, join or resume a bulk job (`plan`, `index`, `embed`) and return it; options are the fields of BulkRequest."""
         return self._post("/api/v1/bulk", {"action": action, "library": library, **options})
