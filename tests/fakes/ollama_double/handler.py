@@ -71,8 +71,10 @@ class Handler(Wire):
             "tokenizer.ggml.tokens": None,
         }
         shown: Fields = {"details": {"family": model.family}, "model_info": info, "modified_at": now()}
-        if model.num_ctx is not None:
-            shown["parameters"] = f'num_ctx                        {model.num_ctx}\nstop    "<|end|>"'
+        shown["template"] = model.template
+        lines = [f"num_ctx                        {model.num_ctx}"] if model.num_ctx is not None else []
+        if parameters := "\n".join([*lines, *filter(None, [model.parameters])]):
+            shown["parameters"] = parameters
         if model.tells_capabilities:
             shown["capabilities"] = model.capabilities
         self._json(200, shown)

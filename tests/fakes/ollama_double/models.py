@@ -72,6 +72,9 @@ class DoubleModel:
     obedient: bool = False
     """Does what text in the passages tells it to, like a weak model under injection."""
     tells_capabilities: bool = True
+    template: str = "{{ .Messages }}"
+    parameters: str = ""
+    """Further lines of the model file's parameters."""
 
     @property
     def digest(self) -> str:
