@@ -54,7 +54,8 @@ def translate(
         return trouble
     if status in {429, 502, 503, 529}:
         wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else _RETRY_S
-        why = "limits how often it is asked" if status == 429 else "is overloaded"
+        loading = f"is loading {model!r}" if _LOADING.search(said) else "is overloaded"
+        why = "limits how often it is asked" if status == 429 else loading
         return Busy(f"{host} {why} ({said}); try again later", retry_after_s=wait)
     if status in {400, 413, 422} and _TOO_LONG.search(said):
         if embedding:
@@ -65,8 +66,6 @@ def translate(
 
 def _model_trouble(status: int, said: str, host: str, model: str, embedding: bool) -> DocuMindError | None:
     """Return the error for a model that cannot serve; hosts use all kinds of status for one that is there."""
-    if _LOADING.search(said):
-        return Busy(f"{host} is loading {model!r} ({said}); ask again in a moment", retry_after_s=_RETRY_S)
     if _NOT_LOADED.search(said):
         return ProviderBadResponse(f"{host} has not loaded {model!r} ({said}); load it there and ask again")
     if _NO_TEMPLATE.search(said):

@@ -111,7 +111,7 @@ def test_the_key_is_in_no_error_and_no_log(double: OpenAIDouble, caplog: pytest.
         ([Canned(b"<html>", 503)] * 3, Busy, "overloaded"),
         ([Canned(b'{"error":{"message":"maximum context length is 4096 tokens"}}', 400)], InvalidInput, "longer than the window"),
         ([Canned(b'{"error":{"message":"bad temperature"}}', 400)], ProviderBadResponse, "answered 400.*bad temperature"),
-        ([Canned(b'{"error":{"message":"Loading model"}}', 503)] * 3, Busy, "is loading 'chat-1'.*ask again"),
+        ([Canned(b'{"error":{"message":"Loading model"}}', 503)] * 3, Busy, "is loading 'chat-1'.*try again"),
         ([Canned(b'{"error":"No models loaded. Please load a model."}', 404)], ProviderBadResponse, "not loaded 'chat-1'.*load it"),
         ([Canned(b'{"error":{"message":"no default chat template"}}', 400)], ProviderBadResponse, "choose an instruct model"),
         ([Canned(b'{"error":"insufficient system resources"}', 400)], ProviderBadResponse, "too large.*choose a smaller"),
