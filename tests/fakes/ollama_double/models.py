@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 import numpy as np
@@ -49,7 +50,6 @@ class Script:
     tokens: tuple[str, ...]
     logprobs: tuple[float, ...] = ()
     done_reason: str = "stop"
-    thinking: str = ""
     asked: str = ""
     """Waits for a prompt that contains this."""
 
@@ -75,10 +75,15 @@ class DoubleModel:
     template: str = "{{ .Messages }}"
     parameters: str = ""
     """Further lines of the model file's parameters."""
+    parameter_size: str = "3.2B"
+    quantisation: str = "Q4_K_M"
+    size: int = 1_000_000
+    weights: str = ""
+    """Digest, where several names have the same model."""
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(f"{self}".encode()).hexdigest()
+        return self.weights or hashlib.sha256(f"{self}".encode()).hexdigest()
 
     @property
     def capabilities(self) -> list[str]:
@@ -96,6 +101,17 @@ class DoubleModel:
         return unit
 
 
+@dataclass
+class Runner:
+    """A model in memory, with what was asked when it was loaded."""
+
+    name: str
+    asked: int
+    shifts: bool
+    window: int
+    until: datetime
+
+
 DEFAULT_MODELS = (
     DoubleModel("llama3.2:latest"),
     DoubleModel("nomic-embed-text:latest", "nomic-bert", 2048, dimension=768, num_ctx=8192),
@@ -109,6 +125,11 @@ class Recorded:
     path: str
     body: dict[str, object]
     headers: dict[str, str] = field(default_factory=dict)
+
+
+def full_name(name: str) -> str:
+    """A name with its tag."""
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def count_tokens(text: str) -> int:
