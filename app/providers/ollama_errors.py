@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 
-from app.core.errors import Busy, DocuMindError, InvalidInput, ModelNotInstalled, PassageTooLong, ProviderBadResponse
+from app.core.errors import (
+    Busy,
+    DocuMindError,
+    InvalidInput,
+    ModelNotInstalled,
+    PassageTooLong,
+    ProviderBadResponse,
+)
 from app.providers.error_bodies import error_text
 from app.providers.retries import RunnerStopped
 
 _NO_NAME = re.compile(r"invalid model name|model is required|model '' not found|model \"\" not found", re.IGNORECASE)
 _NO_SCHEMA = re.compile(r"invalid JSON schema in format|^invalid format:", re.IGNORECASE)
 _NOT_FOUND = re.compile(r"model .*not found|file does not exist", re.IGNORECASE)
-_TOO_LONG = re.compile(r"exceeds? (the |maximum )?context length|exceed_context_size|longer than the context length", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"exceeds? (the |maximum )?context length|exceed_context_size|longer than the context length",
+    re.IGNORECASE,
+)
 _NO_TEMPLATE = re.compile(r"chat.template|template .*not supported|no template", re.IGNORECASE)
 _WRONG_KIND = re.compile(r"does not support|not support embeddings", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"requires more system memory|out.of.memory|unable to load full model", re.IGNORECASE)

@@ -37,7 +37,10 @@ def main() -> None:
         embed_ms=asked.embed_ms,
         engines=engines,
     ) as double:
-        print(f"Ollama double on {double.url} with {', '.join(model.name for model in double.models)}; Ctrl-C ends it", flush=True)
+        print(
+            f"Ollama double on {double.url} with {', '.join(model.name for model in double.models)}; Ctrl-C ends it",
+            flush=True,
+        )
         ended.wait()
         print(f"{len(double.requests)} requests, {double.aborted} aborted")
 
@@ -49,7 +52,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="a GGUF file that answers; needs llama-cpp-python")
     parser.add_argument("--name", default="", help="name of that model; without, the file's")
     parser.add_argument("--threads", type=int, help="of that model; without, half of the cores")
-    parser.add_argument("--tokens-per-s", type=float, default=0.0, help="write no faster than this; 0: as fast as it goes")
+    parser.add_argument(
+        "--tokens-per-s",
+        type=float,
+        default=0.0,
+        help="write no faster than this; 0: as fast as it goes",
+    )
     parser.add_argument("--read-tokens-per-s", type=float, default=0.0, help="read prompts no faster than this")
     parser.add_argument("--embed-ms", type=float, default=0.0, help="per text")
     parser.add_argument("--load-s", type=float, default=0.0, help="wait so long before anything is there")
@@ -66,7 +74,12 @@ def _models(asked: argparse.Namespace) -> tuple[Sequence[DoubleModel], Mapping[s
 
     engine = LlamaEngine(asked.model, threads=asked.threads)
     chat = engine.model(full_name(asked.name or asked.model.stem.lower()))
-    vectors = replace(chat, name=full_name(f"{chat.name.partition(':')[0]}-vectors"), dimension=engine.dimension, weights="")
+    vectors = replace(
+        chat,
+        name=full_name(f"{chat.name.partition(':')[0]}-vectors"),
+        dimension=engine.dimension,
+        weights="",
+    )
     return (chat, vectors), {chat.name: engine, vectors.name: engine}
 
 

@@ -135,13 +135,19 @@ class ChatEndpoints(Wire):
         }
         known = {key: value if isinstance(value, int) else int(value * 1e9) for key, value in metrics.items() if value}
         last = {**line(), "done": True, "done_reason": spoken.reason, **known}
-        yield last if chat or ask.raw is None or body.get("raw") else {**last, "context": list(range(planned + spoken.tokens))}
+        yield (last if chat or body.get("raw") else {**last, "context": list(range(planned + spoken.tokens))})
 
     def _too_long(self, planned: int, window: int) -> str:
         if not self.server.since(0, 30, 0):
             return "the input length exceeds the context length"
         said = f"request ({planned} tokens) exceeds the available context size ({window} tokens), try increasing it"
-        inner = {"code": 400, "message": said, "type": "exceed_context_size_error", "n_prompt_tokens": planned, "n_ctx": window}
+        inner = {
+            "code": 400,
+            "message": said,
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": planned,
+            "n_ctx": window,
+        }
         return json.dumps({"error": inner})
 
 
@@ -149,7 +155,13 @@ def _ask(body: Fields, options: dict[str, Any], top: int, chat: bool) -> Ask:
     if chat:
         rows = body.get("messages") or []
         assert isinstance(rows, list)
-        messages = [{"role": str(row.get("role") or "user").lower(), "content": str(row.get("content") or "")} for row in rows]
+        messages = [
+            {
+                "role": str(row.get("role") or "user").lower(),
+                "content": str(row.get("content") or ""),
+            }
+            for row in rows
+        ]
         return Ask(messages, None, options, body.get("format") or None, top)
     prompt, system = str(body.get("prompt") or ""), str(body.get("system") or "")
     if body.get("raw"):

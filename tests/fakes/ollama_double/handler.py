@@ -13,7 +13,15 @@ from tests.fakes.ollama_double.vectors import VectorEndpoints
 from tests.fakes.ollama_double.wire import Fields, Gone
 
 _GETS = {"/", "/api/version", "/api/tags", "/api/ps", "/v1/models"}
-_POSTS = {"/api/show", "/api/pull", "/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/copy"}
+_POSTS = {
+    "/api/show",
+    "/api/pull",
+    "/api/chat",
+    "/api/generate",
+    "/api/embed",
+    "/api/embeddings",
+    "/api/copy",
+}
 CONTROL = "/double/fail"
 """Queues a fault from another process: `{"path": "/api/chat", "fault": {"kind": "reset", "after": 2}}`."""
 
@@ -60,7 +68,11 @@ class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):
             self._routed(body)
         except Refused as refused:
             # what the runner says passes through as it is
-            self._error(refused.status, refused.message, *(["application/json"] if refused.of_runner else []))
+            self._error(
+                refused.status,
+                refused.message,
+                *(["application/json"] if refused.of_runner else []),
+            )
         except (Gone, BrokenPipeError, ConnectionResetError):
             self.server.note_abort()
             self.close_connection = True
@@ -83,14 +95,15 @@ class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):
         if not admitted(self.headers.get("Host", ""), self.headers.get("Origin")):
             self._send(403, b"", "")
             return False
-        self.path = urlsplit(f"http://h{self.path}").path if not self.path.startswith("//") else self.path
-        methods = _methods(self.path)
+        doubled = self.requestline.split(" ")[1].startswith("//")  # the base class has made one slash of them
+        self.path = urlsplit(f"http://h{self.path}").path
+        methods = set() if doubled else _methods(self.path)
         if self.command in methods:
             return True
         if methods:
             self._send(405, b"405 method not allowed", "text/plain", Allow=", ".join(sorted(methods)))
-        elif self.path.startswith("//"):
-            self._send(307, b"", "", Location="/" + self.path.lstrip("/"))
+        elif doubled:
+            self._send(307, b"", "", Location=self.path)
         elif _methods(self.path.rstrip("/")):
             self._send(301 if self.command == "GET" else 307, b"", "", Location=self.path.rstrip("/"))
         else:

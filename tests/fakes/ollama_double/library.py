@@ -37,7 +37,12 @@ class LibraryEndpoints(Wire):
             f"{model.family}.embedding_length": model.dimension or 2048,
             "tokenizer.ggml.tokens": None,
         }
-        shown: Fields = {"template": model.template, "details": _details(model), "model_info": info, "modified_at": now()}
+        shown: Fields = {
+            "template": model.template,
+            "details": _details(model),
+            "model_info": info,
+            "modified_at": now(),
+        }
         lines = [f"num_ctx                        {model.num_ctx}"] if model.num_ctx is not None else []
         if parameters := "\n".join([*lines, *filter(None, [model.parameters])]):
             shown["parameters"] = parameters
@@ -63,13 +68,25 @@ class LibraryEndpoints(Wire):
         lines: list[Fields] = [{"status": "pulling manifest"}]
         host, _, path = name.rpartition("/")[0].partition("/")
         if "." in host:  # a registry of one's own, and none can be reached from here
-            text = NO_REGISTRY.format(host=host, path=path or name.rpartition("/")[2], tag=full_name(name).rpartition(":")[2])
+            text = NO_REGISTRY.format(
+                host=host,
+                path=path or name.rpartition("/")[2],
+                tag=full_name(name).rpartition(":")[2],
+            )
             return [*lines, {"error": text}]
         if name.startswith("unknown"):
             return [*lines, {"error": "pull model manifest: file does not exist"}]
-        blob: Fields = {"status": "pulling 0123456789ab", "digest": "sha256:0123456789ab", "total": 4000}
+        blob: Fields = {
+            "status": "pulling 0123456789ab",
+            "digest": "sha256:0123456789ab",
+            "total": 4000,
+        }
         lines += [{**blob}, *({**blob, "completed": done} for done in (1000, 2500, 4000))]
-        lines += [{"status": "verifying sha256 digest"}, {"status": "writing manifest"}, {"status": "success"}]
+        lines += [
+            {"status": "verifying sha256 digest"},
+            {"status": "writing manifest"},
+            {"status": "success"},
+        ]
         if self.server.find(name) is None:
             known = {model.name: model for model in DEFAULT_MODELS}
             self.server.models.append(known.get(full_name(name), DoubleModel(full_name(name))))
@@ -95,7 +112,13 @@ class LibraryEndpoints(Wire):
         self._send(200, b"", "")
 
     def _row(self, model: DoubleModel) -> Fields:
-        row: Fields = {"name": model.name, "model": model.name, "modified_at": now(), "size": model.size, "digest": model.digest}
+        row: Fields = {
+            "name": model.name,
+            "model": model.name,
+            "modified_at": now(),
+            "size": model.size,
+            "digest": model.digest,
+        }
         row["details"] = _details(model)
         if model.tells_capabilities and self.server.since(0, 30, 0):
             row["capabilities"] = model.capabilities
@@ -103,7 +126,12 @@ class LibraryEndpoints(Wire):
 
     def _loaded(self, model: DoubleModel, runner: Runner) -> Fields:
         until = runner.until.strftime("%Y-%m-%dT%H:%M:%S.%f123Z")
-        return {**self._row(model), "expires_at": until, "size_vram": 0, "context_length": runner.window}
+        return {
+            **self._row(model),
+            "expires_at": until,
+            "size_vram": 0,
+            "context_length": runner.window,
+        }
 
 
 def _details(model: DoubleModel) -> dict[str, Any]:

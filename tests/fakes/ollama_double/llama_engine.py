@@ -16,13 +16,23 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from tests.fakes.ollama_double.engine import Ask, Entry, Gone, Piece
 from tests.fakes.ollama_double.models import DoubleModel
 
-_STEP = 64
+_STEP = 256
 """Prompt tokens that are read between two looks at the client."""
 _CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-_FILE_TYPES = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 14: "Q4_K_S", 15: "Q4_K_M", 17: "Q5_K_M", 18: "Q6_K"}
+_FILE_TYPES = {
+    0: "F32",
+    1: "F16",
+    2: "Q4_0",
+    3: "Q4_1",
+    7: "Q8_0",
+    14: "Q4_K_S",
+    15: "Q4_K_M",
+    17: "Q5_K_M",
+    18: "Q6_K",
+}
 
 
 class LlamaEngine:
@@ -67,7 +77,13 @@ class LlamaEngine:
 
     def load(self, window: int) -> None:
         if self._llama is None or self._llama.n_ctx() != window:
-            self._llama = llama_cpp.Llama(str(self.path), n_ctx=window, n_threads=self._threads, verbose=False)
+            self._llama = llama_cpp.Llama(
+                str(self.path),
+                n_ctx=window,
+                n_threads=self._threads,
+                n_threads_batch=self._threads,
+                verbose=False,
+            )
 
     def count(self, ask: Ask) -> int:
         return len(self._tokens(ask))
@@ -78,7 +94,8 @@ class LlamaEngine:
         llama = self._llama
         known = llama.input_ids[: llama.n_tokens].tolist()
         same = next(
-            (at for at, (old, new) in enumerate(zip(known, tokens, strict=False)) if old != new), min(len(known), len(tokens))
+            (at for at, (old, new) in enumerate(zip(known, tokens, strict=False)) if old != new),
+            min(len(known), len(tokens)),
         )
         at = llama.n_tokens = min(same, len(tokens) - 1)
         while at < len(tokens) - 1:

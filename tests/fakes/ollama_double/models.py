@@ -141,7 +141,9 @@ def default_answer(prompt: str, obedient: bool) -> str:
     """What the double says unscripted: the first sentence of the first passage, or what an injected order asks for."""
     if obedient and (
         order := re.search(
-            r"(?:say|print|output|write|reply with|respond with|include)[: ]+[\"'`]?([^\"'`\n.]+)", prompt, re.IGNORECASE
+            r"(?:say|print|output|write|reply with|respond with|include)[: ]+[\"'`]?([^\"'`\n.]+)",
+            prompt,
+            re.IGNORECASE,
         )
     ):
         return order[1].strip()

@@ -51,7 +51,11 @@ _FIELDS: dict[str, dict[str, tuple[type, str]]] = {
         "dimensions": (float, "int"),
         "options": (dict, "map[string]interface {}"),
     },
-    "EmbeddingRequest": {"model": (str, "string"), "prompt": (str, "string"), "options": (dict, "map[string]interface {}")},
+    "EmbeddingRequest": {
+        "model": (str, "string"),
+        "prompt": (str, "string"),
+        "options": (dict, "map[string]interface {}"),
+    },
     "ShowRequest": {"model": (str, "string"), "name": (str, "string")},
     "PullRequest": {"model": (str, "string"), "name": (str, "string"), "stream": (bool, "bool")},
     "CopyRequest": {"source": (str, "string"), "destination": (str, "string")},
@@ -70,7 +74,15 @@ _INTEGERS = {
     "main_gpu",
     "num_thread",
 }
-_FLOATS = {"temperature", "top_p", "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty"}
+_FLOATS = {
+    "temperature",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "repeat_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+}
 _NAME = re.compile(r"(?:[\w.-]+(?::\d+)?/)?(?:[\w-][\w.-]*/)?\w[\w.-]*(?::\w[\w.-]{0,79})?", re.ASCII)
 _DURATION = re.compile(r"-?(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -126,7 +138,10 @@ def check_format(value: object) -> None:
 def check_think(value: object) -> bool:
     """Whether thinking is asked for."""
     if isinstance(value, str) and value not in {"high", "medium", "low", "max"}:
-        raise Refused(400, f'invalid think value: "{value}" (must be "high", "medium", "low", "max", true, or false)')
+        raise Refused(
+            400,
+            f'invalid think value: "{value}" (must be "high", "medium", "low", "max", true, or false)',
+        )
     return bool(value)
 
 
@@ -171,7 +186,11 @@ def admitted(host: str, origin: str | None) -> bool:
     if origin is None:
         return True
     parts = urlsplit(origin)
-    web = parts.scheme in {"http", "https"} and parts.hostname in {"localhost", "127.0.0.1", "0.0.0.0"}  # compared
+    web = parts.scheme in {"http", "https"} and parts.hostname in {
+        "localhost",
+        "127.0.0.1",
+        "0.0.0.0",
+    }  # compared
     return web or parts.scheme in {"app", "file", "tauri"} or parts.scheme.startswith("vscode-")
 
 

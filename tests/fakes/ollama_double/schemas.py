@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_TYPES = {"object": dict, "array": list, "string": str, "number": int, "integer": int, "boolean": bool, "null": None}
+_TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "number": int,
+    "integer": int,
+    "boolean": bool,
+    "null": None,
+}
 
 
 def usable(schema: object) -> bool:
@@ -17,7 +25,8 @@ def usable(schema: object) -> bool:
     if kind is not None and (not isinstance(kind, str) or kind not in _TYPES):
         return False
     inner = schema.get("properties", {})
-    return isinstance(inner, Mapping) and all(usable(part) for part in inner.values()) and usable(schema.get("items", {}))
+    parts = [*inner.values(), *([schema["items"]] if "items" in schema else [])] if isinstance(inner, Mapping) else [None]
+    return all(usable(part) for part in parts)
 
 
 def instance_of(schema: object) -> object:

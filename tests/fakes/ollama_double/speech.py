@@ -56,7 +56,10 @@ def _first(text: str, stops: Sequence[str]) -> int | None:
 def _open_end(text: str, stops: Sequence[str]) -> int:
     """Characters at the end that may begin a stop text."""
     longest = max((len(stop) - 1 for stop in stops), default=0)
-    return next((size for size in range(min(longest, len(text)), 0, -1) if any(s.startswith(text[-size:]) for s in stops)), 0)
+    return next(
+        (size for size in range(min(longest, len(text)), 0, -1) if any(s.startswith(text[-size:]) for s in stops)),
+        0,
+    )
 
 
 def entries_of(piece: Piece, top: int) -> list[Fields]:

@@ -8,7 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 from tests.fakes.ollama_double.models import DoubleModel
-from tests.fakes.ollama_double.protocol import Refused, check_options, check_types, keep_alive, name_in
+from tests.fakes.ollama_double.protocol import (
+    Refused,
+    check_options,
+    check_types,
+    keep_alive,
+    name_in,
+)
 from tests.fakes.ollama_double.wire import Fields, Wire
 
 
@@ -32,7 +38,12 @@ class VectorEndpoints(Wire):
             rows = self._spoil(rows, fault)
         size = body.get("dimensions")
         rows = [_sliced(row, int(size)) if isinstance(size, int | float) else row for row in rows]
-        reply = {"model": body["model"], "embeddings": rows, "total_duration": 1_000_000, "load_duration": 500_000}
+        reply = {
+            "model": body["model"],
+            "embeddings": rows,
+            "total_duration": 1_000_000,
+            "load_duration": 500_000,
+        }
         reply["prompt_eval_count"] = sum(counts)
         if fault is not None and fault.kind in {"reset", "close"}:
             self._cut(json.dumps(reply).encode(), fault)
@@ -61,7 +72,11 @@ class VectorEndpoints(Wire):
         options: dict[str, Any] = dict(body.get("options") or {})  # type: ignore[call-overload]  # checked
         check_options(options)
         if model.dimension is None and self.server.since(0, 30, 0):
-            raise Refused(501, "This server does not support embeddings. Start it with `--embeddings`", of_runner=True)
+            raise Refused(
+                501,
+                "This server does not support embeddings. Start it with `--embeddings`",
+                of_runner=True,
+            )
         return model, name, options, keep_alive(body.get("keep_alive"))
 
     def _vectors(self, model: DoubleModel, texts: list[str], window: int, truncate: bool) -> tuple[list[list[float]], list[int]]:
