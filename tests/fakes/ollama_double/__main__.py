@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,6 @@ from tests.fakes.ollama_double.models import DEFAULT_MODELS, DoubleModel, full_n
 
 def main() -> None:
     asked = _arguments()
-    time.sleep(asked.load_s)
     models, engines = _models(asked)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -60,7 +58,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--read-tokens-per-s", type=float, default=0.0, help="read prompts no faster than this")
     parser.add_argument("--embed-ms", type=float, default=0.0, help="per text")
-    parser.add_argument("--load-s", type=float, default=0.0, help="wait so long before anything is there")
+    parser.add_argument("--load-s", type=float, default=0.0, help="load the model so much longer")
     parser.add_argument("--empty", action="store_true", help="start without models")
     return parser.parse_args()
 
@@ -72,7 +70,7 @@ def _models(asked: argparse.Namespace) -> tuple[Sequence[DoubleModel], Mapping[s
         return DEFAULT_MODELS, {}
     from tests.fakes.ollama_double.llama_engine import LlamaEngine  # noqa: PLC0415  # only where it is installed
 
-    engine = LlamaEngine(asked.model, threads=asked.threads)
+    engine = LlamaEngine(asked.model, threads=asked.threads, load_s=asked.load_s)
     chat = engine.model(full_name(asked.name or asked.model.stem.lower()))
     vectors = replace(
         chat,

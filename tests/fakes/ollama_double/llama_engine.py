@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,8 @@ class LlamaEngine:
 
     measured = True
 
-    def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        self.path, self._threads = path, threads
+    def __init__(self, path: Path, *, threads: int | None = None, load_s: float = 0.0) -> None:
+        self.path, self._threads, self._load_s = path, threads, load_s
         self._llama: Any = None
         self._vectors: Any = None
         about = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
@@ -60,7 +61,7 @@ class LlamaEngine:
         meta, family = self._meta, self._family
         with self.path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        self.load(512)
+        self._open(512)
         return DoubleModel(
             name,
             family,
@@ -76,14 +77,13 @@ class LlamaEngine:
         return int(self._meta[f"{self._family}.embedding_length"])
 
     def load(self, window: int) -> None:
-        if self._llama is None or self._llama.n_ctx() != window:
-            self._llama = llama_cpp.Llama(
-                str(self.path),
-                n_ctx=window,
-                n_threads=self._threads,
-                n_threads_batch=self._threads,
-                verbose=False,
-            )
+        if self._llama.n_ctx() != window:
+            time.sleep(self._load_s)
+            self._open(window)
+
+    def _open(self, window: int) -> None:
+        options = {"n_threads": self._threads, "n_threads_batch": self._threads, "verbose": False}
+        self._llama = llama_cpp.Llama(str(self.path), n_ctx=window, **options)
 
     def count(self, ask: Ask) -> int:
         return len(self._tokens(ask))
