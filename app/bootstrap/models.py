@@ -31,6 +31,7 @@ from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
 from app.providers.selection import EmbedderChoice, OllamaWatch, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
+from app.providers.twin import Twins
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class Models:
         self.ollama = OllamaHost(
             options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
         )
-        self.watch = OllamaWatch(self.ollama)
+        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.sentence_embedder))
         self._memory = MemoryWatch()
         self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
         self._lock = threading.RLock()

@@ -7,7 +7,6 @@ LIVE_EMBEDDING_MODEL name its models, else the first of each kind that it has.
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -97,8 +96,9 @@ def live(request: pytest.FixtureRequest) -> Live:
     host = OllamaHost(REAL)
     chat, embed = os.environ.get("LIVE_CHAT_MODEL", ""), os.environ.get("LIVE_EMBEDDING_MODEL", "")
     for row in host.models():
-        embeds = bool(re.search(r"bert|embed|minilm", f"{row.family} {row.name}")) or "embedding" in row.capabilities
-        embed, chat = (embed or row.name, chat) if embeds else (embed, chat or row.name)
+        kinds = host.details(row.name).capabilities
+        embed = embed or (row.name if "embedding" in kinds else "")
+        chat = chat or (row.name if "completion" in kinds else "")
     if not chat or not embed:
         pytest.fail(f"{REAL} needs a model that answers and one that embeds; run: ollama pull smollm2:135m all-minilm")
     return Live(REAL, chat, embed, double=False)

@@ -71,7 +71,7 @@ def test_slow_reading_is_waited_for_and_told() -> None:
     assert last.usage is not None
     assert last.usage.prompt_seconds is not None
     assert last.usage.prompt_tokens is not None
-    assert last.usage.prompt_tokens / last.usage.prompt_seconds == pytest.approx(20, rel=0.2)
+    assert last.usage.prompt_tokens / last.usage.prompt_seconds <= 20
 
 
 def test_a_host_that_is_killed_while_it_loads_is_told_and_found_again() -> None:

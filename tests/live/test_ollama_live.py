@@ -19,6 +19,8 @@ from tests.contract.ollama_pairs import PAIRS, Pair, ask, holds_at, wrong
 from tests.live.conftest import Live
 
 pytestmark = pytest.mark.live
+CANCEL_S = 2.0
+"""Longest way of a cancel on a machine whose cores all compute."""
 
 
 @pytest.fixture
@@ -119,5 +121,5 @@ def test_a_cancel_is_immediate_and_the_next_answer_comes(generator: OllamaGenera
     threading.Timer(0.3, stop).start()
     with pytest.raises(Cancelled):
         list(generator.stream(prompt(text, most=1500), cancel))
-    assert time.monotonic() - at[0] < 0.5
+    assert time.monotonic() - at[0] < CANCEL_S
     assert list(generator.stream(prompt("Say yes.", most=2), CancelToken()))

@@ -184,8 +184,8 @@ CHAT = [
     Pair(
         "cut",
         "/api/chat",
-        turn("river " * 5000),
-        holds=lambda got: 0 < int(str(got.value["prompt_eval_count"])) <= 2048,
+        turn("river " * 5000, options={"num_ctx": 512}),
+        holds=lambda got: 0 < int(str(got.value["prompt_eval_count"])) <= 512,
     ),
     Pair(
         "generate",

@@ -122,6 +122,10 @@ class OllamaDouble(ThreadingHTTPServer):
         """What stands behind a model."""
         return self._engines.get(model.name) or ScriptedEngine(model, self.next_script)
 
+    def stand_behind(self, name: str, engine: Engine) -> None:
+        """Let a model of this name speak by an engine of its own."""
+        self._engines[name] = engine
+
     def turn(self, model: DoubleModel) -> AbstractContextManager[object]:
         """One at a time for a real model; what is written down needs no turn."""
         return self._turns[model.name] if model.name in self._engines else nullcontext()
