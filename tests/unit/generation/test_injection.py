@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.text import words
 from app.generation import injection
+from app.generation.disguises import plain
 from app.generation.injection import inspect
 
 CLEAN = (
@@ -49,7 +51,8 @@ def test_findings_come_in_a_fixed_order() -> None:
 
 
 _PIECES = [
-    *(part for parts in injection._NEEDED.values() for part in parts), *sorted(injection._REQUEST_WORDS),
+    *sorted(frozenset().union(*injection._NEEDED.values())), *injection._CHAT_MARKS,
+    "you are", "act as", "developer mode", "note to", "instructions above", "api key", "system:", "|>", "<|im_start", "send post",
     "Do not", "all", "previous", "rules", "new", "for you", "you must", "now", "as if you", "the", "AI", "to", "SYS>>", "INST", "]",
     "user", ":", "final", "with", "begin", "in", "'", "json", "reveal", "your", "api keys", "send", "documents", "https://x.org/?q=1",
     "a@b.c", "![", "](", ")", "please", "us", "how", "\n", ".", "?", "ACT", "GOD",
@@ -58,8 +61,8 @@ _PIECES = [
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=9).map(" ".join))
-def test_what_is_asked_first_never_rules_out_a_match(sentence: str) -> None:
-    possible = injection._possible(sentence)
+def test_what_is_asked_first_never_rules_out_a_match(text: str) -> None:
+    sentence = plain(text)
+    possible = set(injection._possible(sentence, words(sentence)))
     for name, pattern in injection._DIRECT.items():
         assert name in possible or not pattern.search(sentence)
-    assert injection._may_request(sentence) or not injection._REQUEST.search(sentence)
