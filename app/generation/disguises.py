@@ -13,31 +13,17 @@ import base64
 import binascii
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+from app.generation.directive_words import directive_words
 
 _MARKS = re.compile("[\u0300-\u036f]+")
-_LOOKALIKES = (
-    # Greek, Cyrillic, Armenian, Cherokee; then Latin letters of phonetics, small capitals and strokes
-    ("αаɑ", "a"), ("ьƅЬ", "b"), ("сϲⅽᴄ", "c"), ("ԁɗđᴅ", "d"), ("еεєҽᴇɛ", "e"), ("ɡցɢ", "g"), ("һհʜħ", "h"), ("іιɪıℹ", "i"), ("јʝᴊ", "j"),
-    ("кκᴋ", "k"), ("ӏʟłⅼ", "l"), ("мᴍⅿ", "m"), ("ոηпɴ", "n"), ("оοσօᴏø", "o"), ("рρᴘ", "p"), ("ԛզ", "q"), ("гʀɾ", "r"), ("ѕꜱ", "s"), ("тτᴛŧ", "t"),
-    ("υսцᴜʋ", "u"), ("νѵᴠ", "v"), ("ԝωѡᴡ", "w"), ("хχ", "x"), ("уүγʏ", "y"), ("ᴢȥ", "z"), ("ꜰғ", "f"), ("ʙв", "b"), ("ß", "ss"), ("œ", "oe"), ("æ", "ae"),
-    ("ΑАᎪ", "A"), ("ΒВᏴ", "B"), ("СϹᏟ", "C"), ("ᎠĐ", "D"), ("ΕЕᎬ", "E"), ("Ԍ", "G"), ("ΗНᎻ", "H"), ("ΙІӀ", "I"), ("ЈᎫ", "J"), ("ΚКᏦ", "K"), ("ᏞŁ", "L"),
-    ("ΜМᎷ", "M"), ("ΝꓠИ", "N"), ("ΟОՕØ", "O"), ("ΡРᏢ", "P"), ("ᏒЯ", "R"), ("ЅՏᏚ", "S"), ("ΤТᎢ", "T"), ("ՍЦ", "U"), ("ᏙѴ", "V"), ("ԜᏔ", "W"), ("ΧХ", "X"),
-    ("ΥҮУ", "Y"), ("ΖᏃ", "Z"), ("Ғ", "F"),
-)  # fmt: skip
-_LETTER_OF = {ord(looks): letter for lookalikes, letter in _LOOKALIKES for looks in lookalikes}
-_LOOKALIKE = re.compile("[" + "".join(map(chr, _LETTER_OF)) + "]")
-
 _APART = re.compile(r"(?<![^\W_])[^\W_](?:[^\w\n]|[_\n]){1,4}(?:[^\W_](?:[^\w\n]|[_\n]){1,4}){4,}[^\W_](?![^\W_])")
 _LEAST_APART = 6
 _LONG_WORD = 12
 """Letters, set apart without a longer gap between the words, make one of so many at least."""
-_RUN_PARTS = re.compile(
-    "ignore|disregard|forget|override|bypass|discard|setaside|previous|prior|earlier|above|everything|system|instructions?|prompts?"
-    "|rules?|guidelines?|guidance|directions|directives?|commands?|reveal|print|show|repeat|disclose|display|leak|tellme|hidden"
-    "|secrets?|passwords?|credentials|apikeys?|your|youarenow|pretend|from|nowon|only|answer|reply|respond|write|say|with|all|any|the"
-    "|must|should|assistant|chatbot|model"
-)
 _LEET = re.compile(r"[A-Za-z][0134578@$!|+]{1,2}[A-Za-z]")
 _LEET_WORD = re.compile(r"[\w@$!|+]*[\w@$|+]")
 _LEAST_LEET = 3
@@ -56,7 +42,12 @@ def plain(sentence: str) -> str:
     if sentence.isascii():
         return sentence
     folded = _MARKS.sub("", unicodedata.normalize("NFKD", sentence))
-    return folded.translate(_LETTER_OF) if _LOOKALIKE.search(folded) else folded
+    return folded.translate(directive_words().lookalikes) if _lookalike().search(folded) else folded
+
+
+@cache
+def _lookalike() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(map(chr, directive_words().lookalikes))}]")
 
 
 def unveiled(sentence: str, found: Sequence[str], known: Callable[[str], bool]) -> Iterator[str]:
@@ -91,17 +82,49 @@ def _may_be_leet(sentence: str, found: Sequence[str]) -> bool:
 
 
 def _divided(sentence: str) -> Iterator[str]:
-    """Yield what is said in each long word by words that instructions are made of, with spaces between them."""
+    """Yield what each long word says when it is divided into words that instructions are made of; letters between are left out."""
     for word in sentence.split():
         if len(word) >= _LONG_WORD:
-            yield " ".join(_RUN_PARTS.findall(word.lower()))
+            yield " ".join(_parts_of(word.lower()))
+
+
+def _parts_of(run: str) -> list[str]:
+    """Return the known words that together cover most letters of a run, in order."""
+    known = _known_parts()
+    covered, part = [0] * (len(run) + 1), [""] * (len(run) + 1)
+    for end in range(1, len(run) + 1):
+        covered[end] = covered[end - 1]
+        for length in range(2, min(end, _LONGEST_PART) + 1):
+            piece = run[end - length : end]
+            if piece in known and covered[end - length] + length > covered[end]:
+                covered[end], part[end] = covered[end - length] + length, piece
+    found: list[str] = []
+    end = len(run)
+    while end:
+        if part[end]:
+            found.append(part[end])
+        end -= len(part[end]) or 1
+    return found[::-1]
+
+
+@cache
+def _known_parts() -> frozenset[str]:
+    """Return the words that instructions are made of, and small ones that stand between them."""
+    stems = {spelling.rstrip("*") for spellings in directive_words().words.values() for spelling in spellings}
+    small = "you are is to no not on my me ai as be dan any all now the and it in of do that this with for an"
+    return frozenset(stem for stem in stems if len(stem) > _SHORT_PART).union(small.split())
+
+
+_SHORT_PART = 3
+"""Letters; shorter ones of four languages stand in every word."""
+_LONGEST_PART = 16
 
 
 def _joined(run: str) -> str:
-    """Return letters set apart as words: the gap that is most frequent stands within words, a longer one between them."""
+    """Return letters set apart as words: the most frequent gap stands within words, a longer or a different one between them."""
     pieces = re.findall(r"([^\W_])([\W_]*)", run)
-    shortest = min(len(gap) for _, gap in pieces[:-1])
-    return "".join(letter + (" " if len(gap) > shortest else "") for letter, gap in pieces)
+    usual = Counter(gap for _, gap in pieces[:-1]).most_common(1)[0][0]
+    return "".join(letter + ("" if gap == usual or not gap else " ") for letter, gap in pieces)
 
 
 def _spelt(word: str, known: Callable[[str], bool]) -> str:

@@ -22,6 +22,8 @@ from app.generation.disguises import plain, unveiled
 Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
 """override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or
 send something; request: a task for an assistant; question: one that has nothing to do with the text around it."""
+ADDRESSED_TO_A_MODEL: frozenset[Finding] = frozenset({"override", "role", "output", "disclosure"})
+"""Those worth a notice: requests and questions stand in every manual and exercise book too."""
 
 _REPLY = r"(?:answer|response|reply|replies|output|message|completion|summary|translation)s?"
 _RULES = (
@@ -72,18 +74,15 @@ _NEEDED: dict[Finding, frozenset[str]] = {
         "ignore disregard forget bypass follow obey instruction instructions task tasks directive directives instead".split()
     ),
     "role": frozenset(
-        "you act behave respond answer reply pretend mode system attention dear note message hey hello im_start inst sys instruction"
+        "you act behave respond answer reply pretend mode system attention dear note message hey hello inst sys instruction"
         " assistant user".split()
     ),
-    "output": frozenset(
-        "your response responses respond reply replies output outputs completion answer answers".split()
-    ),
-    "disclosure": frozenset("prompt above api password passwords secret secrets credentials http https conversation chat user"
-        " document documents data key keys".split()),
+    "output": frozenset("your response responses respond reply replies output outputs completion answer answers".split()),
+    "disclosure": frozenset("prompt instructions api password passwords secret secrets credentials http https".split()),
 }
 """Of each family, words of which every match holds at least one: asked first, they cost a tenth of the pattern."""
-_CHAT_MARKS = ("<|", "<<", "[/", "[I", "[i", "##")
-"""What every match of chat markup holds."""
+_SIGNS: dict[Finding, tuple[str, ...]] = {"role": ("<|", "<<", "[/", "[I", "[i", "##"), "disclosure": ("@",)}
+"""What a match without such a word holds: chat markup, an address."""
 _TASK_VERBS = (
     "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
     "|give|tell|show|say|answer|respond|reply|repeat|print|output|break down|help|make|recommend|suggest|include|insert|append|add"
@@ -91,13 +90,13 @@ _TASK_VERBS = (
     "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate|compute|encode|decode|encrypt|reverse|shift|swap"
     "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine|visit|click|download|install|call|email|subscribe|buy|send|forward"
 )
-# Where a clause may open: at the start, after a stop that the sentence splitter did not take for one (not where a colon says what an
-# aim is), or at a capital that no stop explains, as in text appended to a passage that was cut in mid-sentence. Not behind a short
+# Where a clause may open: at the start, after a stop that the sentence splitter did not take for one (not where a colon says what
+# an aim is), or at a capital that no stop explains, as in text appended to a passage cut in mid-sentence. Not behind a short
 # word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for") or the letter of a list ("(d) What").
 _OPENING = (
-    r"(?:(?:\A|[.!?;]|(?<!\baim)(?<!\baims)(?<!\bpurpose)(?<!objective)(?<!objectives)(?<!\bgoal)(?<!\bgoals)(?<!\bto):|\n)"
+    r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
     r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
-    r"|(?-i:(?=[A-Z])(?:(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
+    r"|(?-i:(?<=[a-z)\]] )(?=[A-Z])(?:(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
     r"|(?<=[)\]] )(?<!\(\w\) ))))"
 )
 # An imperative opens its clause; its verb is followed by what an object starts with, so that "Use of steel grew" and "List price"
@@ -192,7 +191,7 @@ def _told(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
 def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
     """Yield the families whose patterns may match a plain sentence with these words."""
     for name, needed in _NEEDED.items():
-        if not needed.isdisjoint(spoken) or (name == "role" and any(mark in sentence for mark in _CHAT_MARKS)):
+        if not needed.isdisjoint(spoken) or any(sign in sentence for sign in _SIGNS.get(name, ())):
             yield name
 
 
