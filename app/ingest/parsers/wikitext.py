@@ -49,6 +49,8 @@ _DOUBTFUL = re.compile(r"\{\{|\{\||<ref\b", re.IGNORECASE)
 _UNMATCHED = re.compile(r"\{\{|\{\||\[\[|\[(?=[a-z]{3,6}:)|<[a-z!]", re.IGNORECASE)
 """What the full parser tries to find the end of."""
 _MOST_UNMATCHED = 20
+_LONGEST_CAREFUL = 200_000
+"""Characters; the full parser goes through all behind a bracket again when that has no end: two seconds at the worst."""
 _MOST_PASSES = 100
 """Templates and links are nested no deeper than this; MediaWiki itself expands 100 levels."""
 _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
@@ -81,12 +83,12 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
     text = _inline(resolved)
     warnings: tuple[str, ...] = ()
     if _DOUBTFUL.search(text):
-        if len(_UNMATCHED.findall(resolved)) <= _MOST_UNMATCHED:
+        if len(source) <= _LONGEST_CAREFUL and len(_UNMATCHED.findall(resolved)) <= _MOST_UNMATCHED:
             text = _careful(source)
             warnings = ("unbalanced markup: parsed with mwparserfromhell",)
         else:
             text = re.sub(r"\{\{|\{\|", "", text)
-            warnings = (f"unbalanced markup: more than {_MOST_UNMATCHED} brackets or tags without an end were left out",)
+            warnings = ("unbalanced markup: too much of it to be parsed with care, brackets without an end were left out",)
     text, stripped = normalise(text)
     body, headings = _assemble(text)
     return ParsedDocument(
