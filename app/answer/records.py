@@ -120,6 +120,7 @@ def source_record(evidence: Evidence) -> SourceRecord:
         source_url=document.source_url,
         view_url=view_url(evidence),
         licence=document.licence,
+        flags=list(document.flags),
     )
 
 

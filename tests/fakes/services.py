@@ -25,6 +25,7 @@ from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, Mod
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
+from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
@@ -185,7 +186,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     ingest = settings.ingest()
 
     def pipeline_of(_: Library) -> IngestPipeline:
-        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
+        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect)
 
     def backfill_of(_: Library) -> VectorBackfill:
         return VectorBackfill(store.writer, embedder, ingest)
@@ -224,7 +225,7 @@ def local_services(
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
-            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest),
+            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect),
             backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
             catalog=store.catalog,
             originals=store.writer,

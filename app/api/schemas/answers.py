@@ -43,6 +43,10 @@ class Source(Reply):
     source_url: str | None
     view_url: str
     licence: str | None
+    flags: list[str] = Field(
+        default_factory=list,
+        description="findings at ingest a reader should see, of the whole document; not in answers kept before",
+    )
 
 
 class Citation(Reply):

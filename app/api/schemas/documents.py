@@ -245,6 +245,7 @@ class SearchHit(Reply):
     signals: Signals
     source_url: str | None
     view_url: str
+    flags: list[str] = Field(description="findings at ingest a reader should see, of the whole document")
 
 
 class SearchResponse(Reply):
