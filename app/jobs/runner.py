@@ -69,7 +69,7 @@ class JobRunner(JobQueue):
                 thread.start()
                 self._threads.append(thread)
 
-    def close(self, timeout_s: float = 10.0) -> None:
+    def close(self, timeout_s: float = 5.0) -> None:
         """Stop the workers; running jobs are queued again by the next start. Waits up to `timeout_s` seconds in all."""
         with self._changed:
             self._closing = True

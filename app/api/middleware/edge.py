@@ -1,13 +1,15 @@
-"""The request edge: what nobody expected becomes a 500 with a request id, and a traceback in the log."""
+"""The request edge: what nobody expected becomes a 500 with a request id and a traceback in the log, a shutdown a 503."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.errors import internal_problem, problem_response
+from app.api.errors import internal_problem, problem_response, response_of
+from app.core.errors import Busy
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,11 @@ class RequestEdge:
 
         try:
             await self._app(scope, receive, watched)
+        except asyncio.CancelledError:
+            if started:
+                raise
+            stops = Busy("the server is stopping; send this again when it has started: what it accepted is kept", retry_after_s=5)
+            await response_of(stops, scope.get("request_id", ""))(scope, receive, send)
         except Exception:
             request_id = scope.get("request_id", "")
             logger.exception("%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id})

@@ -60,7 +60,10 @@ _FAILURES = ("unsupported_type", "encrypted", "no_text_layer", "unreadable", "to
     openapi_extra=_FORM,
     responses={
         200: {"model": IngestResponse, "description": "all files were known and unchanged"},
-        202: {"model": IngestResponse, "description": "accepted: the files are on disk, the job goes on"},
+        202: {
+            "model": IngestResponse,
+            "description": "accepted: the files are on disk, the job goes on; also while the server stops",
+        },
         207: {"model": IngestResponse, "description": "some files failed"},
         **declared(*_FAILURES),
     },
@@ -85,10 +88,7 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
         job = await to_thread.run_sync(_accept, receiver, bytes(pending), services, library, edge, wait == "false")
     finally:
         await to_thread.run_sync(receiver.discard)
-    if wait == "false":
-        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
-    job = await settled(services.jobs, job.id, has_text if wait == "text" else is_finished)
-    return outcome_response(job, request_id)
+    return await outcome(job, wait, services, edge, request_id)
 
 
 def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
@@ -147,6 +147,19 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
             raise InvalidInput(f"two files have the source key {key!r}, so one would replace the other; send source_key for each")
         seen.add(key)
     return keys
+
+
+async def outcome(job: Job, wait: WaitName, services: Services, edge: AtEdge, request_id: str) -> Response:
+    """Return what became of an accepted job once it has come as far as was asked, or that it was accepted (202).
+
+    Raises:
+        Conflict: The job was cancelled or paused while it was waited for.
+    """
+    until = has_text if wait == "text" else is_finished
+    found = None if wait == "false" else await settled(services.jobs, job.id, until, edge.stopping)
+    if found is None:
+        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
+    return outcome_response(found, request_id)
 
 
 def outcome_response(job: Job, request_id: str) -> Response:
