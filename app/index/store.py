@@ -31,6 +31,7 @@ from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
 from app.index.reembedding import Reembedding
@@ -137,6 +138,7 @@ class IndexStore:
             self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
         )
         self.bundler = Bundler(self.database, self.catalog, self._loader, self.writer, self.originals, self.steps)
+        self._presence = Presence(self.database.path, self._tantivy)
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
@@ -217,6 +219,10 @@ class IndexStore:
             self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
             self._dense[library].remake_exact()
         self.keeper.remake("asked to rebuild")
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what is gone under the open store: the catalog, the lexical index of a library."""
+        return self._presence.missing()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""

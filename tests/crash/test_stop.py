@@ -80,7 +80,7 @@ async def app(scope, receive, send):
         await send({"type": "lifespan.startup.complete"})
         print("started", flush=True)
 
-Hasty(uvicorn.Config(app, port=0, log_config=None), CancelToken()).run()
+Hasty(uvicorn.Config(app, port=0, log_config=None), CancelToken(), str).run()
 """
 
 
@@ -90,3 +90,15 @@ def test_a_stop_that_hangs_ends_all_the_same() -> None:
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(EXIT_S) == 0
+
+
+def test_a_start_that_fails_says_why_and_ends_with_1(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "catalog.sqlite3").write_bytes(b"no database" * 1000)
+    server = Served(data)
+    server.start()
+    assert server.process.wait(60) == 1
+    said = server.log.read_text("utf-8")
+    assert "cannot start: the catalog" in said
+    assert "Traceback" not in said

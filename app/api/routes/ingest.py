@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -16,11 +17,13 @@ from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
 from app.api.services import Services
 from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
-from app.core.errors import Conflict, InvalidInput
+from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.core.types import IngestOutcome, Job, JobFile, Library
 from app.ingest.names import display_name, source_key
 from app.jobs.board import is_finished
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+
+logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
 
@@ -110,17 +113,28 @@ def _accept(
     library = _library(upload, in_query) or edge.settings.default_library
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
-    files = tuple(
-        UploadedFile(name, key, services.writer.store_original(file.path))
-        for name, key, file in zip(names, keys, upload.files, strict=True)
-    )
-    return services.jobs.submit(
-        "ingest",
-        IngestPayload(Library(library), files, retry).to_json(),
-        files=[JobFile(name, "queued", 0.0) for name in names],
-        total=len(files),
-        unit="files",
-    )
+    files: list[UploadedFile] = []
+    try:
+        for name, key, file in zip(names, keys, upload.files, strict=True):
+            files.append(UploadedFile(name, key, services.writer.store_original(file.path)))
+        return services.jobs.submit(
+            "ingest",
+            IngestPayload(Library(library), tuple(files), retry).to_json(),
+            files=[JobFile(name, "queued", 0.0) for name in names],
+            total=len(files),
+            unit="files",
+        )
+    except (DocuMindError, OSError):
+        _discard([file.sha256 for file in files], services)
+        raise
+
+
+def _discard(shas: list[str], services: Services) -> None:
+    """Leave nothing of an upload that was not accepted."""
+    try:
+        services.writer.discard_unaccepted(shas)
+    except (DocuMindError, OSError):
+        logger.warning("originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True)
 
 
 def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
