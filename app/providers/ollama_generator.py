@@ -135,9 +135,7 @@ class OllamaGenerator:
                 yield from spread(content, pending)
                 pending = []
             if line.flag("done"):
-                yield Token(
-                    "", finish=self._finish(line, model), usage=Usage(line.integer("prompt_eval_count"), line.integer("eval_count"))
-                )
+                yield Token("", finish=self._finish(line, model), usage=_usage(line))
                 return
         raise ProviderBadResponse(
             f"{self._host.name} ended the answer of {model!r} early; ask again, and look into its log if it stays"
@@ -150,3 +148,18 @@ class OllamaGenerator:
         if reason == "stop":
             return "stop"
         raise ProviderBadResponse(f"{self._host.name} ended the answer of {model!r} with {reason!r}; ask again")
+
+
+def _usage(line: Fields) -> Usage:
+    return Usage(
+        line.integer("prompt_eval_count"),
+        line.integer("eval_count"),
+        prompt_seconds=_seconds(line, "prompt_eval_duration"),
+        completion_seconds=_seconds(line, "eval_duration"),
+        load_seconds=_seconds(line, "load_duration"),
+    )
+
+
+def _seconds(line: Fields, name: str) -> float | None:
+    nanoseconds = line.integer(name)
+    return None if nanoseconds is None else nanoseconds / 1e9

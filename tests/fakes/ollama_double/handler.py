@@ -194,6 +194,8 @@ class Handler(Wire):
         metrics = {
             "total_duration": 5_000_000,
             "load_duration": 1_000_000,
+            "prompt_eval_duration": 2_000_000,
+            "eval_duration": 1_500_000,
             **{key: value for key, value in counts.items() if value},
         }
         self.server.leave(self)  # before the client can know and ask again

@@ -49,7 +49,7 @@ def test_an_answer_with_what_the_host_was_asked(double: OllamaDouble, host: Olla
     tokens = list(generator(host).stream(PROMPT, CancelToken()))
     assert text(iter(tokens)) == "Paris is the capital of France. [1]"
     assert tokens[-1].finish == "stop"
-    assert tokens[-1].usage == Usage(30, 7)
+    assert tokens[-1].usage == Usage(30, 7, prompt_seconds=0.002, completion_seconds=0.0015, load_seconds=0.001)
     (body,) = double.bodies(CHAT)
     assert {key: body[key] for key in ("think", "truncate", "shift", "stream", "keep_alive")} == {
         "think": False,

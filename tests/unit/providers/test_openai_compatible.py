@@ -16,7 +16,7 @@ from app.core.errors import (
     ProviderBadResponse,
     ProviderUnreachable,
 )
-from app.core.types import Message, Prompt, Token, Usage
+from app.core.types import Message, Prompt, Token
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import HostedOptions
@@ -52,7 +52,11 @@ def test_an_answer_with_usage(double: OpenAIDouble) -> None:
     tokens = answer(generator(double))
     assert "".join(token.text for token in tokens) == "Paris is the capital of France. [1]"
     assert tokens[-1].finish == "stop"
-    assert tokens[-1].usage == Usage(19, 7)
+    usage = tokens[-1].usage
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.load_seconds) == (19, 7, None)
+    assert 0 < (usage.prompt_seconds or 0) < 5
+    assert 0 <= (usage.completion_seconds or 0) < 5
     (asked,) = double.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.body["stream_options"] == {"include_usage": True}
