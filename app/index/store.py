@@ -31,6 +31,7 @@ from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
 from app.index.reembedding import Reembedding
@@ -113,8 +114,7 @@ class IndexStore:
         papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
-        remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
-        self.remover = remover
+        remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
@@ -151,6 +151,7 @@ class IndexStore:
         self.bundler = Bundler(
             self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
         )
+        self._presence = Presence(self.database.path, self._tantivy)
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
@@ -251,6 +252,10 @@ class IndexStore:
             self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
             self._dense[library].remake_exact()
         self.keeper.remake("asked to rebuild")
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what is gone under the open store: the catalog, the lexical index of a library."""
+        return self._presence.missing()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""

@@ -108,6 +108,9 @@ class LocalServices:
             extractive=ExtractiveGenerator(),
         )
 
+    def missing(self) -> tuple[str, ...]:
+        return self.store.missing()
+
     def _retriever(self) -> Retriever:
         store = self.store
         return Retriever(store.catalog, store.vectors, store.lexical, self.embedder, self.settings.retrieval(), writer=store.writer)

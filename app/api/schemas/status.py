@@ -20,8 +20,8 @@ class Ready(Reply):
     """Whether requests will be answered."""
 
     status: Literal["ready", "starting", "failed"]
-    missing: list[str] = Field(description="what is not there yet; empty when ready")
-    detail: str = Field("", description="why the start failed")
+    missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")
+    detail: str = Field("", description="why the start failed, or what is gone under the server")
 
 
 class ModelHost(Reply):

@@ -7,6 +7,7 @@ import { BandTag, SignalBars } from "@/components/signals";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Input, Segmented, Select } from "@/components/ui/field";
+import { Guarded } from "@/components/ui/guarded";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
@@ -53,7 +54,9 @@ export function SearchPage() {
           </p>
           <ol className="flex flex-col rounded-lg border border-line bg-surface">
             {found.data?.hits.map((hit, i) => (
-              <HitRow key={`${hit.library}/${hit.doc_id}/${hit.start}`} hit={hit} rank={i + 1} />
+              <Guarded key={`${hit.library}/${hit.doc_id}/${hit.start}`} what={`Passage ${i + 1}`}>
+                <HitRow hit={hit} rank={i + 1} />
+              </Guarded>
             ))}
           </ol>
         </>
