@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.evaluation.charts import Point, quality, quality_by_time
-from app.evaluation.report import Report, to_json
+from app.evaluation.report import Provenance, Report, to_json
 
 _QUESTIONS = 40
 """Questions shown in a scorecard: those on which the arms differ most."""
@@ -40,10 +40,7 @@ def page_of(content: Content) -> str:
     ]
     for experiment in content["experiments"]:
         parts += _section(experiment, content["timings"].get(experiment["collection"], {}))
-    parts.append(
-        f"<p><small>git {html.escape(made['git_sha'][:12])}, settings {html.escape(made['settings_hash'])}, index"
-        f" {html.escape(made['fingerprint'])}, seed {made['seed']}</small></p></body></html>"
-    )
+    parts.append(f"<p><small>{html.escape(Provenance(**made).in_words())}</small></p></body></html>")
     return "".join(parts)
 
 
