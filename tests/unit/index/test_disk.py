@@ -15,7 +15,8 @@ def write(path: Path, size: int) -> None:
 def test_stores_are_counted_with_their_folders_and_journals(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for name, size in {
-        "catalog.sqlite3": 10, "catalog.sqlite3-wal": 5, ".lock": 3, "note": 4, "tantivy/public/seg": 7, "tantivy/x": 1, "chroma/a/b": 2
+        "catalog.sqlite3": 10, "catalog.sqlite3-wal": 5, ".lock": 3, "note": 4,
+        "tantivy/public/seg": 7, "tantivy/x": 1, "chroma/a/b": 2
     }.items():  # fmt: skip
         write(data / name, size)
     assert bytes_by_store(data, data / "chroma") == {"catalog": 15, "chroma": 2, "other": 7, "tantivy": 8}
