@@ -34,6 +34,7 @@ WORKDIR /opt/documind
 COPY --from=environment /opt/documind /opt/documind
 COPY --from=page /src/app/api/static/page app/api/static/page
 COPY data/sample_docs/ data/sample_docs/
+COPY data/arxiv_seed_list.txt data/
 USER documind
 VOLUME /var/lib/documind
 EXPOSE 8001

@@ -38,6 +38,12 @@ def test_help_is_shown_and_nothing_else_is_done(name: str) -> None:
     assert done.stdout.startswith("usage:")
 
 
+def test_every_script_of_users_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "scripts.md").read_text(encoding="utf-8")
+    makers = {"licences", "run_dockerfile_steps", "write_env_example", "write_openapi"}
+    assert {name for name in SCRIPTS if f"| `{name}" in page} == set(SCRIPTS) - FOR_DEVELOPERS - makers
+
+
 def test_packages_of_developers_are_hidden_from_such_a_run() -> None:
     hidden = developers_modules()
     assert {"pytest", "scipy", "ir_measures", "reportlab", "pyarrow"} <= hidden
