@@ -55,7 +55,9 @@ class Settings(BaseSettings):
     )
 
     # models
-    ollama_base_url: str = Field("http://127.0.0.1:11434", description="Ollama's address")
+    ollama_base_url: str = Field(
+        "http://127.0.0.1:11434", description="Ollama's address; of several, separated by commas, the first that answers"
+    )
     llm_provider: ProviderName = Field(
         "auto", description="who answers: auto, ollama, extractive, openai_compatible or a hosted name"
     )

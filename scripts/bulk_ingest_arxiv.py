@@ -135,7 +135,7 @@ def fetch(client: DocuMindClient, arxiv_id: str, sleep: Callable[[float], object
         except Busy as error:
             if attempt == TRIES:
                 raise
-            sleep(error.retry_after_s or RETRY_S)
+            sleep(max(error.retry_after_s or 0.0, RETRY_S))
     raise AssertionError("unreachable")
 
 
