@@ -124,6 +124,6 @@ def test_of_several_addresses_the_first_that_answers_is_used(double: OllamaDoubl
         both = OllamaHost(f"{double.url},{second.url}")
         assert (both.version(), both.base_url) == ("0.33.0", double.url)
     with pytest.raises(ProviderUnreachable):
-        host.models()
+        OllamaHost(f"{nothing},{second.url}").models()
     with pytest.raises(InvalidInput, match="the address of Ollama"):
         OllamaHost(f"{double.url},http://:x")
