@@ -224,18 +224,21 @@ class OllamaHost:
         return Fields(reply.json(self.name), self.name)
 
     def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
-        """Ask the addresses in order, and go on with the first that answers."""
-        for client in self._clients:
+        """Ask the addresses in order, and go on with the first that answers; with the last where none does."""
+        *others, last = self._clients
+        for client in others:
             try:
                 reply = client.call("GET", path, timeout_s=timeout_s)
             except (ProviderUnreachable, ProviderTimeout):
-                if client is self._clients[-1]:
-                    raise
                 continue
-            if client is not self.http:
-                self.http, self._version = client, None
-            break
-        return self.check(reply, "")
+            self._use(client)
+            return self.check(reply, "")
+        self._use(last)
+        return self.check(last.call("GET", path, timeout_s=timeout_s), "")
+
+    def _use(self, client: HttpClient) -> None:
+        if client is not self.http:
+            self.http, self._version = client, None
 
     def _ask(
         self,
