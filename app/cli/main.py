@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 import typer
 from pydantic import ValidationError
@@ -43,10 +44,15 @@ def exit_code(error: errors.DocuMindError) -> int:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line (by default the process's own). An edge: every error becomes a message and an exit code."""
+    """Run the command line (by default the process's own)."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    run_at_edge(lambda: app(arguments))
+
+
+def run_at_edge(work: Callable[[], object]) -> None:
+    """Run a command or a script. An edge: every error of ours becomes one line and ends the process with its exit code."""
     try:
-        app(arguments)
+        work()
     except errors.DocuMindError as error:
         complain(error.message)
         sys.exit(exit_code(error))

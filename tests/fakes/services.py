@@ -201,7 +201,8 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
         root=bundled(), pipeline_of=pipeline_of, backfill_of=backfill_of, catalog=store.catalog, writer=store.writer, later=later
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
-    client = ArxivClient("http://127.0.0.1:9", interval_s=0.0)
+    arxiv_host = settings.arxiv_base_url if "arxiv_base_url" in settings.model_fields_set else "http://127.0.0.1:9"
+    client = ArxivClient(arxiv_host, interval_s=0.0)
     arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
     jobs.register(ARXIV, arxiv, lane="network")
 

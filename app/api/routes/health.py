@@ -14,8 +14,9 @@ from app.api.errors import declared
 from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
 from app.api.services import Services
-from app.core.release import package_version
+from app.core.release import checkout_sha, package_version
 from app.core.types import Library
+from app.index.disk import bytes_by_store
 
 router = APIRouter(tags=["health"])
 
@@ -111,7 +112,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
         )
     return Diagnostics(
         version=package_version(),
-        git_sha=settings.documind_git_sha,
+        git_sha=settings.documind_git_sha or checkout_sha(),
         python=sys.version.split()[0],
         platform=platform.platform(terse=True),
         uptime_s=round(edge.uptime_s(), 1),
@@ -133,6 +134,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
         },
         chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
+        disk=bytes_by_store(settings.data_dir, settings.chroma_dir),
         limits={
             "max_file_size_bytes": settings.max_file_size_mb * 2**20,
             "thread_pool_size": settings.thread_pool_size,
