@@ -23,6 +23,7 @@ class SourceRecord(TypedDict):
     revision: int
     library: str
     title: str
+    sample: bool
     authors: list[str]
     year: int | None
     section: str
@@ -39,6 +40,7 @@ class SourceRecord(TypedDict):
     source_url: str | None
     view_url: str
     licence: str | None
+    flags: list[str]
 
 
 class CitationRecord(TypedDict):

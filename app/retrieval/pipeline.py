@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +40,7 @@ class Retriever:
         writer: VectorSink | None = None,
         reranker: Reranker | None = None,
         late: LateInteraction | None = None,
+        remarks: Callable[[], Sequence[Notice]] = tuple,
     ) -> None:
         """Keep the ports.
 
@@ -50,6 +51,7 @@ class Retriever:
             embedder: Of the library's fingerprint; None searches by words alone.
             options: Defaults and weights.
             writer: Where vectors embedded on the fly are kept; None forgets them.
+            remarks: What must be said of the library at every search.
             reranker: A cross-encoder over the best `options.cross_encoder_head`.
             late: Codes of passages; None where none are kept.
         """
@@ -58,6 +60,7 @@ class Retriever:
         self._options = options
         self._reranker = reranker
         self._late = late
+        self._remarks = remarks
         self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -73,7 +76,7 @@ class Retriever:
         self._arm(request)
         pool = self._pool(request, k, trace)
         if not len(pool.candidates):
-            return Retrieval((), (*_trouble(pool), *self._nothing_found(request)))
+            return Retrieval((), (*_trouble(pool), *self._nothing_found(request), *self._remarks()))
         with trace.stage("fusion", len(pool.candidates)) as stage:
             scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._dense_weight(pool))
             order = best_first(scores)
@@ -83,7 +86,7 @@ class Retriever:
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
-        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
+        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices, *self._remarks()))
 
     def _dense_weight(self, pool: Pool) -> float:
         options = self._options

@@ -32,7 +32,7 @@ from app.core.types.answers import (
     TokenEvent,
 )
 from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
-from app.core.types.codes import CODES_VERSION, MAX_SENTENCES, STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
+from app.core.types.codes import CODES_VERSION, MAX_SENTENCES, MAX_TOKENS, STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
 from app.core.types.documents import (
     ChunkSpan,
     DeleteResult,
@@ -51,10 +51,11 @@ from app.core.types.documents import (
 from app.core.types.jobs import Job, JobFile, JobState
 from app.core.types.prompts import Message, Prompt, Token, Usage
 from app.core.types.retrieval import Evidence, Filters, Hit, Notice, Scored, Signals
-from app.core.types.status import HostStatus, ModelReport, ServiceStatus
+from app.core.types.status import EmbeddingState, HostStatus, ModelReport, ServiceStatus
 from app.core.types.stored import Chunk, Document, EmbedderIdentity, Fingerprint, LibraryCounts, Passage, TextSpan
 from app.core.types.traces import ContextTrace, Disagreement, Figures, StageTrace, TraceItem, TraceReport
 from app.core.types.vocabulary import (
+    SAMPLE_PREFIX,
     AnswerStatus,
     Band,
     FloatArray,
@@ -74,6 +75,8 @@ from app.core.types.vocabulary import (
 __all__ = [
     "CODES_VERSION",
     "MAX_SENTENCES",
+    "MAX_TOKENS",
+    "SAMPLE_PREFIX",
     "STATE_DIMENSION",
     "TOKEN_BITS",
     "Answer",
@@ -91,6 +94,7 @@ __all__ = [
     "Document",
     "DocumentDraft",
     "EmbedderIdentity",
+    "EmbeddingState",
     "Evidence",
     "Figures",
     "Filters",

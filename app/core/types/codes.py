@@ -12,6 +12,8 @@ TOKEN_BITS = 128
 """Of a token's code."""
 MAX_SENTENCES = 32
 """Sentence vectors of one passage."""
+MAX_TOKENS = 65_536
+"""Token codes of one passage; bulk text that is not cut has fewer."""
 CODES_VERSION = "minilm-128-1"
 """Raise it when model, axes or layout change: codes of another version are made again."""
 
@@ -28,11 +30,9 @@ class PassageCode:
     def fits(self) -> bool:
         """Return whether both have whole rows, and as many as a passage may have."""
         sentences, rest = divmod(len(self.sentences), STATE_DIMENSION)
-        return rest == 0 and 0 < sentences <= MAX_SENTENCES and 0 < len(self.tokens) <= _MOST_BYTES and len(self.tokens) % 16 == 0
-
-
-_MOST_BYTES = 16 * 65_536
-"""Tokens of one chunk; bulk text that is not cut has fewer."""
+        return (
+            rest == 0 and 0 < sentences <= MAX_SENTENCES and 0 < len(self.tokens) <= 16 * MAX_TOKENS and len(self.tokens) % 16 == 0
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

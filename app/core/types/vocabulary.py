@@ -19,6 +19,9 @@ class Library(StrEnum):
     PAPERS = "papers"
 
 
+SAMPLE_PREFIX = "sample_"
+"""What ids of the documents that came with the program begin with; no other document's id does."""
+
 Scope = Literal["public", "papers", "all"]
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
@@ -40,6 +43,8 @@ NoticeCode = Literal[
     "filter_matched_nothing",
     "injection_flagged",
     "embedder_unavailable",
+    "reembed_offered",
+    "bands_not_calibrated",
     "generator_unavailable",
     "hosted_provider",
 ]

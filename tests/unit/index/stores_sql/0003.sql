@@ -3,7 +3,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0005');
+INSERT INTO "alembic_version" VALUES('0003');
 CREATE TABLE answer_documents (
         answer INTEGER NOT NULL,
         library TEXT NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE answers (
         PRIMARY KEY (n),
         UNIQUE (answer_id)
     );
-INSERT INTO "answers" VALUES(1,'kept','{"answer_id": "kept", "answer": "Zürich"}','{"thumb": "up"}','2026-11-24T18:21:03.208Z');
+INSERT INTO "answers" VALUES(1,'kept','{"answer_id": "kept", "answer": "Zürich"}','{"thumb": "up"}','2026-11-24T18:41:24.060Z');
 CREATE TABLE builds (
         build INTEGER NOT NULL,
         library TEXT NOT NULL,
@@ -29,8 +29,8 @@ CREATE TABLE builds (
         created_at TEXT NOT NULL,
         PRIMARY KEY (build)
     );
-INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:21:02.333Z');
-INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:21:02.512Z');
+INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:41:23.588Z');
+INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:41:23.805Z');
 CREATE TABLE changes (
         seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
         library TEXT NOT NULL,
@@ -84,7 +84,7 @@ CREATE TABLE conversations (
         PRIMARY KEY (n),
         UNIQUE (id)
     );
-INSERT INTO "conversations" VALUES(1,'95151fcd234e4c90b620179fbedb1818','A talk','papers','',0,'2026-11-24T18:21:03.232Z','2026-11-24T18:21:03.244Z');
+INSERT INTO "conversations" VALUES(1,'490debb6fda643988edb2c957de447af','A talk','papers','',0,'2026-11-24T18:41:24.061Z','2026-11-24T18:41:24.061Z');
 CREATE TABLE documents (
         doc INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
         library TEXT NOT NULL,
@@ -122,12 +122,12 @@ CREATE TABLE documents (
     );
 INSERT INTO "documents" VALUES(1,'papers','171b21fb571555e6','a.txt',2,'live','a.txt','text','c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','Title of a.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,29,1,29,2,2,NULL,NULL,0,0,'title of a.txt
-a.txt','2026-11-24T18:21:01.043Z','2026-11-24T18:21:01.306Z',NULL);
+a.txt','2026-11-24T18:41:22.233Z','2026-11-24T18:41:22.453Z',NULL);
 INSERT INTO "documents" VALUES(2,'papers','9413343236653f3d','b.txt',2,'live','b.txt','text','22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','Title of b.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,30,1,30,2,2,NULL,NULL,0,0,'title of b.txt
-b.txt','2026-11-24T18:21:01.585Z','2026-11-24T18:21:01.852Z',NULL);
+b.txt','2026-11-24T18:41:22.808Z','2026-11-24T18:41:22.929Z',NULL);
 INSERT INTO "documents" VALUES(3,'public','60d022a1088ae026','wiki:7',1,'live','wiki:7','text','f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860','Title of wiki:7','[]','',NULL,NULL,NULL,NULL,'[]',0,20,1,20,2,2,NULL,NULL,0,0,'title of wiki:7
-wiki:7','2026-11-24T18:21:02.145Z','2026-11-24T18:21:02.145Z',NULL);
+wiki:7','2026-11-24T18:41:23.184Z','2026-11-24T18:41:23.184Z',NULL);
 CREATE TABLE jobs (
         n INTEGER NOT NULL,
         id TEXT NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE jobs (
         PRIMARY KEY (n),
         UNIQUE (id)
     );
-INSERT INTO "jobs" VALUES(1,'8a36c3489ed94540905cb4d6d0427340','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-24T18:21:03.186Z','2026-11-24T18:21:03.186Z');
+INSERT INTO "jobs" VALUES(1,'29b87145a8a442fa8337a1862803465f','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-24T18:41:24.056Z','2026-11-24T18:41:24.056Z');
 CREATE TABLE ledger (
         library TEXT NOT NULL,
         source TEXT NOT NULL,
@@ -176,7 +176,7 @@ CREATE TABLE meta (
         PRIMARY KEY ("key")
     );
 INSERT INTO "meta" VALUES('codes_version','minilm-128-1');
-INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-24T18:21:03.133Z');
+INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-24T18:41:24.005Z');
 CREATE TABLE passage_codes (
             chunk_id INTEGER NOT NULL,
             sentences BLOB NOT NULL,
@@ -199,11 +199,19 @@ CREATE TABLE revisions (
         CONSTRAINT uq_revisions_revision UNIQUE (doc, revision),
         FOREIGN KEY(doc) REFERENCES documents (doc) ON DELETE CASCADE
     );
-INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:21:01.043Z');
-INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-24T18:21:01.306Z');
-INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:21:01.585Z');
-INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-24T18:21:01.852Z');
-INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-24T18:21:02.145Z');
+INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:41:22.233Z');
+INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-24T18:41:22.453Z');
+INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:41:22.808Z');
+INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-24T18:41:22.929Z');
+INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-24T18:41:23.184Z');
+CREATE TABLE sync_claims (
+        library TEXT NOT NULL,
+        source_key TEXT NOT NULL,
+        folder TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        PRIMARY KEY (library, source_key)
+    ) WITHOUT ROWID
+    ;
 CREATE TABLE turns (
         n INTEGER NOT NULL,
         conversation INTEGER NOT NULL,
@@ -214,8 +222,8 @@ CREATE TABLE turns (
         PRIMARY KEY (n),
         FOREIGN KEY(conversation) REFERENCES conversations (n) ON DELETE CASCADE
     );
-INSERT INTO "turns" VALUES(1,1,'user','Who whistles?',NULL,'2026-11-24T18:21:03.244Z');
-INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]',NULL,'2026-11-24T18:21:03.244Z');
+INSERT INTO "turns" VALUES(1,1,'user','Who whistles?',NULL,'2026-11-24T18:41:24.061Z');
+INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]',NULL,'2026-11-24T18:41:24.061Z');
 CREATE TABLE type_counts (
         library TEXT NOT NULL,
         type TEXT NOT NULL,
@@ -224,6 +232,13 @@ CREATE TABLE type_counts (
     );
 INSERT INTO "type_counts" VALUES('papers','text',2);
 INSERT INTO "type_counts" VALUES('public','text',1);
+CREATE TABLE unlinks (
+        sha256 TEXT NOT NULL,
+        recorded_at TEXT NOT NULL,
+        PRIMARY KEY (sha256)
+    );
+INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-24T18:41:22.228Z');
+INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-24T18:41:22.797Z');
 CREATE TABLE vectors (
         "key" INTEGER NOT NULL,
         vector BLOB NOT NULL,
@@ -258,6 +273,7 @@ CREATE INDEX ix_chunks_doc ON chunks (doc, revision, ordinal);
 CREATE INDEX ix_revisions_original ON revisions (sha256) WHERE has_original = 1;
 CREATE INDEX ix_turns_answer ON turns (answer_id);
 CREATE INDEX ix_turns_conversation ON turns (conversation, n);
+CREATE INDEX ix_sync_claims_folder ON sync_claims (library, folder);
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('documents',4);
 INSERT INTO "sqlite_sequence" VALUES('changes',9);
