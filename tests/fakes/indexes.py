@@ -13,6 +13,7 @@ from app.core.function_words import content_or_all
 from app.core.text import tokenise
 from app.core.types import Chunk, Document, Filters, FloatArray, Library, LibraryCounts, Passage, Scored, TextSpan
 from app.core.vectors import cosine_distances, top_k_smallest
+from app.retrieval.spelling import edit_distance
 
 
 def matches(passage: Passage, filters: Filters | None) -> bool:
@@ -153,6 +154,10 @@ class TextbookBM25:
             for i in chunk_ids
             if i in bags
         }
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        held = ((i, bag) for i, bag in self._bags[library].items())
+        return [i for i, bag in held if any(edit_distance(token, other) <= edits for other in bag)][:k]
 
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         bags = self._bags[library]

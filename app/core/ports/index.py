@@ -220,6 +220,10 @@ class LexicalIndex(Protocol):
         """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
         ...
 
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks whose bodies hold a token within 1 or 2 edits of a stemmed one, a swap of neighbours being one."""
+        ...
+
 
 class BulkLedger(Protocol):
     """What became of every article of every bulk source; counted from rows, so that sums are exact."""
