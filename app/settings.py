@@ -194,6 +194,7 @@ class Settings(BaseSettings):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
             max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),

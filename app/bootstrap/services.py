@@ -35,6 +35,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.lock import DirectoryLock
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
@@ -86,6 +87,11 @@ class Services:
     def writer(self) -> CatalogIndexWriter:
         """The truth, written."""
         return self.store.writer
+
+    @property
+    def claims(self) -> SyncClaims:
+        """Which documents a synced folder sent."""
+        return self.store.claims
 
     @property
     def retriever(self) -> Libraries:

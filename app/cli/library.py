@@ -62,28 +62,28 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
 
 
-def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str) -> list[Json]:
+def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str, *, sync_folder: str = "") -> list[Json]:
     """Send files in batches and return their outcomes in order; one that is refused alone does not stop the others."""
     rows: list[Json] = []
     with job_progress(f"indexing into {library}") as changed:
         for start in range(0, len(files), BATCH_FILES):
             batch = files[start : start + BATCH_FILES]
             try:
-                rows += cast("list[Json]", client.ingest(batch, library)["documents"])
+                rows += cast("list[Json]", client.ingest(batch, library, sync_folder=sync_folder)["documents"])
             except InputError as error:
                 if len(batch) == 1:
                     rows.append(_failure(batch[0], error))
                 else:
-                    rows += _one_by_one(client, batch, library)
+                    rows += _one_by_one(client, batch, library, sync_folder)
             changed({"done": len(rows), "total": len(files), "unit": "files"})
     return rows
 
 
-def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str) -> list[Json]:
+def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str) -> list[Json]:
     rows: list[Json] = []
     for file in batch:
         try:
-            rows += cast("list[Json]", client.ingest([file], library)["documents"])
+            rows += cast("list[Json]", client.ingest([file], library, sync_folder=sync_folder)["documents"])
         except InputError as error:
             rows.append(_failure(file, error))
     return rows

@@ -39,6 +39,9 @@ def serve(
         err.print(f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md")
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
+        from app.index.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+
+        refuse_foreign_catalog(settings.data_dir)
         run(settings, lock)
 
 

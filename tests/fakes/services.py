@@ -33,6 +33,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -149,6 +150,10 @@ class LocalServices:
     @property
     def writer(self) -> CatalogIndexWriter:
         return self.store.writer
+
+    @property
+    def claims(self) -> SyncClaims:
+        return self.store.claims
 
     @property
     def ledger(self) -> SqliteLedger:
