@@ -15,6 +15,7 @@ from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
 from app.index.builds import Builds
 from app.index.bundle import Bundler
+from app.index.calibrations import SqliteCalibrations
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -125,6 +126,7 @@ class IndexStore:
         self.ledger = SqliteLedger(self.database)
         self.claims = SyncClaims(self.database)
         self.answers = SqliteAnswerStore(self.database)
+        self.calibrations = SqliteCalibrations(self.database)
         self.conversations = SqliteConversationStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
