@@ -33,7 +33,7 @@ Written = Callable[[Sequence[str]], None]
 """Told the ids of documents whose text is live now, a batch at a time."""
 
 Inspect = Callable[[str], tuple[str, ...]]
-"""Looks at a text and returns flags for the reader, for example `injection`."""
+"""Looks at a text and returns flags for the reader, for example `override`."""
 
 _FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 2, 64
 """Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while

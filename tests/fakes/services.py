@@ -21,10 +21,11 @@ from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
 from app.core.spans import SILENT, Spans
 from app.core.trace import Trace
-from app.core.types import Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
+from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
+from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
@@ -33,6 +34,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -149,6 +151,10 @@ class LocalServices:
         return self.store.writer
 
     @property
+    def claims(self) -> SyncClaims:
+        return self.store.claims
+
+    @property
     def ledger(self) -> SqliteLedger:
         return self.store.ledger
 
@@ -169,7 +175,10 @@ class LocalServices:
 
     def status(self) -> ServiceStatus:
         builds = {library.value: self.store.catalog.build_state(library) for library in Library}
-        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds)
+        identity = self.embedder.identity
+        state = EmbeddingState(f"{identity.provider}:{identity.model}", reachable=True)
+        embedding = {library.value: state for library in Library}
+        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds, embedding)
 
 
 def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:
@@ -177,7 +186,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     ingest = settings.ingest()
 
     def pipeline_of(_: Library) -> IngestPipeline:
-        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
+        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect)
 
     def backfill_of(_: Library) -> VectorBackfill:
         return VectorBackfill(store.writer, embedder, ingest)
@@ -191,7 +200,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     jobs.register(SAMPLES, samples, exclusive=per_library)
     arxiv_host = settings.arxiv_base_url if "arxiv_base_url" in settings.model_fields_set else "http://127.0.0.1:9"
     client = ArxivClient(arxiv_host, interval_s=0.0)
-    arxiv = ArxivJob(client=client, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
     jobs.register(ARXIV, arxiv, lane="network")
 
 
@@ -217,7 +226,7 @@ def local_services(
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
-            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest),
+            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect),
             backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
             catalog=store.catalog,
             originals=store.writer,

@@ -26,6 +26,7 @@ class Source(Reply):
     revision: int
     library: str
     title: str
+    sample: bool = Field(False, description="the document came with the program")
     authors: list[str]
     year: int | None
     section: str
@@ -42,6 +43,10 @@ class Source(Reply):
     source_url: str | None
     view_url: str
     licence: str | None
+    flags: list[str] = Field(
+        default_factory=list,
+        description="findings at ingest a reader should see, of the whole document; not in answers kept before",
+    )
 
 
 class Citation(Reply):

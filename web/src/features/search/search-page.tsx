@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { search } from "@/api/queries";
 import type { SearchHit } from "@/api/types";
+import { FlagTag } from "@/components/flag-tag";
 import { BandTag, SignalBars } from "@/components/signals";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
@@ -75,6 +76,7 @@ function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
               {hit.title}
             </button>
           </h2>
+          <FlagTag flags={hit.flags} />
           <BandTag band={hit.band} />
         </div>
         <p className="ml-7 text-2xs text-muted">{place}</p>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { documentText } from "@/api/queries";
 import type { SourceRecord } from "@/api/types";
+import { FlagTag } from "@/components/flag-tag";
 import { MarkedText } from "@/components/marked-text";
 import { BandTag, SignalBars } from "@/components/signals";
 import { Button } from "@/components/ui/button";
@@ -47,6 +48,7 @@ export function SourceCard({ source, focus, onOpen }: Props) {
           </h3>
           <p className="text-2xs text-muted">{placeOf(source)}</p>
         </div>
+        <FlagTag flags={source.flags} />
         <BandTag band={source.band} />
       </div>
       <div className={cx("mt-2 font-serif text-[0.875rem] leading-[1.4rem] [overflow-wrap:anywhere]", !whole && "line-clamp-4")}>
