@@ -98,6 +98,7 @@ def source_record(evidence: Evidence) -> SourceRecord:
         revision=chunk.revision,
         library=chunk.library.value,
         title=document.title,
+        sample=document.is_sample,
         authors=list(document.authors),
         year=document.year,
         section=chunk.section,
@@ -241,6 +242,8 @@ def _question(question: Question) -> QuestionRecord:
         ),
         history=[_message(message) for message in question.history],
         fusion=question.fusion,
+        rerank=question.rerank,
+        reasoning=question.reasoning,
         model=question.model,
     )
 

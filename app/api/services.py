@@ -73,6 +73,18 @@ class Keeper(IndexWriter, Protocol):
         ...
 
 
+class Claims(Protocol):
+    """What synced folders sent."""
+
+    def record(self, library: Library, folder: str, sent: Mapping[str, str]) -> None:
+        """Remember the SHA-256 by source key of what a folder sends, durably."""
+        ...
+
+    def held(self, library: Library, folder: str) -> dict[str, str]:
+        """Return the doc_id by source key of live documents that a folder sent and that still hold those bytes."""
+        ...
+
+
 class Answering(Protocol):
     """The query use case."""
 
@@ -117,6 +129,11 @@ class Services(Protocol):
     @property
     def writer(self) -> Keeper:
         """The truth, written."""
+        ...
+
+    @property
+    def claims(self) -> Claims:
+        """Which documents a synced folder sent."""
         ...
 
     @property

@@ -13,6 +13,7 @@ from app.answer.replay import Replayer
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
@@ -33,6 +34,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.lock import DirectoryLock
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
@@ -61,6 +63,7 @@ class Services:
     store: IndexStore
     models: Models
     libraries: Libraries
+    embedders: LibraryEmbedders
     pages: PageLocator
     jobs: JobRunner
     bulk: BulkDesk
@@ -81,6 +84,11 @@ class Services:
     def writer(self) -> CatalogIndexWriter:
         """The truth, written."""
         return self.store.writer
+
+    @property
+    def claims(self) -> SyncClaims:
+        """Which documents a synced folder sent."""
+        return self.store.claims
 
     @property
     def retriever(self) -> Libraries:
@@ -119,7 +127,8 @@ class Services:
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
         builds = {library.value: self.catalog.build_state(library) for library in Library}
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds)
+        embedding = {library.value: self.embedders.state(library) for library in Library}
+        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding)
 
 
 @contextmanager
@@ -144,7 +153,10 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         models = stack.enter_context(Models(settings.providers(), settings.generation()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
         reranker = models.reranker()
-        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker)
+        embedders = LibraryEmbedders(store, models)
+        libraries = Libraries(
+            store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker, embedders.notices
+        )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
@@ -181,6 +193,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         jobs.register(SAMPLES, samples, exclusive=per_library)
         arxiv = ArxivJob(
             client=models.arxiv(),
+            catalog=store.catalog,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
             later=lambda library: request_backfill(jobs, library),
@@ -227,6 +240,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         housekeeper = Housekeeper(maintenance, jobs)
         housekeeper.start()
         stack.callback(housekeeper.close)
+        adopter = Adopter(embedders, store, jobs)
+        adopter.start()
+        stack.callback(adopter.close)
         resume_backfills(jobs, store.catalog)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
@@ -235,7 +251,21 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
         )
         yield Services(
-            settings, store, models, libraries, parser, jobs, bulk, evaluations, rag, memory, journal, prompts, suggester, spans
+            settings,
+            store,
+            models,
+            libraries,
+            embedders,
+            parser,
+            jobs,
+            bulk,
+            evaluations,
+            rag,
+            memory,
+            journal,
+            prompts,
+            suggester,
+            spans,
         )
 
 

@@ -223,7 +223,8 @@ def damaged(path: Path, detail: str) -> IndexDamaged:
     """Return the error for a damaged catalog, with the cure."""
     return IndexDamaged(
         f"the catalog {path.name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`"
-        " with a directory that `documind backup` wrote; without one, move the file away and index the sources again"
+        " with a directory that `documind backup` wrote; without one, leave this directory as it is, copy its originals/ into a new"
+        " DATA_DIR and run there: documind fsck --repair --library papers"
     )
 
 

@@ -10,10 +10,12 @@ from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
 from app.providers.http import HttpClient, Reply, on_this_machine
 from app.providers.json_fields import Fields
-from app.providers.ollama_errors import translate
+from app.providers.ollama_errors import translate, translate_pull
 
 LOGPROBS_SINCE = (0, 12, 11)
 """First tag that returns token log-probabilities (ollama.md 0)."""
+OWN_TEMPLATES_SINCE = (0, 30, 0)
+"""First tag whose llama-server reads the chat template inside the weights where the model file has none."""
 _SHORT_S = 10.0
 """Deadline of calls that load no model."""
 
@@ -37,6 +39,8 @@ class LoadedModel:
     """A model in memory. `context_tokens` is what was really allocated; `vram_bytes` below `size_bytes` means partly on the CPU."""
 
     name: str
+    """The name that loaded it; a model can have several."""
+    digest: str
     size_bytes: int
     vram_bytes: int
     context_tokens: int | None
@@ -53,6 +57,10 @@ class ModelDetails:
     dimension: int | None
     configured_ctx: int | None
     """`num_ctx` of the model file."""
+    sets_repeat_penalty: bool = False
+    """The model file sets `repeat_penalty`."""
+    bare_prompt: bool = False
+    """The model file hands over bare text, without turns of a chat."""
 
     @property
     def embeds(self) -> bool:
@@ -72,6 +80,10 @@ class PullProgress:
 def same_model(left: str, right: str) -> bool:
     """Return whether two names mean one model: case and the tag `latest` do not matter."""
     return _canonical(left) == _canonical(right)
+
+
+def _digest(row: Fields) -> str:
+    return row.text("digest").removeprefix("sha256:")
 
 
 def _canonical(name: str) -> str:
@@ -127,9 +139,16 @@ class OllamaHost:
         return self._version
 
     def gives_logprobs(self) -> bool:
-        """Return whether answers carry log-probabilities. Source builds (0.0.0) are taken as new."""
+        """Return whether answers carry log-probabilities."""
+        return self._since(LOGPROBS_SINCE)
+
+    def uses_own_templates(self) -> bool:
+        """Return whether a model without a template in its model file is served with the one inside its weights."""
+        return self._since(OWN_TEMPLATES_SINCE)
+
+    def _since(self, release: tuple[int, int, int]) -> bool:
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
-        return numbers == (0, 0, 0) or numbers >= LOGPROBS_SINCE
+        return numbers == (0, 0, 0) or numbers >= release  # source builds say 0.0.0 and are taken as new
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
         """Return installed models, newest first.
@@ -140,7 +159,7 @@ class OllamaHost:
         return [
             InstalledModel(
                 name=row.text("name"),
-                digest=row.text("digest").removeprefix("sha256:"),
+                digest=_digest(row),
                 size_bytes=row.integer("size") or 0,
                 family=row.child("details").text("family"),
                 parameters=row.child("details").text("parameter_size"),
@@ -159,6 +178,7 @@ class OllamaHost:
         return [
             LoadedModel(
                 name=row.text("name"),
+                digest=_digest(row),
                 size_bytes=row.integer("size") or 0,
                 vram_bytes=row.integer("size_vram") or 0,
                 context_tokens=row.integer("context_length"),
@@ -177,13 +197,16 @@ class OllamaHost:
         shown = self._ask("POST", "/api/show", {"model": model}, model=model, cancel=cancel)
         info = shown.child("model_info")
         family = info.text("general.architecture")
-        configured = re.search(r"^num_ctx\s+(\d+)", shown.text("parameters"), re.MULTILINE)
+        parameters = shown.text("parameters")
+        configured = re.search(r"^num_ctx\s+(\d+)", parameters, re.MULTILINE)
         return ModelDetails(
             name=model,
             capabilities=tuple(shown.strings("capabilities")),
             context_tokens=info.integer(f"{family}.context_length"),
             dimension=info.integer(f"{family}.embedding_length"),
             configured_ctx=int(configured[1]) if configured else None,
+            sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE) is not None,
+            bare_prompt=shown.text("template").strip() == "{{ .Prompt }}" and not shown.text("renderer"),
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
@@ -197,13 +220,13 @@ class OllamaHost:
         """
         with self.http.stream("POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel) as reply:
             if reply.status != 200:
-                raise translate(reply.status, reply.read().decode("utf-8", "replace"), host=self.name, model=model)
+                raise translate_pull(reply.status, reply.read().decode("utf-8", "replace"), host=self.name, model=model)
             done = False
             for line in filter(None, reply.lines()):
                 step = Fields.parse(line, self.name)
                 if "error" in step:
-                    # the first line is out before the registry is asked, so an unknown model comes as status 200
-                    raise translate(404, step.text("error"), host=self.name, model=model)
+                    # the first line is out before the registry is asked, so every failure comes as status 200
+                    raise translate_pull(200, step.text("error"), host=self.name, model=model)
                 done = step.text("status") == "success"
                 yield PullProgress(step.text("status"), step.integer("completed"), step.integer("total"))
             if not done:

@@ -21,7 +21,7 @@ from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
 from app.core.spans import SILENT, Spans
 from app.core.trace import Trace
-from app.core.types import Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
+from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
@@ -34,6 +34,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -150,6 +151,10 @@ class LocalServices:
         return self.store.writer
 
     @property
+    def claims(self) -> SyncClaims:
+        return self.store.claims
+
+    @property
     def ledger(self) -> SqliteLedger:
         return self.store.ledger
 
@@ -170,7 +175,10 @@ class LocalServices:
 
     def status(self) -> ServiceStatus:
         builds = {library.value: self.store.catalog.build_state(library) for library in Library}
-        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds)
+        identity = self.embedder.identity
+        state = EmbeddingState(f"{identity.provider}:{identity.model}", reachable=True)
+        embedding = {library.value: state for library in Library}
+        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds, embedding)
 
 
 def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:
@@ -191,7 +199,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
     client = ArxivClient("http://127.0.0.1:9", interval_s=0.0)
-    arxiv = ArxivJob(client=client, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
     jobs.register(ARXIV, arxiv, lane="network")
 
 

@@ -172,7 +172,7 @@ def test_the_forge_only_calls_make_check() -> None:
     assert {row["package-ecosystem"] for row in updates} == {"github-actions", "pip", "npm"}
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-live.lock"])
 def test_locks_carry_hashes_and_no_addresses_and_no_torch(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text

@@ -12,13 +12,16 @@ from app.api.deps import Composition, RequestIdentity
 from app.api.errors import declared
 from app.api.routes.ingest import outcome_response
 from app.api.schemas.base import Request, WaitName
+from app.api.schemas.documents import SamplesRemoved
 from app.api.schemas.jobs import IngestResponse
 from app.api.services import Services
 from app.api.waiting import settled
-from app.core.types import Job
+from app.core.errors import Conflict
+from app.core.types import Job, Library
 from app.jobs.board import is_finished
 from app.jobs.kinds import ARXIV, SAMPLES
 from app.jobs.payloads import has_text
+from app.jobs.samples import remove_samples
 from app.providers.arxiv import base_id
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
@@ -48,6 +51,17 @@ async def samples(services: Composition, request_id: RequestIdentity, wait: Wait
     """Index the bundled documents into both libraries; doing it again changes nothing."""
     job = services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
     return await _settle(services, job, wait, request_id)
+
+
+@router.delete(
+    "/samples", operation_id="remove_samples", response_model=SamplesRemoved, responses=declared("conflict", "disk_full")
+)
+def drop_samples(services: Composition) -> SamplesRemoved:
+    """Remove the bundled documents from both libraries, and only them; removing them again removes nothing."""
+    if any(job.kind == SAMPLES and not is_finished(job) for job in services.jobs.list(100)):
+        raise Conflict("the samples are being indexed: wait for that job, or cancel it")
+    removed = remove_samples(services.catalog, services.writer)
+    return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
 
 
 @router.post(

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared, problem, problem_response, status_of_code
+from app.api.routes.sync import MAX_FOLDER_CHARACTERS
 from app.api.schemas.base import LibraryName, WaitName
 from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
 from app.api.services import Services
@@ -42,6 +43,10 @@ _FORM = {
                             "type": "array",
                             "items": {"type": "string"},
                             "description": "a relative path per file, in the order of the files",
+                        },
+                        "sync_folder": {
+                            "type": "string",
+                            "description": "names the folder that is synced: what it sent can be removed by /api/v1/sync/remove",
                         },
                     },
                 }
@@ -97,7 +102,7 @@ def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
         content_type,
         settings.data_dir / "uploads",
         max_file_bytes=settings.max_file_size_mb * 2**20,
-        allowed_fields=frozenset({"library", "source_key"}),
+        allowed_fields=frozenset({"library", "source_key", "sync_folder"}),
     )
 
 
@@ -110,10 +115,13 @@ def _accept(
     library = _library(upload, in_query) or edge.settings.default_library
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
+    folder = _folder(upload)
     files = tuple(
         UploadedFile(name, key, services.writer.store_original(file.path))
         for name, key, file in zip(names, keys, upload.files, strict=True)
     )
+    if folder:
+        services.claims.record(Library(library), folder, {file.source_key: file.sha256 for file in files})
     return services.jobs.submit(
         "ingest",
         IngestPayload(Library(library), files, retry).to_json(),
@@ -133,6 +141,14 @@ def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None
     if len(distinct) > 1:
         raise InvalidInput(f"library is given as {' and as '.join(sorted(distinct))}; say it once")
     return next((name for name in ("public", "papers") if name in distinct), None)
+
+
+def _folder(upload: Upload) -> str:
+    """Return the name of the folder that is synced; empty for any other upload."""
+    given = upload.fields.get("sync_folder", [])
+    if len(given) > 1 or any(not 0 < len(folder) <= MAX_FOLDER_CHARACTERS for folder in given):
+        raise InvalidInput(f"sync_folder must be given once, with 1 to {MAX_FOLDER_CHARACTERS:,} characters")
+    return given[0] if given else ""
 
 
 def _keys(upload: Upload, names: list[str]) -> list[str]:

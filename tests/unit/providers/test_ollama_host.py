@@ -44,13 +44,10 @@ def test_a_pull_with_progress(double: OllamaDouble, host: OllamaHost) -> None:
 
 
 def test_pulls_that_fail(double: OllamaDouble, host: OllamaHost) -> None:
-    with pytest.raises(ModelNotInstalled, match="unknown-model"):
+    with pytest.raises(ModelNotInstalled, match="registry of Ollama has no model 'unknown-model'"):
         list(host.pull("unknown-model", CancelToken()))
     double.fail("/api/pull", Fault("no_done", after=2))
     with pytest.raises(ProviderBadResponse, match="it resumes"):
-        list(host.pull("new", CancelToken()))
-    double.fail("/api/pull", Fault("error_line", after=1, message="pull model manifest: dial tcp: no route to host"))
-    with pytest.raises(ProviderBadResponse, match="no route to host"):
         list(host.pull("new", CancelToken()))
     cancel = CancelToken()
     double.fail("/api/pull", Fault("stall", after=1))
