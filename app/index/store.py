@@ -148,8 +148,7 @@ class IndexStore:
         self.bundler = Bundler(
             self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
         )
-        self._presence = Presence(self.database.path, self._tantivy)
-        self._threads: list[threading.Thread] = []
+        self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
         if heal:
             self._start()
         if vector_store == "background":
