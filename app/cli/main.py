@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from app.cli import admin, answers, ask, bulk, chat, doctor, evaluate, library, maintenance, mcp, models, prompt, serve, sync, up
 from app.cli.output import complain
 from app.core import errors
+from app.core.system_errors import refusal
 
 EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
     (errors.NotFound, 4),
@@ -60,5 +61,11 @@ def run_at_edge(work: Callable[[], object]) -> None:
             name = "_".join(str(part) for part in problem["loc"]).upper() or "settings"
             complain(f"{name}: {problem['msg']} (got {problem['input']!r}); see docs/configuration.md")
         sys.exit(2)
+    except OSError as error:
+        refused = refusal(error)
+        if refused is None:
+            raise
+        complain(refused.message)
+        sys.exit(exit_code(refused))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -15,6 +15,7 @@ from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
 from app.index.builds import Builds
 from app.index.bundle import Bundler
+from app.index.calibrations import SqliteCalibrations
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -31,6 +32,7 @@ from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
 from app.index.reembedding import Reembedding
@@ -113,8 +115,7 @@ class IndexStore:
         papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
-        remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
-        self.remover = remover
+        remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
@@ -125,6 +126,7 @@ class IndexStore:
         self.ledger = SqliteLedger(self.database)
         self.claims = SyncClaims(self.database)
         self.answers = SqliteAnswerStore(self.database)
+        self.calibrations = SqliteCalibrations(self.database)
         self.conversations = SqliteConversationStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
@@ -151,6 +153,7 @@ class IndexStore:
         self.bundler = Bundler(
             self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
         )
+        self._presence = Presence(self.database.path, self._tantivy)
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
@@ -251,6 +254,10 @@ class IndexStore:
             self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
             self._dense[library].remake_exact()
         self.keeper.remake("asked to rebuild")
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what is gone under the open store: the catalog, the lexical index of a library."""
+        return self._presence.missing()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, DocuMindError, StorageError, Unreadable
+from app.core.errors import Cancelled, DocuMindError, Overload, StorageError, Unreadable
 from app.core.ids import content_sha256, document_id
 from app.core.ports import Embedder, IndexWriter, Parser
+from app.core.system_errors import refusal
 from app.core.types import (
     Document,
     DocumentDraft,
@@ -129,6 +130,8 @@ class IngestPipeline:
         try:
             sha256 = content_sha256(document.content)
         except OSError as exc:
+            if (refused := refusal(exc)) is not None and isinstance(refused, Overload):
+                raise refused from exc
             raise Unreadable(
                 f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
             ) from exc

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections import Counter
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from app.api.deps import AtEdge, Composition
@@ -18,6 +19,9 @@ from app.core.types import Library
 from app.index.disk import bytes_by_store
 
 router = APIRouter(tags=["health"])
+
+_LOOKS = CapacityLimiter(2)
+"""Threads that look at the disk for readiness probes."""
 
 
 @router.get("/health/live", operation_id="live", response_model=Live)
@@ -38,6 +42,13 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
     if startup.missing:
         response.status_code = 503
         return Ready(status="starting", missing=list(startup.missing))
+    # Not by the pool of the routes: a probe does not wait behind questions.
+    if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
+        response.status_code = 503
+        detail = (
+            f"{' and '.join(missing)} gone or damaged under the server; stop it, see what became of DATA_DIR, and start it again"
+        )
+        return Ready(status="failed", missing=list(missing), detail=detail)
     return Ready(status="ready", missing=[])
 
 
@@ -122,6 +133,8 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "grounding_min_similarity": settings.grounding_min_similarity,
             "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
         },
+        acting={library: dict(constants) for library, constants in status.acting.items()},
+        inert=list(status.inert),
         chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
         disk=bytes_by_store(settings.data_dir, settings.chroma_dir),
         limits={

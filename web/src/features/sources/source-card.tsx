@@ -9,6 +9,7 @@ import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import { byline } from "@/lib/format";
+import { webLink } from "@/lib/links";
 
 interface Props {
   source: SourceRecord;
@@ -84,6 +85,7 @@ export function SourceCard({ source, focus, onOpen }: Props) {
 
 function placeOf(source: SourceRecord): string {
   return [
+    source.sample ? "sample" : "",
     byline(source.authors, source.year),
     source.page === null ? "" : `p. ${source.page}`,
     source.section === "body" ? "" : source.section,
@@ -94,15 +96,15 @@ function placeOf(source: SourceRecord): string {
 }
 
 function Licence({ source }: { source: SourceRecord }) {
-  const link = source.source_url !== null && /^https?:\/\//i.test(source.source_url) ? source.source_url : null;
+  const link = webLink(source.source_url);
   if (source.licence === null && link === null) return null;
   return (
     <p className="mt-1 truncate text-2xs text-muted">
       {source.licence}
       {source.licence !== null && link !== null && " · "}
       {link !== null && (
-        <a href={link} target="_blank" rel="noopener noreferrer nofollow" className="underline underline-offset-2 hover:text-ink">
-          {new URL(link).host}
+        <a href={link.href} target="_blank" rel="noopener noreferrer nofollow" className="underline underline-offset-2 hover:text-ink">
+          {link.host}
         </a>
       )}
     </p>
