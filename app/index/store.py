@@ -114,8 +114,7 @@ class IndexStore:
         papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
-        remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
-        self.remover = remover
+        self.remover = remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
