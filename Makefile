@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -36,6 +36,8 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	  --override lock-overrides.txt --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
+	for extra in bulk otel; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides.txt --extra build --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
 
@@ -245,6 +247,9 @@ bench-gone: dev ## plant, delete and purge a document, look for it in every file
 
 bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes against a model, into evaluation/reports/concurrency.md
 	$(BIN)/python -m evaluation.concurrency
+
+bench-mixed-load: dev ## 200 clients that ask, upload, list and delete for 80 s, into evaluation/reports/mixed_load.md
+	$(BIN)/python -m evaluation.mixed_load
 
 bench-bundle: dev ## export and import a library, 500 questions to both, tampered files, into evaluation/reports/bundle.md
 	$(BIN)/python -m evaluation.bench_bundle

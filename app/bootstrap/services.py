@@ -127,6 +127,10 @@ class Services:
         """Return installed, loaded and used models; asks the host, runs nothing."""
         return self.models.report(self.embedder)
 
+    def missing(self) -> tuple[str, ...]:
+        """Return which files are gone under the server."""
+        return self.store.missing()
+
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
         builds = {library.value: self.catalog.build_state(library) for library in Library}

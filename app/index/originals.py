@@ -78,7 +78,11 @@ class Originals:
             except BaseException:
                 remove_file(temporary, self._steps, "originals.discard")
                 raise
-        sync_directory(self._path, self._steps, "originals.fsync_directory")
+        try:
+            sync_directory(self._path, self._steps, "originals.fsync_directory")
+        except OSError:  # too many open files, for one: the caller is told that nothing was kept
+            remove_file(target, self._steps, "originals.discard")
+            raise
         return sha256
 
     def remove(self, sha256: str) -> bool:

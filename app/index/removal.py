@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -123,6 +123,11 @@ class Remover:
         """The projections' files were made anew after the time `until`; what was deleted later still waits."""
         with self._database.write("purge") as sql:
             sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
+
+    def discard_unaccepted(self, shas: Collection[str]) -> None:
+        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        for sha256 in set(shas) - awaited_originals(self._database):
+            self.discard_original(sha256)
 
     def discard_original(self, sha256: str) -> int:
         """Remove an original that no revision refers to; return how many files went."""

@@ -32,6 +32,7 @@ from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
 from app.index.reembedding import Reembedding
@@ -98,8 +99,7 @@ class IndexStore:
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log = ChangeLog(self.database)
-        self._loader = CatalogLoader(self.database)
+        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
             self._loader.on_unusable = unusable.drop
@@ -114,7 +114,7 @@ class IndexStore:
         papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
-        self.remover = remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
+        remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
@@ -152,6 +152,7 @@ class IndexStore:
         self.bundler = Bundler(
             self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
         )
+        self._presence = Presence(self.database.path, self._tantivy)
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
@@ -252,6 +253,10 @@ class IndexStore:
             self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
             self._dense[library].remake_exact()
         self.keeper.remake("asked to rebuild")
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what is gone under the open store: the catalog, the lexical index of a library."""
+        return self._presence.missing()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""

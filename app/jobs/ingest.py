@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from app.core.errors import DiskFull, FingerprintMismatch, ProviderError, ProviderUnreachable
+from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError, ProviderUnreachable
 from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, VectorBackfill
@@ -67,6 +67,15 @@ class IngestJob:
             DiskFull: No space; a retried job goes on later, another one reports it per file.
         """
         payload = IngestPayload.from_json(context.payload)
+        try:
+            return self._run(context, payload)
+        except Exception as error:
+            again = isinstance(error, Cancelled) or payload.retry
+            if not again:  # the sender is told that it failed, so nothing of it stays
+                self._discard(context, {file.sha256 for file in payload.files})
+            raise
+
+    def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
         vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
         with Follower(vectors.embed) as follower:
             outcomes = self._merge(context, self._make_live(context, payload, follower.add))

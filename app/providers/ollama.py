@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.core.cancel import CancelToken
-from app.core.errors import ProviderBadResponse
+from app.core.errors import ProviderBadResponse, ProviderTimeout, ProviderUnreachable
 from app.providers.http import HttpClient, Reply, on_this_machine
 from app.providers.json_fields import Fields
 from app.providers.ollama_errors import translate, translate_pull
@@ -92,20 +92,24 @@ def _canonical(name: str) -> str:
 
 
 class OllamaHost:
-    """One Ollama server; thread-safe. No method loads a model."""
+    """One Ollama server, the first of its addresses that answers; thread-safe. No method loads a model."""
 
     def __init__(self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0) -> None:
         """Prepare; nothing is sent.
 
         Args:
-            base_url: Address; without a scheme, http.
+            base_url: Address; without a scheme, http. Of several, separated by commas, the first that answers is used.
             connect_timeout_s: Longest wait for a connection, seconds.
             read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so this covers loading a model.
 
         Raises:
             InvalidInput: The address cannot be read.
         """
-        self.http = HttpClient(base_url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s)
+        self._clients = [
+            HttpClient(url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s)
+            for url in base_url.split(",")
+        ]
+        self.http = self._clients[0]
         self._version: str | None = None
 
     @property
@@ -135,7 +139,7 @@ class OllamaHost:
             ProviderError: The host failed.
         """
         if self._version is None:
-            self._version = self._ask("GET", "/api/version").text("version", "0.0.0")
+            self._version = self._reach("/api/version").text("version", "0.0.0")
         return self._version
 
     def gives_logprobs(self) -> bool:
@@ -166,7 +170,7 @@ class OllamaHost:
                 quantisation=row.child("details").text("quantization_level"),
                 capabilities=tuple(row.strings("capabilities")),
             )
-            for row in self._ask("GET", "/api/tags", timeout_s=timeout_s).children("models")
+            for row in self._reach("/api/tags", timeout_s).children("models")
         ]
 
     def loaded(self) -> list[LoadedModel]:
@@ -241,6 +245,23 @@ class OllamaHost:
         if reply.status != 200:
             raise translate(reply.status, reply.text, host=self.name, model=model, embedding=embedding)
         return Fields(reply.json(self.name), self.name)
+
+    def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
+        """Ask the addresses in order, and go on with the first that answers; with the last where none does."""
+        *others, last = self._clients
+        for client in others:
+            try:
+                reply = client.call("GET", path, timeout_s=timeout_s)
+            except (ProviderUnreachable, ProviderTimeout):
+                continue
+            self._use(client)
+            return self.check(reply, "")
+        self._use(last)
+        return self.check(last.call("GET", path, timeout_s=timeout_s), "")
+
+    def _use(self, client: HttpClient) -> None:
+        if client is not self.http:
+            self.http, self._version = client, None
 
     def _ask(
         self,

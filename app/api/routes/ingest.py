@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -17,11 +18,13 @@ from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
 from app.api.services import Services
 from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
-from app.core.errors import Conflict, InvalidInput
+from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.core.types import IngestOutcome, Job, JobFile, Library
 from app.ingest.names import display_name, source_key
 from app.jobs.board import is_finished
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+
+logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
 
@@ -65,7 +68,10 @@ _FAILURES = ("unsupported_type", "encrypted", "no_text_layer", "unreadable", "to
     openapi_extra=_FORM,
     responses={
         200: {"model": IngestResponse, "description": "all files were known and unchanged"},
-        202: {"model": IngestResponse, "description": "accepted: the files are on disk, the job goes on"},
+        202: {
+            "model": IngestResponse,
+            "description": "accepted: the files are on disk, the job goes on; also while the server stops",
+        },
         207: {"model": IngestResponse, "description": "some files failed"},
         **declared(*_FAILURES),
     },
@@ -90,10 +96,7 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
         job = await to_thread.run_sync(_accept, receiver, bytes(pending), services, library, edge, wait == "false")
     finally:
         await to_thread.run_sync(receiver.discard)
-    if wait == "false":
-        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
-    job = await settled(services.jobs, job.id, has_text if wait == "text" else is_finished)
-    return outcome_response(job, request_id)
+    return await outcome(job, wait, services, edge, request_id)
 
 
 def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
@@ -116,19 +119,30 @@ def _accept(
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder = _folder(upload)
-    files = tuple(
-        UploadedFile(name, key, services.writer.store_original(file.path))
-        for name, key, file in zip(names, keys, upload.files, strict=True)
-    )
-    if folder:
-        services.claims.record(Library(library), folder, {file.source_key: file.sha256 for file in files})
-    return services.jobs.submit(
-        "ingest",
-        IngestPayload(Library(library), files, retry).to_json(),
-        files=[JobFile(name, "queued", 0.0) for name in names],
-        total=len(files),
-        unit="files",
-    )
+    files: list[UploadedFile] = []
+    try:
+        for name, key, file in zip(names, keys, upload.files, strict=True):
+            files.append(UploadedFile(name, key, services.writer.store_original(file.path)))
+        if folder:
+            services.claims.record(Library(library), folder, {file.source_key: file.sha256 for file in files})
+        return services.jobs.submit(
+            "ingest",
+            IngestPayload(Library(library), tuple(files), retry).to_json(),
+            files=[JobFile(name, "queued", 0.0) for name in names],
+            total=len(files),
+            unit="files",
+        )
+    except (DocuMindError, OSError):
+        _discard([file.sha256 for file in files], services)
+        raise
+
+
+def _discard(shas: list[str], services: Services) -> None:
+    """Leave nothing of an upload that was not accepted."""
+    try:
+        services.writer.discard_unaccepted(shas)
+    except (DocuMindError, OSError):
+        logger.warning("originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True)
 
 
 def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
@@ -163,6 +177,19 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
             raise InvalidInput(f"two files have the source key {key!r}, so one would replace the other; send source_key for each")
         seen.add(key)
     return keys
+
+
+async def outcome(job: Job, wait: WaitName, services: Services, edge: AtEdge, request_id: str) -> Response:
+    """Return what became of an accepted job once it has come as far as was asked, or that it was accepted (202).
+
+    Raises:
+        Conflict: The job was cancelled or paused while it was waited for.
+    """
+    until = has_text if wait == "text" else is_finished
+    found = None if wait == "false" else await settled(services.jobs, job.id, until, edge.stopping)
+    if found is None:
+        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
+    return outcome_response(found, request_id)
 
 
 def outcome_response(job: Job, request_id: str) -> Response:

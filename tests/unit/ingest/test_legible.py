@@ -61,7 +61,7 @@ def test_text_of_glyphs_without_characters_is_refused_with_the_cure() -> None:
 
 
 def test_a_figure_in_such_a_font_on_a_page_of_text_is_named() -> None:
-    (warning,) = judge("paper.pdf", parsed(WORDS, f"{WORDS} {'\ufffd' * 40}", WORDS), [])
+    (warning,) = judge("paper.pdf", parsed(WORDS, WORDS + 40 * "\ufffd", WORDS), [])
     assert "characters they show on 1 of 3 pages (2);" in warning
 
 
