@@ -43,7 +43,7 @@ class StoppingServer(uvicorn.Server):
     exit_s = EXIT_S
 
     def __init__(self, config: uvicorn.Config, stopping: CancelToken) -> None:
-        """Serve a configuration; `stopping` is cancelled when the server was told to stop."""
+        """Serve a configuration; a stop cancels `stopping`."""
         super().__init__(config)
         self._stopping = stopping
 

@@ -99,8 +99,7 @@ class IndexStore:
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log = ChangeLog(self.database)
-        self._loader = CatalogLoader(self.database)
+        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
             self._loader.on_unusable = unusable.drop
