@@ -15,6 +15,7 @@ from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
 from app.index.builds import Builds
 from app.index.bundle import Bundler
+from app.index.calibrations import SqliteCalibrations
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -99,8 +100,7 @@ class IndexStore:
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log = ChangeLog(self.database)
-        self._loader = CatalogLoader(self.database)
+        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
             self._loader.on_unusable = unusable.drop
@@ -120,13 +120,10 @@ class IndexStore:
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
         )
-        self.lexical, self.vectors = TantivyLexicalIndex(self._tantivy), DenseVectorIndex(self._dense)
+        self.lexical = TantivyLexicalIndex(self._tantivy)
+        self.vectors = DenseVectorIndex(self._dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
-        self.jobs = SqliteJobStore(self.database)
-        self.ledger = SqliteLedger(self.database)
-        self.claims = SyncClaims(self.database)
-        self.answers = SqliteAnswerStore(self.database)
-        self.conversations = SqliteConversationStore(self.database)
+        self._open_state()
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
@@ -152,14 +149,22 @@ class IndexStore:
         self.bundler = Bundler(
             self.database, self.catalog, self._loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
         )
-        self._presence = Presence(self.database.path, self._tantivy)
-        self._threads: list[threading.Thread] = []
+        self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
         if heal:
             self._start()
         if vector_store == "background":
             self.keeper.start()
         elif vector_store == "foreground":
             self.keeper.bring_up()
+
+    def _open_state(self) -> None:
+        """Open what the catalog keeps besides documents."""
+        self.jobs = SqliteJobStore(self.database)
+        self.ledger = SqliteLedger(self.database)
+        self.claims = SyncClaims(self.database)
+        self.answers = SqliteAnswerStore(self.database)
+        self.calibrations = SqliteCalibrations(self.database)
+        self.conversations = SqliteConversationStore(self.database)
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
