@@ -23,8 +23,9 @@ _MOST_WORDS = 8
 def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog) -> str:
     """Return a text with each word that no passage holds replaced by a near one; the text itself where there is none.
 
-    Near is one edit (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers and words of
-    other scripts stay. Of several near words the nearest is taken, then one with the same first letter, then the most frequent.
+    Near is one edit of the word or of its stem (insert, delete, change, swap neighbours), or two from eight letters on. Numbers,
+    identifiers and words of other scripts stay. Of several near words the nearest is taken, then one with the same first letter,
+    then the most frequent.
 
     Args:
         text: The question.
@@ -56,7 +57,12 @@ def _nearest(word: str, edits: int, chunk_ids: Sequence[int], library: Library, 
     """Return the word of these passages that is nearest, of those near enough."""
     passages = catalog.passages(library, chunk_ids)
     counts = Counter(other for passage in passages.values() for other in words(f"{passage.document.title} {passage.chunk.text}"))
-    far = {other: edit_distance(word, other) for other in counts if abs(len(other) - len(word)) <= edits and other.isalpha()}
+    stem = tokenise(word)[0]
+    far = {
+        other: min(edit_distance(word, other), edit_distance(stem, tokenise(other)[0]))
+        for other in counts
+        if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other)
+    }
     near = [other for other, distance in far.items() if distance <= edits]
     return min(near, key=lambda other: (far[other], other[0] != word[0], -counts[other], other), default=None)
 
