@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from collections.abc import Generator as Steps
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.trace import Trace
-from app.core.types import Prompt, Token, Usage
+from app.core.types import ModelProfile, Prompt, Token, Usage
 from app.generation.prompts import PromptLibrary, Task
 
 
@@ -25,6 +26,8 @@ class ModelChoice:
     """True when passages leave the machine."""
     reason: str = ""
     """Why a model that was asked for is not at hand, and what to do; empty when none was expected."""
+    profile: ModelProfile = field(default_factory=ModelProfile)
+    """What is known of the answering model."""
 
 
 class ModelSelector(Protocol):
@@ -50,6 +53,8 @@ class ModelCalls:
     cancel: CancelToken
     prompts: PromptLibrary
     helper: Generator | None = None
+    observe: Callable[[str, Usage], None] = lambda _name, _usage: None
+    """Told what each finished call took, by the generator's name."""
     _usages: list[Usage] = field(default_factory=list)
 
     @property
@@ -59,7 +64,7 @@ class ModelCalls:
             _sum([usage.prompt_tokens for usage in self._usages]), _sum([usage.completion_tokens for usage in self._usages])
         )
 
-    def stream(self, model: Generator, prompt: Prompt) -> Iterator[Token]:
+    def stream(self, model: Generator, prompt: Prompt) -> Steps[Token, None, None]:
         """Yield the tokens of one counted call; closing the iterator ends the call.
 
         Raises:
@@ -74,6 +79,7 @@ class ModelCalls:
                 self.cancel.raise_if_cancelled()
                 if token.usage is not None:
                     self._usages.append(token.usage)
+                    self.observe(model.name, token.usage)
                     span.put(_told(token.usage))
                 yield token
 

@@ -192,6 +192,7 @@ def _question(record: StoredAnswer) -> Question:
         filters=filters_from(asked["filters"]),
         fusion=cast("Fusion | None", asked["fusion"]),
         model=asked["model"],
+        fallback=asked.get("fallback"),
     )
 
 

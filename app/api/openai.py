@@ -36,7 +36,19 @@ from app.api.schemas.openai import (
 )
 from app.api.sse import EventStream, each, stream_problem
 from app.core.errors import NotFound
-from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    FinalEvent,
+    MetaEvent,
+    Question,
+    QuoteEvent,
+    ReadingEvent,
+    Scope,
+    SourcesEvent,
+    Strategy,
+    TokenEvent,
+)
 from app.generation.citations import MARK
 
 router = APIRouter(prefix="/v1", tags=["openai"])
@@ -182,7 +194,7 @@ class Chunks:
             case MetaEvent():
                 self._id = completion_id(item.answer_id)
                 return self._chunk({"role": "assistant", "content": ""})
-            case SourcesEvent():
+            case SourcesEvent() | QuoteEvent() | ReadingEvent():
                 return b""
             case TokenEvent():
                 self._shown += item.text

@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.replay import Replayer
+from app.answer.research import Research
 from app.answer.service import RAGService
+from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import compose_bulk
@@ -141,26 +143,17 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         spans = stack.enter_context(open_spans(settings, package_version()))
         prompts = PromptLibrary.load(settings.prompts_dir)
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
-        models = stack.enter_context(Models(settings.providers(), settings.generation()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
+        speeds = ModelSpeeds(store.models)
+        models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models.findings))
         reranker = models.reranker()
         libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker)
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
         grounder = Grounder(models.grounding_embedder, settings.generation())
-        rag = RAGService(
-            shelf_of=libraries.shelf,
-            catalog=store.catalog,
-            models=models,
-            draftsman=draftsman,
-            grounder=grounder,
-            memory=memory,
-            journal=journal,
-            options=settings.answer(),
-            retrieval=settings.retrieval(),
-            spans=spans,
-        )
+        research = Research(libraries.shelf, draftsman, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
+        rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,

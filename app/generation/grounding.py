@@ -1,7 +1,8 @@
-"""Support and verdict: every sentence of an answer held against the passages it cites.
+"""Support and verdict: every sentence of an answer held against the passages it may cite.
 
-A citation whose support is under the threshold is dropped; its sentence is kept and marked. Sentences without a citation gain none:
-a mark that nobody wrote would be an invention too.
+A citation whose support is under the threshold is dropped. A sentence that is left without one gets
+the mark of the passage that supports it best, if any does: small models write true sentences and
+forget the marks or mix them up, and the engine knows which passage says it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
-from app.core.types import Citation, Evidence, Sentence, Verdict
-from app.generation.citations import MARK, guard, mark_numbers, without_marks
+from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
+from app.generation.citations import MARK, guard, mark_numbers, with_mark, without_marks
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from app.generation.reading import Claim, ReadPassage
@@ -41,16 +42,18 @@ class Grounder:
         self._judge = SupportJudge(embedder)
         self._min_support = options.grounding_min_similarity
 
-    def ground(self, text: str, evidence: Sequence[Evidence]) -> Grounded:
-        """Return the answer with invalid and failing citations removed and each sentence's verdict.
+    def ground(self, text: str, evidence: Sequence[Evidence], by: CitedBy = "model") -> Grounded:
+        """Return the answer with its citations checked and completed, and each sentence's verdict.
 
         Args:
             text: What a generator wrote, marks in any shape.
-            evidence: The passages it was shown.
+            evidence: The passages it may cite.
+            by: Who wrote the marks in the text.
 
         Returns:
-            Text whose `sentences` lie at their offsets. `supported`: a kept citation holds the sentence. `weak`: it cites nothing
-            that holds it, but some passage does or it claims nothing. `unsupported`: nothing holds it.
+            Text whose `sentences` lie at their offsets. `supported`: a citation holds the sentence,
+            one that was written or, failing that, one that the engine added. `weak`: it claims
+            nothing. `unsupported`: no passage holds it.
         """
         by_number = {item.n: item for item in evidence}
         guarded = guard(text, by_number.keys())
@@ -77,8 +80,12 @@ class Grounder:
                 if n not in kept:
                     dropped.append((len(out.sentences), n))
                     written = _without_mark(written, n)
-            verdict: Verdict = "supported" if kept else "weak" if claim in elsewhere else "unsupported"
-            out.add(start, end, written, verdict, tuple(_citation(one, by_number[n]) for n, one in kept.items()))
+            citations = tuple(_citation(one, by_number[n], by) for n, one in kept.items())
+            if not kept and (best := elsewhere.get(claim)):
+                written = with_mark(written, best[0])
+                citations = (_citation(best[1], by_number[best[0]], "engine"),)
+            verdict: Verdict = "supported" if citations else "weak" if _claims_nothing(claim) else "unsupported"
+            out.add(start, end, written, verdict, citations)
         return Grounded(out.finish(), tuple(out.sentences), tuple(dropped))
 
     def _holds(self, one: Comparison | None) -> bool:
@@ -86,16 +93,31 @@ class Grounder:
 
     def _held_elsewhere(
         self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
-    ) -> frozenset[Claim]:
-        """Return those claims that some passage holds or that claim nothing: introductions and headings."""
-        empty = {claim for claim in claims if not claim.content or claim.text.endswith(":")}
-        compared = {claim: [examination.compare(claim, one) for one in passages.values()] for claim in claims if claim not in empty}
-        examination.settle(one for found in compared.values() for one in found if one and not any(map(self._holds, found)))
-        return frozenset(empty | {claim for claim, found in compared.items() if any(map(self._holds, found))})
+    ) -> Mapping[Claim, tuple[int, Comparison]]:
+        """Return, for each claim that some passage holds, the best one's number and comparison."""
+        compared = {
+            claim: {n: examination.compare(claim, one) for n, one in passages.items()}
+            for claim in claims
+            if not _claims_nothing(claim)
+        }
+        examination.settle(
+            one for found in compared.values() for one in found.values() if one and not any(map(self._holds, found.values()))
+        )
+        best: dict[Claim, tuple[int, Comparison]] = {}
+        for claim, found in compared.items():
+            holding = [(n, one) for n, one in found.items() if one and self._holds(one)]
+            if holding:
+                best[claim] = max(holding, key=lambda pair: pair[1].score)
+        return best
+
+
+def _claims_nothing(claim: Claim) -> bool:
+    """Return whether a sentence introduces rather than states."""
+    return not claim.content or claim.text.endswith(":")
 
 
 class _Rebuilt:
-    """The answer, written anew while sentences lose marks, so that offsets stay true."""
+    """The answer, rewritten while sentences lose and get marks, so that offsets stay true."""
 
     def __init__(self, guarded: str) -> None:
         self._source = guarded
@@ -158,8 +180,8 @@ def _without_mark(sentence: str, n: int) -> str:
     return re.sub(rf"[ \t]*\[{n}\]", "", sentence) if len(MARK.findall(sentence)) == 1 else sentence.replace(f"[{n}]", "")
 
 
-def _citation(held: Comparison, item: Evidence) -> Citation:
+def _citation(held: Comparison, item: Evidence, by: CitedBy) -> Citation:
     chunk = item.hit.passage.chunk
     quote = chunk.text[held.alignment.start : held.alignment.end]
     start = chunk.start + held.alignment.start
-    return Citation(item.n, start, start + len(quote), quote, round(held.score, 4))
+    return Citation(item.n, start, start + len(quote), quote, round(held.score, 4), by)

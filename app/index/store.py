@@ -29,6 +29,7 @@ from app.index.fsck_chroma import ChromaCheck
 from app.index.job_store import SqliteJobStore
 from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
+from app.index.model_store import CatalogModelStore
 from app.index.options import IndexOptions
 from app.index.originals import Originals
 from app.index.projector import Projector
@@ -114,6 +115,7 @@ class IndexStore:
         self.ledger = SqliteLedger(self.database)
         self.answers = SqliteAnswerStore(self.database)
         self.conversations = SqliteConversationStore(self.database)
+        self.models = CatalogModelStore(self.database)
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self._log),

@@ -27,6 +27,9 @@ from app.core.types.answers import (
     FinalEvent,
     MetaEvent,
     Question,
+    Quote,
+    QuoteEvent,
+    ReadingEvent,
     Sentence,
     SourcesEvent,
     TokenEvent,
@@ -48,6 +51,7 @@ from app.core.types.documents import (
     WriteResult,
 )
 from app.core.types.jobs import Job, JobFile, JobState
+from app.core.types.models import ModelFindings, ModelProfile, ModelSpeed
 from app.core.types.prompts import Message, Prompt, Token, Usage
 from app.core.types.retrieval import Evidence, Filters, Hit, Notice, Scored, Signals
 from app.core.types.status import HostStatus, ModelReport, ServiceStatus
@@ -56,11 +60,14 @@ from app.core.types.traces import ContextTrace, Disagreement, Figures, StageTrac
 from app.core.types.vocabulary import (
     AnswerStatus,
     Band,
+    CitedBy,
+    EvidenceKind,
     FloatArray,
     Fusion,
     Library,
     Mode,
     NoticeCode,
+    PromptKind,
     Role,
     Scope,
     Strategy,
@@ -78,6 +85,7 @@ __all__ = [
     "Chunk",
     "ChunkSpan",
     "Citation",
+    "CitedBy",
     "ContextTrace",
     "DeleteResult",
     "Disagreement",
@@ -85,6 +93,7 @@ __all__ = [
     "DocumentDraft",
     "EmbedderIdentity",
     "Evidence",
+    "EvidenceKind",
     "Figures",
     "Filters",
     "FinalEvent",
@@ -107,7 +116,10 @@ __all__ = [
     "MetaEvent",
     "Metadata",
     "Mode",
+    "ModelFindings",
+    "ModelProfile",
     "ModelReport",
+    "ModelSpeed",
     "Notice",
     "NoticeCode",
     "PageBoxes",
@@ -116,8 +128,12 @@ __all__ = [
     "ParsedDocument",
     "Passage",
     "Prompt",
+    "PromptKind",
     "Question",
+    "Quote",
+    "QuoteEvent",
     "RawDocument",
+    "ReadingEvent",
     "Receipt",
     "Role",
     "Scope",

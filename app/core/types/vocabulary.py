@@ -25,6 +25,11 @@ Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
 Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
 Band = Literal["strong", "partial", "weak"]
 Verdict = Literal["supported", "weak", "unsupported"]
+CitedBy = Literal["model", "engine"]
+EvidenceKind = Literal["auto", "short", "full"]
+"""How much of the passages a model is handed: the sentences that bear on the question, or whole passages."""
+PromptKind = Literal["auto", "compact", "full"]
+"""How a model is told what to do: in a few words, or with the whole contract."""
 AnswerStatus = Literal["answered", "abstained", "chitchat", "conversation", "retrieved"]
 TraceLevel = Literal["none", "summary", "full"]
 Role = Literal["system", "user", "assistant"]
@@ -40,4 +45,5 @@ NoticeCode = Literal[
     "embedder_unavailable",
     "generator_unavailable",
     "hosted_provider",
+    "quoted_instead",
 ]
