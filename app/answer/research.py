@@ -122,6 +122,8 @@ class Research:
         with turn.trace.stage("generate", len(turn.evidence)) as stage:
             outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
             stage.n_out = 1
+        if outcome.notice:
+            turn.note(outcome.notice)
         self._note_hosted(turn)
         turn.cancel.raise_if_cancelled()
         turn.quote = quoted
@@ -169,10 +171,7 @@ class Research:
         with turn.trace.stage("ground") as stage:
             grounded = self.grounder.ground(written.text, turn.evidence)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        outcome = settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
-        if outcome.notice:
-            turn.note(outcome.notice)
-        return outcome
+        return settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
 
     def _answer(self, turn: Turn, outcome: Outcome, generator: str) -> Answer:
         """Return the answer; the refusal is an abstention."""

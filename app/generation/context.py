@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -70,7 +70,7 @@ class PromptRequest:
     """The user's own words."""
     evidence: tuple[Evidence, ...]
     """Numbered passages, best first."""
-    texts: Mapping[int, str]
+    texts: Mapping[int, str] = field(default_factory=dict)
     """What is handed over of a passage, by evidence number, where that is not the whole one."""
     compact: bool = False
     """The compact prompt instead of the whole contract."""
@@ -118,6 +118,7 @@ def compose_prompt(
         estimate=estimate,
         fence="" if request.compact else fence,
         texts=request.texts,
+        titled=request.mode != "general",
     )
     messages = _built(prompts, request, plan.text, kept, fence, request.question)
     chosen = set(plan.used)
@@ -153,6 +154,7 @@ def plan_context(
     estimate: TokenEstimate,
     fence: str,
     texts: Mapping[int, str] = MappingProxyType({}),
+    titled: bool = False,
 ) -> ContextPlan:
     """Return the passages that fit next to everything else.
 
@@ -161,8 +163,9 @@ def plan_context(
         fixed_tokens: What the prompt takes without passages.
         budget_tokens: What it may take with them.
         estimate: How many tokens a text may take.
-        fence: Delimiter of this request, from `new_fence`; empty: plain numbered lines.
+        fence: Delimiter of this request, from `new_fence`; empty: plain lines.
         texts: What is handed over of a passage, by evidence number, where that is not the whole one.
+        titled: Begin a plain line with the document's title.
 
     Returns:
         A plan whose `used` are in rank order; at least the best passage is used, trimmed if need be, when any evidence fits at all.
@@ -172,7 +175,7 @@ def plan_context(
     trimmed: list[int] = []
     dropped: list[int] = []
     for item in evidence:
-        block = rendered_evidence(item, fence, texts.get(item.n))
+        block = rendered_evidence(item, fence, texts.get(item.n), titled=titled)
         cost = estimate.tokens(block)
         if trimmed or dropped:  # one gap ends it: a worse passage must not take the place of a better one
             dropped.append(item.n)
@@ -207,12 +210,12 @@ def new_fence(*texts: str) -> str:
             return fence
 
 
-def rendered_evidence(item: Evidence, fence: str, text: str | None = None) -> str:
-    """Return one passage as the prompt takes it: fenced, or a numbered line where there is no fence."""
+def rendered_evidence(item: Evidence, fence: str, text: str | None = None, *, titled: bool = False) -> str:
+    """Return one passage as the prompt takes it: fenced, or one plain line where there is no fence."""
     if fence:
         return render_passage(item, fence, text)
     body = " ".join(_disarmed(item.hit.passage.chunk.text if text is None else text, "").split())
-    return f"[{item.n}] {_attribute(item.hit.passage.document.title)}: {body}"
+    return f"{_attribute(item.hit.passage.document.title)}: {body}" if titled else body
 
 
 def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:

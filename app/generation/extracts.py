@@ -44,7 +44,7 @@ def extracts(
         only_chosen: Leave out neighbours and the rest: what the smallest models do best with.
 
     Returns:
-        One extract per passage that has a sentence in it, ordered by evidence number.
+        One extract per passage that has a sentence in it, that of the best sentence first.
     """
     taken = {one.key: one for one in selection.chosen}
     left = budget_tokens - sum(_cost(one, estimate) for one in selection.chosen)
@@ -55,7 +55,9 @@ def extracts(
         if one.key not in taken and cost + head <= left:
             taken[one.key] = one
             left -= cost + head
-    return _by_passage(sorted(taken.values(), key=lambda one: one.key))
+    lead = [one.item.n for one in selection.chosen]
+    order = {n: lead.index(n) for n in lead}
+    return _by_passage(sorted(taken.values(), key=lambda one: (order.get(one.item.n, len(order) + one.item.n), one.ordinal)))
 
 
 def _further(selection: Selection) -> list[Candidate]:

@@ -81,7 +81,7 @@ class Grounder:
                     dropped.append((len(out.sentences), n))
                     written = _without_mark(written, n)
             citations = tuple(_citation(one, by_number[n], by) for n, one in kept.items())
-            if not kept and (best := elsewhere.get(claim)):
+            if not kept and (best := elsewhere.get(claim)) and not written.lstrip().startswith("#"):
                 written = with_mark(written, best[0])
                 citations = (_citation(best[1], by_number[best[0]], "engine"),)
             verdict: Verdict = "supported" if citations else "weak" if _claims_nothing(claim) else "unsupported"

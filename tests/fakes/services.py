@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.replay import Replayer
+from app.answer.research import Research
 from app.answer.search import Shelf
 from app.answer.service import RAGService
+from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import scratch_index
@@ -86,15 +88,18 @@ class LocalServices:
         self.retriever = self
         self.memory = ConversationMemory(self.store.conversations, options)
         self.rag = RAGService(
-            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
             catalog=self.store.catalog,
             models=self.models,
-            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
-            grounder=Grounder(None, self.settings.generation()),
-            memory=self.memory,
+            research=Research(
+                lambda _: Shelf(self._retriever(), self.embedder),
+                Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+                Grounder(None, self.settings.generation()),
+                self.memory,
+                ModelSpeeds(self.store.models),
+                options,
+                self.settings.retrieval().top_k,
+            ),
             journal=AnswerJournal(self.store.answers, options, dict),
-            options=options,
-            retrieval=self.settings.retrieval(),
             spans=self.spans,
         )
 

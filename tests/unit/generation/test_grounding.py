@@ -27,10 +27,11 @@ def test_a_right_citation_is_kept_with_exact_characters() -> None:
     assert 0.45 <= citation.support <= 1
 
 
-def test_a_wrong_citation_goes_and_its_sentence_stays_marked() -> None:
+def test_a_wrong_citation_is_moved_to_the_passage_that_says_it() -> None:
     grounded = GROUNDER.ground("Rollo swore fealty to King Charles III [2]. Warsaw is the capital of Poland [2].", FOUND)
-    assert grounded.text == "Rollo swore fealty to King Charles III. Warsaw is the capital of Poland [2]."
-    assert [sentence.verdict for sentence in grounded.sentences] == ["weak", "supported"]
+    assert grounded.text == "Rollo swore fealty to King Charles III [1]. Warsaw is the capital of Poland [2]."
+    assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "supported"]
+    assert [sentence.citations[0].cited_by for sentence in grounded.sentences] == ["engine", "model"]
     assert grounded.dropped == ((0, 2),)
 
 
@@ -51,10 +52,16 @@ def test_a_changed_figure_name_or_denial_is_caught() -> None:
         assert grounded.sentences[0].citations == ()
 
 
-def test_an_uncited_sentence_gains_no_mark() -> None:
+def test_an_uncited_sentence_gets_the_mark_of_what_supports_it() -> None:
     grounded = GROUNDER.ground("Warsaw is the capital of Poland. Bananas ripen in Ecuador.", FOUND)
-    assert grounded.text == "Warsaw is the capital of Poland. Bananas ripen in Ecuador."
-    assert [sentence.verdict for sentence in grounded.sentences] == ["weak", "unsupported"]
+    assert grounded.text == "Warsaw is the capital of Poland [2]. Bananas ripen in Ecuador."
+    assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "unsupported"]
+    assert grounded.sentences[0].citations[0].cited_by == "engine"
+
+
+def test_lines_of_bare_marks_and_marks_on_headings_go() -> None:
+    grounded = GROUNDER.ground("# Warsaw is the capital of Poland\nWarsaw is the capital of Poland.\n[1] [2]\n", FOUND)
+    assert grounded.text == "# Warsaw is the capital of Poland\nWarsaw is the capital of Poland [2]."
 
 
 def test_the_refusal_stands_alone() -> None:
