@@ -18,7 +18,7 @@ from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
-from app.core.types import EvidenceKind, Fusion, Library, PromptKind
+from app.core.types import EvidenceKind, Fusion, Library, PromptKind, Reasoning, Rerank
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -60,7 +60,9 @@ class Settings(BaseSettings):
     )
     llm_model: str = Field("llama3.2", description="model that answers")
     helper_model: str = Field("", description="model for rewrites, summaries and sub-queries; empty: LLM_MODEL")
-    embedding_provider: EmbeddingProviderName = Field("auto", description="who embeds; auto decides for an empty library only")
+    embedding_provider: EmbeddingProviderName = Field(
+        "auto", description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model"
+    )
     embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
     openai_base_url: str = Field("", description="address of an OpenAI-compatible server; empty: the provider's own")
     openai_api_key: str = Field("", repr=False, description="key for openai or openai_compatible")
@@ -99,6 +101,11 @@ class Settings(BaseSettings):
     enable_fallback_retrieval: bool = Field(False, description="hand a model the nearest passages when none passes the cutoff")
     fallback_top_n: int = Field(3, ge=1, description="passages of the fallback")
     fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
+    rerank: Rerank = Field(
+        "auto",
+        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is set, else none), none, sentences,"
+        " mmr or cross_encoder",
+    )
     embed_on_query_budget_ms: float = Field(
         25, ge=0, description="milliseconds a question may spend embedding candidates without a vector"
     )
@@ -107,6 +114,9 @@ class Settings(BaseSettings):
     chroma_collection_public: str = Field("public", min_length=3, description="Chroma collection of public")
 
     # answers
+    reasoning: Reasoning = Field(
+        "grounded", description="how a model is told to work where the mode's prompt sets none: grounded, cot, react or self_ask"
+    )
     grounding_min_similarity: float = Field(0.45, ge=0, le=1, description="support under which a citation is dropped")
     flare_active_retrieval: bool = Field(False, description="use flare where a request names no strategy")
     flare_draft_max_context_chars: int = Field(6000, ge=500, description="characters of context for the flare draft")
@@ -163,6 +173,8 @@ class Settings(BaseSettings):
     def _check(self) -> Self:
         if self.chunk_overlap >= self.chunk_size:
             raise ValueError(f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE ({self.chunk_size})")
+        if self.rerank == "cross_encoder" and self.cross_encoder_dir is None:
+            raise ValueError("RERANK=cross_encoder needs CROSS_ENCODER_DIR, the directory of a local cross-encoder")
         return self
 
     @property
@@ -196,6 +208,7 @@ class Settings(BaseSettings):
         return RetrievalOptions(
             top_k=self.top_k_results,
             fusion=self.fusion,
+            rerank=self.rerank,
             relevance_threshold=self.relevance_threshold,
             public_relevance_threshold=self.public_relevance_threshold,
             keyword_rerank_weight=self.keyword_rerank_weight,
@@ -211,6 +224,7 @@ class Settings(BaseSettings):
             prompts_dir=self.prompts_dir,
             max_tokens=self.llm_max_tokens,
             temperature=self.llm_temperature,
+            reasoning=self.reasoning,
             grounding_min_similarity=self.grounding_min_similarity,
         )
 

@@ -160,6 +160,7 @@ class Research:
             turn.memory.messages(),
             how,
             few=compact and (parameters is None or parameters < self.draftsman.few_below),
+            reasoning=self.draftsman.reasoning(turn.question),
         )
         try:
             written = yield from write(self.draftsman, task, model, turn.calls)

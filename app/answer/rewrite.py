@@ -37,14 +37,16 @@ _FEW_WORDS = 2
 
 
 def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
-    """Return a standalone search query, or None when the literal question serves: first turn, no model, no usable rewrite.
+    """Return a standalone search query, or None when the literal question serves.
+
+    It does on the first turn, after nothing but pleasantries, without a model and without a usable rewrite.
 
     Args:
         question: The newest message, politeness taken off.
         memory: What was said before.
         calls: The helper.
     """
-    if not memory or calls.helper is None or stands_alone(question):
+    if not memory.questions or calls.helper is None or stands_alone(question):
         return None
     try:
         reply = calls.ask("rewrite", history=memory.transcript(), question=question)

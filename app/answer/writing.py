@@ -11,7 +11,7 @@ from app.answer.manner import Manner
 from app.answer.models import ModelCalls
 from app.core.errors import InvalidInput
 from app.core.ports import Generator
-from app.core.types import Evidence, Message, Notice, Question, Quote, ReadingEvent, TokenEvent
+from app.core.types import Evidence, Message, Notice, Question, Quote, ReadingEvent, Reasoning, TokenEvent
 from app.generation.citations import StreamGuard
 from app.generation.context import (
     ComposedPrompt,
@@ -48,6 +48,11 @@ class Draftsman:
     few_below: float = 1e9
     """Parameters below which a model is best with the quoted sentences alone: evaluation/reports/models.md."""
 
+    def reasoning(self, question: Question) -> Reasoning:
+        """Return how a model is told to work: as the question says, else its mode's prompt, else the configuration."""
+        of_mode = self.prompts.answer(question.mode, question.library).reasoning
+        return question.reasoning or of_mode or self.options.reasoning
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -71,6 +76,8 @@ class Assignment:
     manner: Manner
     few: bool = False
     """Hand over the quoted sentences and nothing else."""
+    reasoning: Reasoning = "grounded"
+    """How the model is told to work."""
 
     def prompt(self, share: float, estimate: TokenEstimate) -> tuple[PromptRequest, int]:
         """Return what the prompt is made of and how much evidence it may take, in tokens."""
@@ -85,7 +92,8 @@ class Assignment:
         else:
             evidence = self.evidence
             texts = {one.n: without_instructions(one.hit.passage.chunk.text) for one in evidence} if compact else {}
-        request = PromptRequest(self.question.mode, self.question.library, self.text, evidence, texts, compact, self.history)
+        question = self.question
+        request = PromptRequest(question.mode, question.library, self.text, evidence, texts, compact, self.history, self.reasoning)
         return request, budget
 
 

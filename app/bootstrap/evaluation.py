@@ -102,8 +102,7 @@ class EvaluationWorkshop:
     ) -> Place:
         def retriever(arm: Arm, by: Embedder | None) -> Retriever:
             # without a writer: an evaluation leaves nothing behind
-            reranker = self.reranker if arm.cross_encoder else None
-            return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=reranker)
+            return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker)
 
         def shelf(of: Library, arm: Arm) -> Shelf:
             by = embedder_of(of)

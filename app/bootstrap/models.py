@@ -14,7 +14,7 @@ from app.answer.models import ModelChoice
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderError
 from app.core.ports import Embedder, Generator, Reranker
-from app.core.types import Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
+from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
@@ -29,7 +29,7 @@ from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
 from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
-from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, choose_embedder, choose_generator
+from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 
 logger = logging.getLogger(__name__)
@@ -190,6 +190,29 @@ class Models:
             if key not in self._embedders:
                 self._embedders[key] = self._make_embedder(choice, dimension)
             return self._embedders[key]
+
+    def embedding_state(self, fingerprint: Fingerprint | None) -> EmbeddingState:
+        """Return what embeds a library, by what it was made with, and whether it can be reached; asks the host, runs nothing.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        choice = choose_embedder(self._options, self.watch, fingerprint)
+        name = f"{choice.provider}:{choice.model}"
+        status = self.watch.status() if choice.provider == "ollama" else None
+        if status is None or status.has(choice.model):
+            return EmbeddingState(name, reachable=True)
+        if not status.reachable:
+            return EmbeddingState(name, reachable=False, detail=f"{status.trouble}; start it: documind up, or: ollama serve")
+        return EmbeddingState(name, reachable=False, detail=f"Ollama does not have the model; run: ollama pull {choice.model}")
+
+    def better_embedder(self, fingerprint: Fingerprint) -> EmbedderChoice | None:
+        """Return the embedder that is configured and there, where a library was made with another.
+
+        Raises:
+            InvalidInput: A hosted provider is configured without a model.
+        """
+        return better_embedder(self._options, self.watch, fingerprint)
 
     def embedder_named(self, provider: str | None, model: str | None) -> Embedder:
         """Return an embedder by name, for a library that is to be embedded anew; what is not named is as configured.

@@ -15,6 +15,7 @@ from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
@@ -63,6 +64,7 @@ class Services:
     store: IndexStore
     models: Models
     libraries: Libraries
+    embedders: LibraryEmbedders
     pages: PageLocator
     jobs: JobRunner
     bulk: BulkDesk
@@ -121,7 +123,8 @@ class Services:
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
         builds = {library.value: self.catalog.build_state(library) for library in Library}
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds)
+        embedding = {library.value: self.embedders.state(library) for library in Library}
+        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding)
 
 
 @contextmanager
@@ -147,7 +150,10 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         speeds = ModelSpeeds(store.models)
         models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models.findings))
         reranker = models.reranker()
-        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker)
+        embedders = LibraryEmbedders(store, models)
+        libraries = Libraries(
+            store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker, embedders.notices
+        )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
@@ -220,6 +226,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         housekeeper = Housekeeper(maintenance, jobs)
         housekeeper.start()
         stack.callback(housekeeper.close)
+        adopter = Adopter(embedders, store, jobs)
+        adopter.start()
+        stack.callback(adopter.close)
         resume_backfills(jobs, store.catalog)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
@@ -228,7 +237,21 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
         )
         yield Services(
-            settings, store, models, libraries, parser, jobs, bulk, evaluations, rag, memory, journal, prompts, suggester, spans
+            settings,
+            store,
+            models,
+            libraries,
+            embedders,
+            parser,
+            jobs,
+            bulk,
+            evaluations,
+            rag,
+            memory,
+            journal,
+            prompts,
+            suggester,
+            spans,
         )
 
 

@@ -80,7 +80,6 @@ def _ask(client: DocuMindClient) -> Iterator[Finding]:
     health, diagnostics = client.health(), client.diagnostics()
     yield ok("server", f"version {health['version']}, {health['status']}; every store was probed when it opened")
     yield ok("answers", str(health["generator"]))
-    yield ok("embeds", str(health["embedder"]))
     if client.get("/api/v1/models")["fit"] is False:
         yield note(
             "memory",
@@ -100,6 +99,14 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
     """Look at a library, a row of `/api/v1/libraries`; `jobs` are its own, the latest first."""
     name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
+    embedding = cast("Json", row["embedding"])
+    made_by = f"{embedding['embedder']} embeds it"
+    if not embedding["reachable"] and row["chunks"]:
+        trouble, _, cure = str(embedding["detail"]).partition("; ")
+        yield problem(name, f"{made_by}, and {trouble}: questions are searched by their words alone", cure)
+    for notice in cast("Sequence[Json]", row["notices"]):
+        message, _, cure = str(notice["message"]).partition("run: ")
+        yield note(name, message.rstrip(" ;,"), f"run: {cure}" if cure else "documind status")
     if row["build"] != "ready":
         yield note(name, f"{detail}; its vector index is being made anew ({row['build']})", "wait: documind status")
     if behind:
@@ -108,7 +115,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
         cure = said.partition(": ")[2] or "wait for the backfill: documind status"
         yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:
-        yield ok(name, detail)
+        yield ok(name, f"{detail}; {made_by}")
 
 
 def projections(lags: Mapping[str, int]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from app.core.errors import IndexDamaged
-from app.core.types import Library
+from app.core.types import Fingerprint, Library
 from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
 from app.index.builds import Builds
@@ -208,6 +208,11 @@ class IndexStore:
         )
         self._threads.append(thread)
         thread.start()
+
+    def made_with(self, library: Library) -> Fingerprint | None:
+        """Return what the vectors of a library were made with; None while it has none, whatever it was made with before."""
+        live = self.builds.of(library, "live")
+        return live.fingerprint if live is not None and self.catalog.counts(library).embedded else None
 
     def rebuild(self) -> None:
         """Make every projection anew from the catalog; nobody else uses the store meanwhile.

@@ -10,7 +10,7 @@ from app.core.ports import Catalog, IndexWriter
 from app.core.types import IngestOutcome, JobFile, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
-from app.ingest.sources.samples import PREFIX, SampleDocuments
+from app.ingest.sources.samples import SampleDocuments
 from app.jobs.context import JobContext
 from app.jobs.payloads import IngestReport
 
@@ -92,7 +92,7 @@ class SamplesJob:
             names: list[str] = []
             while True:
                 page, cursor = self._catalog.documents(library, cursor=cursor, limit=500)
-                names += [document.doc_id for document in page if document.doc_id.startswith(PREFIX)]
+                names += [document.doc_id for document in page if document.is_sample]
                 if cursor is None:
                     break
             for name in names:

@@ -175,6 +175,24 @@ def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
     return EmbedderChoice(made_with.provider, made_with.model, made_with.hosted, notice)
 
 
+def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint) -> EmbedderChoice | None:
+    """Return the embedder that the configuration asks for, where it is there and the library was made with another.
+
+    `auto` asks for Ollama's in the place of the embedded one; any other embedder was somebody's choice.
+
+    Raises:
+        InvalidInput: A hosted provider is configured without a model.
+    """
+    made_with, wanted = _embedder_of(fingerprint, options), _configured_embedder(options, watch)
+    if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
+        return None
+    if options.embedding_provider == "auto" and (made_with.provider != "minilm" or wanted.provider == "minilm"):
+        return None
+    if wanted.provider == "ollama" and not watch.status().has(wanted.model):
+        return None
+    return wanted
+
+
 def _on_ollama(model: str, helper: str) -> GeneratorChoice:
     return GeneratorChoice("ollama", model, helper or model, hosted=_in_cloud(model) or _in_cloud(helper))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.core.types import Fusion
+from app.core.types import Fusion, Rerank
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,11 @@ class RetrievalOptions:
     rrf_k: int = 60  # Cormack 2009
     rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
     """Candidates that keyword overlap and best-sentence reranking look at, best fused first."""
-    sentence_rerank: bool = False  # evaluation/reports/fusion.md: a gain, but at many times the price of the search
-    """Add `sentence_weight` times the similarity of the best sentence to the fused score over the head; sentences are embedded
-    while the question waits."""
+    rerank: Rerank = "auto"
+    """What orders the head once more: `auto` is the cross-encoder where one is configured, else `none`. `sentences` adds
+    `sentence_weight` times the similarity of the best sentence, embedded while the question waits (a gain at many times the price
+    of the search, evaluation/reports/fusion.md). `mmr` selects by maximal marginal relevance instead of the best chunk of each
+    document first."""
     sentence_weight: float = 0.5
     """Weight of the best sentence's cosine similarity on the scale of the fused score."""
     cross_encoder_head: int = 20
@@ -55,8 +57,6 @@ class RetrievalOptions:
     """Token sets at least this alike are one passage, [0, 1]."""
     source_cap: float = 0.5
     """Largest share of the passages one document may fill while others still have some, (0, 1]."""
-    mmr: bool = False
-    """Select by maximal marginal relevance instead of the best chunk of each document first."""
     mmr_lambda: float = 0.6
     """Weight of relevance against novelty in MMR, [0, 1]."""
     band_strong: float = 0.5

@@ -23,7 +23,7 @@ from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
 from app.core.spans import SILENT, Spans
 from app.core.trace import Trace
-from app.core.types import Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
+from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
@@ -174,7 +174,10 @@ class LocalServices:
 
     def status(self) -> ServiceStatus:
         builds = {library.value: self.store.catalog.build_state(library) for library in Library}
-        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds)
+        identity = self.embedder.identity
+        state = EmbeddingState(f"{identity.provider}:{identity.model}", reachable=True)
+        embedding = {library.value: state for library in Library}
+        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds, embedding)
 
 
 def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:

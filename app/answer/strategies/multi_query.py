@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from app.answer.replies import listed
 from app.answer.search import joined
-from app.answer.strategies.base import Desk, Found
+from app.answer.strategies.base import NO_MODEL, Desk, Found
 from app.generation.reading import content_tokens
 
 MAX_QUERIES = 3
@@ -23,6 +23,8 @@ _SHARED = 0.5
 def find(query: str, desk: Desk) -> Found:
     """Let the helper split the question and search every part; without usable parts, search as baseline."""
     own = desk.search(query)
+    if desk.calls.helper is None:
+        return Found(own, "baseline", f"it searches with other wordings, and {NO_MODEL}")
     written = listed(desk.calls.ask("multi_query", question=query, count=str(MAX_QUERIES)))
     queries = [one for one in written if is_about(one, query)][:MAX_QUERIES]
     if not queries:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
-from app.api.schemas.documents import CollectionStats, Fingerprint
+from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
 from app.api.services import Services
 from app.core.release import package_version
@@ -46,15 +46,18 @@ def health(request: Request, edge: AtEdge) -> Health:
     startup = edge.startup
     if startup.missing and startup.missing != ("embedder",):
         status = "failed" if startup.failure else "starting"
-        return Health(status=status, version=package_version(), embedder=None, generator=None, hosts=[], libraries=None)
+        return Health(
+            status=status, version=package_version(), embedder=None, generator=None, embedding={}, hosts=[], libraries=None
+        )
     services = startup.services()
-    hosts = [ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail) for h in services.status().hosts]
-    identity = services.embedder.identity
+    parts = services.status()
+    hosts = [ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail) for h in parts.hosts]
     return Health(
         status="starting" if startup.missing else "ready",
         version=package_version(),
-        embedder=f"{identity.provider}:{identity.model}",
+        embedder=parts.embedding[edge.settings.default_library].embedder,
         generator=services.generator.name,
+        embedding={library.value: Embedding.of(parts.embedding[library.value]) for library in Library},
         hosts=hosts,
         libraries=[library_stats(services, library) for library in Library] if edge.key.accepts(request.scope) else None,
     )
@@ -82,7 +85,6 @@ def library_fingerprint(services: Services, library: Library) -> Fingerprint | N
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Everything somebody who helps a user asks for; no secrets, no questions."""
     settings, status = edge.settings, services.status()
-    identity = services.embedder.identity
     libraries = []
     for library in Library:
         counts = services.catalog.counts(library)
@@ -103,7 +105,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
         platform=platform.platform(terse=True),
         uptime_s=round(edge.uptime_s(), 1),
         app_env=settings.app_env,
-        embedder=f"{identity.provider}:{identity.model}",
+        embedder=status.embedding[settings.default_library].embedder,
         generator=services.generator.name,
         default_library=settings.default_library,
         libraries=libraries,

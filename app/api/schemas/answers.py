@@ -26,6 +26,7 @@ class Source(Reply):
     revision: int
     library: str
     title: str
+    sample: bool = Field(False, description="the document came with the program")
     authors: list[str]
     year: int | None
     section: str

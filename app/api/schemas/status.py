@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.schemas.base import LibraryName, Reply
-from app.api.schemas.documents import CollectionStats, Fingerprint
+from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
 
 
 class Live(Reply):
@@ -38,8 +38,9 @@ class Health(Reply):
 
     status: Literal["ready", "starting", "failed"]
     version: str
-    embedder: str | None
+    embedder: str | None = Field(description="of the default library")
     generator: str | None
+    embedding: dict[LibraryName, Embedding] = Field(description="what embeds each library, and whether it can be reached")
     hosts: list[ModelHost]
     libraries: list[CollectionStats] | None = Field(description="null without the API key when one is set")
 

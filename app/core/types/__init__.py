@@ -54,10 +54,11 @@ from app.core.types.jobs import Job, JobFile, JobState
 from app.core.types.models import ModelFindings, ModelProfile, ModelSpeed
 from app.core.types.prompts import Message, Prompt, Token, Usage
 from app.core.types.retrieval import Evidence, Filters, Hit, Notice, Scored, Signals
-from app.core.types.status import HostStatus, ModelReport, ServiceStatus
+from app.core.types.status import EmbeddingState, HostStatus, ModelReport, ServiceStatus
 from app.core.types.stored import Chunk, Document, EmbedderIdentity, Fingerprint, LibraryCounts, Passage, TextSpan
 from app.core.types.traces import ContextTrace, Disagreement, Figures, StageTrace, TraceItem, TraceReport
 from app.core.types.vocabulary import (
+    SAMPLE_PREFIX,
     AnswerStatus,
     Band,
     CitedBy,
@@ -68,6 +69,8 @@ from app.core.types.vocabulary import (
     Mode,
     NoticeCode,
     PromptKind,
+    Reasoning,
+    Rerank,
     Role,
     Scope,
     Strategy,
@@ -76,6 +79,7 @@ from app.core.types.vocabulary import (
 )
 
 __all__ = [
+    "SAMPLE_PREFIX",
     "Answer",
     "AnswerEvent",
     "AnswerStatus",
@@ -92,6 +96,7 @@ __all__ = [
     "Document",
     "DocumentDraft",
     "EmbedderIdentity",
+    "EmbeddingState",
     "Evidence",
     "EvidenceKind",
     "Figures",
@@ -134,7 +139,9 @@ __all__ = [
     "QuoteEvent",
     "RawDocument",
     "ReadingEvent",
+    "Reasoning",
     "Receipt",
+    "Rerank",
     "Role",
     "Scope",
     "Scored",
