@@ -36,6 +36,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.lock import DirectoryLock
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
@@ -87,6 +88,11 @@ class Services:
         return self.store.writer
 
     @property
+    def claims(self) -> SyncClaims:
+        """Which documents a synced folder sent."""
+        return self.store.claims
+
+    @property
     def retriever(self) -> Libraries:
         """Ranked passages of one library."""
         return self.libraries
@@ -119,6 +125,10 @@ class Services:
     def model_report(self) -> ModelReport:
         """Return installed, loaded and used models; asks the host, runs nothing."""
         return self.models.report(self.embedder)
+
+    def missing(self) -> tuple[str, ...]:
+        """Return which files are gone under the server."""
+        return self.store.missing()
 
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
@@ -180,6 +190,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         jobs.register(SAMPLES, samples, exclusive=per_library)
         arxiv = ArxivJob(
             client=models.arxiv(),
+            catalog=store.catalog,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
             later=lambda library: request_backfill(jobs, library),

@@ -27,6 +27,7 @@ from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, Mod
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
+from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
@@ -35,6 +36,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -111,6 +113,9 @@ class LocalServices:
             extractive=ExtractiveGenerator(),
         )
 
+    def missing(self) -> tuple[str, ...]:
+        return self.store.missing()
+
     def _retriever(self) -> Retriever:
         store = self.store
         return Retriever(store.catalog, store.vectors, store.lexical, self.embedder, self.settings.retrieval(), writer=store.writer)
@@ -154,6 +159,10 @@ class LocalServices:
         return self.store.writer
 
     @property
+    def claims(self) -> SyncClaims:
+        return self.store.claims
+
+    @property
     def ledger(self) -> SqliteLedger:
         return self.store.ledger
 
@@ -185,7 +194,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     ingest = settings.ingest()
 
     def pipeline_of(_: Library) -> IngestPipeline:
-        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
+        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect)
 
     def backfill_of(_: Library) -> VectorBackfill:
         return VectorBackfill(store.writer, embedder, ingest)
@@ -197,8 +206,9 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
         root=bundled(), pipeline_of=pipeline_of, backfill_of=backfill_of, catalog=store.catalog, writer=store.writer, later=later
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
-    client = ArxivClient("http://127.0.0.1:9", interval_s=0.0)
-    arxiv = ArxivJob(client=client, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    arxiv_host = settings.arxiv_base_url if "arxiv_base_url" in settings.model_fields_set else "http://127.0.0.1:9"
+    client = ArxivClient(arxiv_host, interval_s=0.0)
+    arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
     jobs.register(ARXIV, arxiv, lane="network")
 
 
@@ -224,7 +234,7 @@ def local_services(
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
-            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest),
+            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect),
             backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
             catalog=store.catalog,
             originals=store.writer,

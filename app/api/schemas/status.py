@@ -20,8 +20,8 @@ class Ready(Reply):
     """Whether requests will be answered."""
 
     status: Literal["ready", "starting", "failed"]
-    missing: list[str] = Field(description="what is not there yet; empty when ready")
-    detail: str = Field("", description="why the start failed")
+    missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")
+    detail: str = Field("", description="why the start failed, or what is gone under the server")
 
 
 class ModelHost(Reply):
@@ -71,6 +71,7 @@ class Diagnostics(Reply):
     libraries: list[LibraryDiagnostics]
     retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights in use")
     chunking: dict[str, int] = Field(description="characters")
+    disk: dict[str, int] = Field(description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ...")
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
     watermarks: dict[str, int] = Field(description="last change each projection has applied; `changes` is the newest there is")
     lags: dict[str, int] = Field(description="changes each projection has yet to apply; 10,000 stands for more")

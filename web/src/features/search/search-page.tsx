@@ -2,10 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { search } from "@/api/queries";
 import type { SearchHit } from "@/api/types";
+import { FlagTag } from "@/components/flag-tag";
 import { BandTag, SignalBars } from "@/components/signals";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Input, Segmented, Select } from "@/components/ui/field";
+import { Guarded } from "@/components/ui/guarded";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
@@ -52,7 +54,9 @@ export function SearchPage() {
           </p>
           <ol className="flex flex-col rounded-lg border border-line bg-surface">
             {found.data?.hits.map((hit, i) => (
-              <HitRow key={`${hit.library}/${hit.doc_id}/${hit.start}`} hit={hit} rank={i + 1} />
+              <Guarded key={`${hit.library}/${hit.doc_id}/${hit.start}`} what={`Passage ${i + 1}`}>
+                <HitRow hit={hit} rank={i + 1} />
+              </Guarded>
             ))}
           </ol>
         </>
@@ -75,6 +79,7 @@ function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
               {hit.title}
             </button>
           </h2>
+          <FlagTag flags={hit.flags} />
           <BandTag band={hit.band} />
         </div>
         <p className="ml-7 text-2xs text-muted">{place}</p>
