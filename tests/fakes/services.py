@@ -46,8 +46,9 @@ from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk, BulkIndexJob
 from app.jobs.bulk_plan import BulkPlanJob
+from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
+from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
 from app.jobs.queue import per_library
@@ -56,6 +57,7 @@ from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
 from app.providers.ollama import PullProgress
+from app.retrieval.calibration import Calibrations
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -246,6 +248,15 @@ def local_services(
         local = LocalServices(
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
         )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=lambda _: embedder,
+            reference=lambda: embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         jobs.register(REPLAY, ReplayJob(local.replayer()))
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()
