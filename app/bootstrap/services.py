@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
+from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.replay import Replayer
@@ -26,6 +27,7 @@ from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
@@ -66,6 +68,7 @@ class Services:
     bulk: BulkDesk
     evaluations: EvaluationDesk
     rag: RAGService
+    checker: CheckService
     memory: ConversationMemory
     journal: AnswerJournal
     prompts: PromptLibrary
@@ -149,6 +152,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
         grounder = Grounder(models.grounding_embedder, settings.generation())
+        checker = CheckService(
+            shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
+        )
         rag = RAGService(
             shelf_of=libraries.shelf,
             catalog=store.catalog,
@@ -235,7 +241,21 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
         )
         yield Services(
-            settings, store, models, libraries, parser, jobs, bulk, evaluations, rag, memory, journal, prompts, suggester, spans
+            settings,
+            store,
+            models,
+            libraries,
+            parser,
+            jobs,
+            bulk,
+            evaluations,
+            rag,
+            checker,
+            memory,
+            journal,
+            prompts,
+            suggester,
+            spans,
         )
 
 

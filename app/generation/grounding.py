@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.types import Citation, Evidence, Sentence, Verdict
-from app.generation.citations import MARK, guard, mark_numbers, without_marks
+from app.generation.citations import MARK, guard, mark_numbers
+from app.generation.claims import ClaimReader, plain_claim
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import Comparison, Examination, SupportJudge
 
 _LEADING_MARKS = re.compile(r"(?:\[\d{1,4}\])+[.,;:]?")
-_MARKUP = re.compile(r"[*_`#>|]+|^\s*[-+]\s+(?:\[[ xX]\]\s+)?|^\s*\d+[.)]\s+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class Grounder:
 
         Returns:
             Text whose `sentences` lie at their offsets. `supported`: a kept citation holds the sentence. `weak`: it cites nothing
-            that holds it, but some passage does or it claims nothing. `unsupported`: nothing holds it.
+            that holds it, but some passage does. `unsupported`: nothing holds it. `no_claim`: it cites nothing that holds it and is
+            a heading, a table's head, code, a question or a lead-in, which claims nothing.
         """
         by_number = {item.n: item for item in evidence}
         guarded = guard(text, by_number.keys())
@@ -59,7 +60,9 @@ class Grounder:
         passages = {item.n: ReadPassage(item.hit.passage) for item in evidence}
         examination = self._judge.examine(passages.values(), self._min_support)
         spans = answer_sentence_spans(guarded)
-        claims = [Claim(_claim(guarded[start:end])) for start, end in spans]
+        reader = ClaimReader.of(guarded)
+        claims = [Claim(plain_claim(guarded[start:end])) for start, end in spans]
+        says = [reader.claims(start, end) for start, end in spans]
         cited = [
             {n: examination.compare(claim, passages[n]) for n in mark_numbers(guarded[start:end])}
             for claim, (start, end) in zip(claims, spans, strict=True)
@@ -67,17 +70,17 @@ class Grounder:
         examination.settle(one for found in cited for one in found.values() if one)
         held = [{n: one for n, one in found.items() if one and self._holds(one)} for found in cited]
         elsewhere = self._held_elsewhere(
-            [claim for claim, kept in zip(claims, held, strict=True) if not kept], passages, examination
+            [claim for claim, kept, true in zip(claims, held, says, strict=True) if true and not kept], passages, examination
         )
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
-        for (start, end), claim, found, kept in zip(spans, claims, cited, held, strict=True):
+        for (start, end), claim, found, kept, true in zip(spans, claims, cited, held, says, strict=True):
             written = guarded[start:end]
             for n in found:
                 if n not in kept:
                     dropped.append((len(out.sentences), n))
                     written = _without_mark(written, n)
-            verdict: Verdict = "supported" if kept else "weak" if claim in elsewhere else "unsupported"
+            verdict: Verdict = "supported" if kept else "no_claim" if not true else "weak" if claim in elsewhere else "unsupported"
             out.add(start, end, written, verdict, tuple(_citation(one, by_number[n]) for n, one in kept.items()))
         return Grounded(out.finish(), tuple(out.sentences), tuple(dropped))
 
@@ -87,11 +90,10 @@ class Grounder:
     def _held_elsewhere(
         self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
     ) -> frozenset[Claim]:
-        """Return those claims that some passage holds or that claim nothing: introductions and headings."""
-        empty = {claim for claim in claims if not claim.content or claim.text.endswith(":")}
-        compared = {claim: [examination.compare(claim, one) for one in passages.values()] for claim in claims if claim not in empty}
+        """Return those claims that some passage holds."""
+        compared = {claim: [examination.compare(claim, one) for one in passages.values()] for claim in claims}
         examination.settle(one for found in compared.values() for one in found if one and not any(map(self._holds, found)))
-        return frozenset(empty | {claim for claim, found in compared.items() if any(map(self._holds, found))})
+        return frozenset(claim for claim, found in compared.items() if any(map(self._holds, found)))
 
 
 class _Rebuilt:
@@ -148,10 +150,6 @@ def _split_after_marks(text: str) -> list[tuple[int, int]]:
             begin = start + match.end()
         spans.append((begin, end))
     return spans
-
-
-def _claim(sentence: str) -> str:
-    return " ".join(_MARKUP.sub(" ", without_marks(sentence)).split())
 
 
 def _without_mark(sentence: str, n: int) -> str:

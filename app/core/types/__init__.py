@@ -8,6 +8,7 @@ Glossary
     passage     a chunk joined with its document: what retrieval hands on.
     hit         a passage with the signals that ranked it.
     evidence    a numbered hit that an answer may cite as `[n]`.
+    finding     characters of a text that bear on a sentence which someone checks.
     citation    a claim that `document_text[start:end]` supports a sentence; the quote is exactly those characters.
     answer      Markdown text with `[n]` marks, its sentences, citations and how it came to be.
     strategy    how questions become searches: baseline, hyde, multi_query, flare.
@@ -32,6 +33,7 @@ from app.core.types.answers import (
     TokenEvent,
 )
 from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
+from app.core.types.checks import CheckedSentence, CheckReport, Finding
 from app.core.types.documents import (
     ChunkSpan,
     DeleteResult,
@@ -56,6 +58,7 @@ from app.core.types.traces import ContextTrace, Disagreement, Figures, StageTrac
 from app.core.types.vocabulary import (
     AnswerStatus,
     Band,
+    CheckVerdict,
     FloatArray,
     Fusion,
     Library,
@@ -75,6 +78,9 @@ __all__ = [
     "Article",
     "ArticleState",
     "Band",
+    "CheckReport",
+    "CheckVerdict",
+    "CheckedSentence",
     "Chunk",
     "ChunkSpan",
     "Citation",
@@ -88,6 +94,7 @@ __all__ = [
     "Figures",
     "Filters",
     "FinalEvent",
+    "Finding",
     "Fingerprint",
     "FloatArray",
     "Fusion",

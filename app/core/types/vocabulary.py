@@ -24,7 +24,10 @@ Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
 Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
 Band = Literal["strong", "partial", "weak"]
-Verdict = Literal["supported", "weak", "unsupported"]
+Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
+"""Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
+CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
+"""Of a sentence of a text that someone brings to be checked."""
 AnswerStatus = Literal["answered", "abstained", "chitchat", "conversation", "retrieved"]
 TraceLevel = Literal["none", "summary", "full"]
 Role = Literal["system", "user", "assistant"]
