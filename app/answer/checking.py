@@ -94,7 +94,7 @@ class CheckService:
         for batch in _batches(claims):
             cancel.raise_if_cancelled()
             places = places_of([claim for _, _, claim in batch])
-            for (start, end, claim), (verdict, findings) in zip(batch, self._judged(batch, places, source_given), strict=True):
+            for (start, end, _), (verdict, findings) in zip(batch, self._judged(batch, places, source_given), strict=True):
                 support = findings[0].support if findings else 0.0
                 judged[start] = CheckedSentence(text[start:end], start, end, verdict, support, tuple(findings))
         empty = (CheckedSentence(text[start:end], start, end, "no_claim") for start, end, says in spans if not says)
