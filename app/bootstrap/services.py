@@ -151,7 +151,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
-        grounder = Grounder(models.grounding_embedder, settings.generation())
+        grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
         checker = CheckService(
             shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
         )

@@ -7,7 +7,7 @@ a mark that nobody wrote would be an invention too.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.ports import Embedder
@@ -15,6 +15,7 @@ from app.core.sentences import sentence_spans
 from app.core.types import Citation, Evidence, Sentence, Verdict
 from app.generation.citations import MARK, guard, mark_numbers
 from app.generation.claims import ClaimReader, plain_claim
+from app.generation.echoes import PromptEcho
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from app.generation.reading import Claim, ReadPassage
@@ -36,8 +37,15 @@ class Grounded:
 class Grounder:
     """Checks answers sentence by sentence. Thread-safe as far as its embedder is."""
 
-    def __init__(self, embedder: Embedder | None, options: GenerationOptions) -> None:
-        """Keep the sentence embedder, or None to compare words only."""
+    def __init__(self, embedder: Embedder | None, options: GenerationOptions, prompts: Iterable[str] = ()) -> None:
+        """Keep what checking takes.
+
+        Args:
+            embedder: For vectors of sentences; None to compare words only.
+            options: The least support of a citation that is kept.
+            prompts: What models are told; a sentence that repeats it is never supported.
+        """
+        self._echo = PromptEcho(prompts)
         self._judge = SupportJudge(embedder)
         self._min_support = options.grounding_min_similarity
 
@@ -68,10 +76,15 @@ class Grounder:
             for claim, (start, end) in zip(claims, spans, strict=True)
         ]
         examination.settle(one for found in cited for one in found.values() if one)
-        held = [{n: one for n, one in found.items() if one and self._holds(one)} for found in cited]
-        elsewhere = self._held_elsewhere(
-            [claim for claim, kept, true in zip(claims, held, says, strict=True) if true and not kept], passages, examination
-        )
+        echoed = {claim for claim in claims if self._echo.repeats(claim)}
+        held = [
+            {n: one for n, one in found.items() if one and self._holds(one) and claim not in echoed}
+            for claim, found in zip(claims, cited, strict=True)
+        ]
+        open_claims = [
+            claim for claim, kept, true in zip(claims, held, says, strict=True) if true and not kept and claim not in echoed
+        ]
+        elsewhere = self._held_elsewhere(open_claims, passages, examination)
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
         for (start, end), claim, found, kept, true in zip(spans, claims, cited, held, says, strict=True):

@@ -158,6 +158,11 @@ class PromptLibrary:
         values = {"context": context_text, "fence": fence, "question": question, "refusal": REFUSAL}
         return _messages(parts, values, history)
 
+    def instructions(self) -> tuple[str, ...]:
+        """Return every text that an answer prompt tells a model, each once, placeholders left in."""
+        told = (text for prompt in self.answers.values() for text in prompt.parts.values())
+        return tuple(dict.fromkeys((*told, *self.reasoning.values())))
+
     def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:
         """Return the prompt of a mode and shelf.
 
