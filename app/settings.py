@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.answer.options import AnswerOptions
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
-from app.core.types import Fusion, Library
+from app.core.types import Fusion, Library, Reasoning, Rerank
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -50,16 +50,22 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("var"), description="everything the server keeps")
     chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
     default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
-    app_env: Literal["development", "production"] = Field("development", description="production adds HSTS")
+    app_env: Literal["development", "staging", "production"] = Field(
+        "development", description="development, staging or production, which adds HSTS; diagnostics shows it"
+    )
 
     # models
-    ollama_base_url: str = Field("http://127.0.0.1:11434", description="Ollama's address")
+    ollama_base_url: str = Field(
+        "http://127.0.0.1:11434", description="Ollama's address; of several, separated by commas, the first that answers"
+    )
     llm_provider: ProviderName = Field(
         "auto", description="who answers: auto, ollama, extractive, openai_compatible or a hosted name"
     )
     llm_model: str = Field("llama3.2", description="model that answers")
     helper_model: str = Field("", description="model for rewrites, summaries and sub-queries; empty: LLM_MODEL")
-    embedding_provider: EmbeddingProviderName = Field("auto", description="who embeds; auto decides for an empty library only")
+    embedding_provider: EmbeddingProviderName = Field(
+        "auto", description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model"
+    )
     embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
     openai_base_url: str = Field("", description="address of an OpenAI-compatible server; empty: the provider's own")
     openai_api_key: str = Field("", repr=False, description="key for openai or openai_compatible")
@@ -98,6 +104,11 @@ class Settings(BaseSettings):
     enable_fallback_retrieval: bool = Field(True, description="hand a model the best of the rest when nothing passes the cutoff")
     fallback_top_n: int = Field(3, ge=1, description="passages of the fallback")
     fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
+    rerank: Rerank = Field(
+        "auto",
+        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is set, else none), none, sentences,"
+        " mmr or cross_encoder",
+    )
     embed_on_query_budget_ms: float = Field(
         25, ge=0, description="milliseconds a question may spend embedding candidates without a vector"
     )
@@ -106,6 +117,9 @@ class Settings(BaseSettings):
     chroma_collection_public: str = Field("public", min_length=3, description="Chroma collection of public")
 
     # answers
+    reasoning: Reasoning = Field(
+        "grounded", description="how a model is told to work where the mode's prompt sets none: grounded, cot, react or self_ask"
+    )
     grounding_min_similarity: float = Field(0.45, ge=0, le=1, description="support under which a citation is dropped")
     flare_active_retrieval: bool = Field(False, description="use flare where a request names no strategy")
     flare_draft_max_context_chars: int = Field(6000, ge=500, description="characters of context for the flare draft")
@@ -159,6 +173,8 @@ class Settings(BaseSettings):
     def _check(self) -> Self:
         if self.chunk_overlap >= self.chunk_size:
             raise ValueError(f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE ({self.chunk_size})")
+        if self.rerank == "cross_encoder" and self.cross_encoder_dir is None:
+            raise ValueError("RERANK=cross_encoder needs CROSS_ENCODER_DIR, the directory of a local cross-encoder")
         return self
 
     @property
@@ -182,6 +198,7 @@ class Settings(BaseSettings):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
             max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
@@ -192,6 +209,7 @@ class Settings(BaseSettings):
         return RetrievalOptions(
             top_k=self.top_k_results,
             fusion=self.fusion,
+            rerank=self.rerank,
             relevance_threshold=self.relevance_threshold,
             public_relevance_threshold=self.public_relevance_threshold,
             keyword_rerank_weight=self.keyword_rerank_weight,
@@ -207,6 +225,7 @@ class Settings(BaseSettings):
             prompts_dir=self.prompts_dir,
             max_tokens=self.llm_max_tokens,
             temperature=self.llm_temperature,
+            reasoning=self.reasoning,
             grounding_min_similarity=self.grounding_min_similarity,
         )
 

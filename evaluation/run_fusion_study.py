@@ -88,7 +88,7 @@ def _reporting(bench: Bench, collection: Collection) -> Experiment:
 def _sentences(bench: Bench, collection: Collection) -> Experiment:
     """The arm that costs most, on fewer questions, against the default."""
     default = RetrievalOptions()
-    arms = [Arm("default", default), Arm("sentences", replace(default, sentence_rerank=True))]
+    arms = [Arm("default", default), Arm("sentences", replace(default, rerank="sentences"))]
     some = replace(collection, name=f"{collection.name}, best sentences")
     return run(some, arms, bench.search(Library.PUBLIC), baseline="default", seed=SEED, top_k=TOP_K, progress=say)
 

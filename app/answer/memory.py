@@ -101,7 +101,7 @@ class ConversationMemory:
             return Memory("", _within(_last(turns, buffered), self._options.memory_token_budget), asked)
         summary, folded = str(conversation["summary"] or ""), int(cast("int", conversation["folded"]) or 0)
         budget = self._options.memory_token_budget
-        keep = _within(_last(turns[folded:], buffered), budget - _ESTIMATE.tokens(summary))
+        keep = _kept(turns[folded:], buffered, budget - _ESTIMATE.tokens(summary))
         last_due = len(turns) - len(keep)
         while folded < last_due:
             batch = _first_within(turns[folded:last_due], budget)
@@ -135,6 +135,18 @@ def _turns(conversation: Mapping[str, object]) -> tuple[Message, ...]:
 
 def _last(turns: tuple[Message, ...], count: int) -> tuple[Message, ...]:
     return turns[-count:] if count else ()
+
+
+def _kept(unfolded: tuple[Message, ...], buffered: int, room_tokens: int) -> tuple[Message, ...]:
+    """Return the turns that stay word for word; what comes before them is due for the summary.
+
+    Nothing is due until twice the buffer has gathered or the room is full, and then so much at once that the next fold is about a
+    buffer's length away: a summary costs a call of the model.
+    """
+    if len(_within(unfolded, room_tokens)) < len(unfolded):
+        newest = _last(unfolded, buffered)
+        return _within(newest, room_tokens // 2) or _within(newest[-2:], room_tokens)
+    return unfolded if len(unfolded) < 2 * buffered else _last(unfolded, buffered)
 
 
 def _within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class SignalsRecord(TypedDict):
@@ -23,6 +23,7 @@ class SourceRecord(TypedDict):
     revision: int
     library: str
     title: str
+    sample: bool
     authors: list[str]
     year: int | None
     section: str
@@ -39,6 +40,7 @@ class SourceRecord(TypedDict):
     source_url: str | None
     view_url: str
     licence: str | None
+    flags: list[str]
 
 
 class CitationRecord(TypedDict):
@@ -182,6 +184,9 @@ class QuestionRecord(TypedDict):
     filters: FiltersRecord
     history: list[MessageRecord]
     fusion: str | None
+    rerank: NotRequired[str | None]
+    """Absent, like `reasoning`, from answers of before there was a choice."""
+    reasoning: NotRequired[str | None]
     model: str | None
 
 

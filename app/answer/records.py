@@ -28,6 +28,7 @@ from app.answer.record_types import (
     TraceRecord,
     UsageRecord,
 )
+from app.core.links import web_link
 from app.core.types import (
     Answer,
     Citation,
@@ -98,6 +99,7 @@ def source_record(evidence: Evidence) -> SourceRecord:
         revision=chunk.revision,
         library=chunk.library.value,
         title=document.title,
+        sample=document.is_sample,
         authors=list(document.authors),
         year=document.year,
         section=chunk.section,
@@ -116,9 +118,10 @@ def source_record(evidence: Evidence) -> SourceRecord:
             sentence=_rounded(signals.sentence),
         ),
         preview=_preview(chunk.text),
-        source_url=document.source_url,
+        source_url=web_link(document.source_url),
         view_url=view_url(evidence),
         licence=document.licence,
+        flags=list(document.flags),
     )
 
 
@@ -240,6 +243,8 @@ def _question(question: Question) -> QuestionRecord:
         ),
         history=[_message(message) for message in question.history],
         fusion=question.fusion,
+        rerank=question.rerank,
+        reasoning=question.reasoning,
         model=question.model,
     )
 

@@ -23,7 +23,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Conflict, NotFound
 from app.core.ports import AnswerStore, Catalog
 from app.core.trace import Trace
-from app.core.types import Evidence, Fusion, Library, Mode, Question, Scope, Strategy
+from app.core.types import Evidence, Fusion, Library, Mode, Question, Rerank, Scope, Strategy
 from app.generation.prompts import PromptLibrary
 
 ChangeKind = Literal["added", "removed", "moved", "revised"]
@@ -191,6 +191,7 @@ def _question(record: StoredAnswer) -> Question:
         top_k=asked["top_k"],
         filters=filters_from(asked["filters"]),
         fusion=cast("Fusion | None", asked["fusion"]),
+        rerank=cast("Rerank | None", asked.get("rerank")),
         model=asked["model"],
     )
 

@@ -33,14 +33,16 @@ _STANDALONE_WORDS = 3
 
 
 def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
-    """Return a standalone search query, or None when the literal question serves: first turn, no model, no usable rewrite.
+    """Return a standalone search query, or None when the literal question serves.
+
+    It does on the first turn, after nothing but pleasantries, without a model and without a usable rewrite.
 
     Args:
         question: The newest message, politeness taken off.
         memory: What was said before.
         calls: The helper.
     """
-    if not memory or calls.helper is None:
+    if not memory.questions or calls.helper is None:
         return None
     try:
         reply = calls.ask("rewrite", history=memory.transcript(), question=question)

@@ -90,6 +90,7 @@ class Search:
                 self.places,
                 asked.filters,
                 asked.fusion,
+                asked.rerank,
                 hypothetical_vector(shelf.embedder, text, passage) if passage and shelf.embedder else None,
                 keep_weak=asked.retrieve_only,
             )

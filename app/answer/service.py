@@ -43,6 +43,7 @@ from app.core.types import (
     TokenEvent,
 )
 from app.generation.grounding import Grounder
+from app.generation.injection import ADDRESSED_TO_A_MODEL
 from app.generation.prompts import REFUSAL
 from app.retrieval.options import RetrievalOptions
 
@@ -292,6 +293,8 @@ def is_refusal(text: str) -> bool:
 
 
 def _flagged(evidence: Sequence[Evidence]) -> str:
-    """Return the titles of documents that carry the flag `injection`, quoted, each once."""
+    """Return the titles of documents in which instructions to a model were found, quoted, each once."""
     documents = (item.hit.passage.document for item in evidence)
-    return ", ".join(dict.fromkeys(repr(document.title) for document in documents if "injection" in document.flags))
+    return ", ".join(
+        dict.fromkeys(repr(document.title) for document in documents if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags))
+    )

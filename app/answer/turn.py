@@ -46,7 +46,7 @@ class Turn:
             self.embedder,
             strategy=self.found.strategy if self.found else "baseline",
             evidence=self.evidence if shown else (),
-            notices=self.notices,
+            notices=self.notices if shown else tuple(n for n in self.notices if n.code != "fallback_used"),
             rewritten_query=self.rewritten,
             confidence=retrieval.confidence if retrieval and shown else 0.0,
             trace=self.trace.report(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from app.answer.models import ModelCalls
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
 from app.core.ports import Generator
-from app.core.types import Evidence, Message, Notice, Prompt, Question, TokenEvent
+from app.core.types import Evidence, Message, Notice, Prompt, Question, Reasoning, TokenEvent
 from app.generation.citations import StreamGuard
 from app.generation.context import ComposedPrompt, ContextPlan, compose_prompt, context_trace, cut_notice
 from app.generation.options import GenerationOptions
@@ -30,6 +30,11 @@ class Draftsman:
     prompts: PromptLibrary
     tokens: TokenCalibrator
     options: GenerationOptions
+
+    def reasoning(self, question: Question) -> Reasoning:
+        """Return how a model is told to work: as the question says, else its mode's prompt, else the configuration."""
+        of_mode = self.prompts.answer(question.mode, question.library).reasoning
+        return question.reasoning or of_mode or self.options.reasoning
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,7 @@ def _ask(
             window_tokens=int(window * share),
             max_answer_tokens=draftsman.options.max_tokens,
             estimate=draftsman.tokens.estimate(model.name),
+            reasoning=draftsman.reasoning(question),
         )
         try:
             was_cut = yield from _stream(composed, question, model, draftsman.tokens, calls, pieces)

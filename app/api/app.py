@@ -53,6 +53,7 @@ from app.api.routes import (
     models,
     papers,
     query,
+    sync,
 )
 from app.api.services import Services
 from app.api.startup import Startup
@@ -146,6 +147,7 @@ def create_app(
         metrics,
         libraries,
         ingest,
+        sync,
         collect,
         bulk,
         jobs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.answer.search import Shelf
@@ -11,7 +11,7 @@ from app.core.errors import FingerprintMismatch
 from app.core.ports import Embedder, Parser, Reranker
 from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Fingerprint, Library
+from app.core.types import EmbedderIdentity, Fingerprint, Library, Notice
 from app.generation.injection import inspect
 from app.index.builds import HeldBuild
 from app.index.store import IndexStore
@@ -19,6 +19,7 @@ from app.ingest.chunking import CHUNKER_VERSION
 from app.ingest.embedding import VectorBackfill
 from app.ingest.options import IngestOptions
 from app.ingest.pipeline import IngestPipeline
+from app.retrieval.calibration import Calibration, Calibrations
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
@@ -53,6 +54,8 @@ class Wired:
     embedder: Embedder | None
     build: int | None
     """The build it is wired to; None before the first vector."""
+    calibration: Calibration | None
+    """What its bands, cutoff and confidence go by; None where the embedder has no row: those of MiniLM."""
     retriever: Retriever
     pipeline: IngestPipeline
 
@@ -68,9 +71,12 @@ class Libraries:
         ingest: IngestOptions,
         retrieval: RetrievalOptions,
         reranker: Reranker | None,
+        remarks: Callable[[Library], Sequence[Notice]] = lambda _: (),
     ) -> None:
-        """Keep what every library is wired from."""
+        """Keep what every library is wired from; `remarks` are said at every search of a library."""
+        self._remarks = remarks
         self._store = store
+        self._calibrations = Calibrations(store.calibrations)
         self._embedder_for = embedder_for
         self._parser = parser
         self._ingest = ingest
@@ -82,15 +88,17 @@ class Libraries:
     def wired(self, library: Library) -> Wired:
         """Return how a library is searched and filled now."""
         live = self._store.builds.of(library, "live")
-        embedder = self._embedder_for(live.fingerprint if live else None)
+        # A library without a vector takes what is there now; `claim` makes its build over.
+        embedder = self._embedder_for(self._store.made_with(library))
         build = live.number if live else None
+        row = self._calibrations.of(live.fingerprint) if live else None
         with self._lock:
             wired = self._wired.get(library)
-            if wired is None or wired.embedder is not embedder or wired.build != build:
-                wired = self._wired[library] = self._wire(embedder, live)
+            if wired is None or (wired.embedder, wired.build, wired.calibration) != (embedder, build, row):
+                wired = self._wired[library] = self._wire(library, embedder, live, row)
         return wired
 
-    def _wire(self, embedder: Embedder | None, live: HeldBuild | None) -> Wired:
+    def _wire(self, library: Library, embedder: Embedder | None, live: HeldBuild | None, row: Calibration | None) -> Wired:
         store = self._store
         build = live.number if live else None
         view = None if build is None else store.reembedding.view(build)
@@ -99,16 +107,17 @@ class Libraries:
             view or store.vectors,
             store.lexical,
             embedder,
-            self._retrieval,
+            row.applied(self._retrieval) if row else self._retrieval,
             writer=view or store.writer,
             reranker=self._reranker,
+            remarks=lambda: self._remarks(library),
         )
         # What is read again gets new vectors: while the library refuses them (see `backfill`), it keeps what it has.
         takes_vectors = live is None or (
             embedder is not None and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
         )
         pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect, rereads=takes_vectors)
-        return Wired(embedder, build, retriever, pipeline)
+        return Wired(embedder, build, row, retriever, pipeline)
 
     def shelf(self, library: Library) -> Shelf:
         """Return what the query use case searches."""

@@ -14,6 +14,8 @@ from app.answer.replay import Replayer
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.acting import acting_constants, inert_settings
+from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
@@ -35,14 +37,16 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.lock import DirectoryLock
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
+from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import PullJob
 from app.jobs.queue import per_library
@@ -50,6 +54,7 @@ from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
+from app.retrieval.calibration import Calibrations
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -63,6 +68,7 @@ class Services:
     store: IndexStore
     models: Models
     libraries: Libraries
+    embedders: LibraryEmbedders
     pages: PageLocator
     jobs: JobRunner
     bulk: BulkDesk
@@ -84,6 +90,11 @@ class Services:
     def writer(self) -> CatalogIndexWriter:
         """The truth, written."""
         return self.store.writer
+
+    @property
+    def claims(self) -> SyncClaims:
+        """Which documents a synced folder sent."""
+        return self.store.claims
 
     @property
     def retriever(self) -> Libraries:
@@ -119,10 +130,22 @@ class Services:
         """Return installed, loaded and used models; asks the host, runs nothing."""
         return self.models.report(self.embedder)
 
+    def missing(self) -> tuple[str, ...]:
+        """Return which files are gone under the server."""
+        return self.store.missing()
+
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
         builds = {library.value: self.catalog.build_state(library) for library in Library}
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds)
+        embedding = {library.value: self.embedders.state(library) for library in Library}
+        options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
+        made_with = {library: self.store.made_with(library) for library in Library}
+        acting = {
+            library.value: acting_constants(options, library, calibrations.of(made) if made else None)
+            for library, made in made_with.items()
+        }
+        inert = tuple(inert_settings(self.settings))
+        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding, acting, inert)
 
 
 @contextmanager
@@ -142,12 +165,17 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
         spans = stack.enter_context(open_spans(settings, package_version()))
+        for line in inert_settings(settings):
+            logger.warning("%s", line)
         prompts = PromptLibrary.load(settings.prompts_dir)
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         models = stack.enter_context(Models(settings.providers(), settings.generation()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
         reranker = models.reranker()
-        libraries = Libraries(store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker)
+        embedders = LibraryEmbedders(store, models)
+        libraries = Libraries(
+            store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker, embedders.notices
+        )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
@@ -187,6 +215,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         jobs.register(SAMPLES, samples, exclusive=per_library)
         arxiv = ArxivJob(
             client=models.arxiv(),
+            catalog=store.catalog,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
             later=lambda library: request_backfill(jobs, library),
@@ -226,6 +255,15 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             live_embedder=lambda library: libraries.wired(library).embedder,
             embedder_named=models.embedder_named,
         )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=lambda library: libraries.wired(library).embedder,
+            reference=lambda: models.sentence_embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         maintenance = StoreMaintenance(store, evaluations.reports)
         register_maintenance(jobs, maintenance)
         jobs.start()
@@ -233,6 +271,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         housekeeper = Housekeeper(maintenance, jobs)
         housekeeper.start()
         stack.callback(housekeeper.close)
+        adopter = Adopter(embedders, store, jobs)
+        adopter.start()
+        stack.callback(adopter.close)
         resume_backfills(jobs, store.catalog)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
@@ -245,6 +286,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             store,
             models,
             libraries,
+            embedders,
             parser,
             jobs,
             bulk,

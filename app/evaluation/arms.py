@@ -38,8 +38,6 @@ class Arm:
     top_k: int | None = None
     """Passages asked for; None asks for as many as the run does."""
     chunking: Chunking = Chunking()
-    cross_encoder: bool = True
-    """Whether a configured cross-encoder takes part."""
 
     @property
     def fusion(self) -> Fusion:
@@ -55,6 +53,7 @@ def plain(name: str, fusion: Fusion, note: str = "") -> Arm:
         phrase_fusion_weight=0.0,
         keyword_rerank_weight=0.0,
         public_keyword_rerank_weight=0.0,
+        rerank="none",
     )
     return Arm(name, options, note=note)
 
@@ -78,8 +77,8 @@ def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
         Arm("without pairs", replace(default, phrase_fusion_weight=0.0), note="default without word pairs"),
         Arm("without overlap", replace(default, keyword_fusion_weight=0.0), note="default without keyword overlap"),
         Arm("adaptive", replace(default, adaptive_weight=True), note="default, legs weighed by their score distributions"),
-        Arm("mmr", replace(default, mmr=True), note="default, selected by maximal marginal relevance"),
-        Arm("sentences", replace(default, sentence_rerank=True), note="default with best-sentence reranking"),
+        Arm("mmr", replace(default, rerank="mmr"), note="default, selected by maximal marginal relevance"),
+        Arm("sentences", replace(default, rerank="sentences"), note="default with best-sentence reranking"),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal, cast, get_args
 
 from app.core.errors import InvalidInput
-from app.core.types import Fusion, Library, Strategy
+from app.core.types import Fusion, Library, Rerank, Strategy
 from app.evaluation.answer_sets import AnswerCase, case_of
 from app.evaluation.arms import Arm, Chunking, plain_arms, standard_arms
 from app.evaluation.collections import Parity
@@ -16,7 +16,6 @@ from app.ingest.options import Chunker
 from app.retrieval.options import RetrievalOptions
 
 Kind = Literal["retrieval", "answers", "ablation"]
-Rerank = Literal["none", "sentences", "mmr", "cross_encoder"]
 Half = Literal["all"] | Parity
 
 MOST_ARMS = 64
@@ -77,17 +76,12 @@ def _option(name: str) -> Callable[[Arm, object], Arm]:
     return set_option
 
 
-def _reranked(arm: Arm, value: object) -> Arm:
-    options = replace(arm.options, sentence_rerank=value == "sentences", mmr=value == "mmr")
-    return replace(arm, options=options, cross_encoder=value == "cross_encoder")
-
-
 _SETTERS: Mapping[str, Callable[[Arm, object], Arm]] = {
     "fusion": _option("fusion"),
     "dense_weight": _option("dense_weight"),
     "keyword_weight": _option("keyword_fusion_weight"),
     "phrase_weight": _option("phrase_fusion_weight"),
-    "rerank": _reranked,
+    "rerank": _option("rerank"),
     "top_k": lambda arm, value: replace(arm, top_k=cast("int", value)),
     "strategy": lambda arm, value: replace(arm, strategy=cast("Strategy", value)),
     "chunk_size": lambda arm, value: replace(arm, chunking=replace(arm.chunking, size=cast("int", value))),

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.core.sentences import sentence_spans
-from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Scope
-from app.generation.prompts import PromptLibrary, Reasoning
+from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
+from app.generation.prompts import PromptLibrary
 from app.generation.tokens import MESSAGE_TOKENS, TokenEstimate, text_size
 
 _T = TypeVar("_T")

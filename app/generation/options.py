@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.core.types import Reasoning
+
 
 @dataclass(frozen=True, slots=True)
 class GenerationOptions:
@@ -14,5 +16,8 @@ class GenerationOptions:
     """Overlay for the packaged YAML prompts, file by file."""
     max_tokens: int = 1024
     temperature: float = 0.2
+    """Sampling temperature where a prompt names none, [0, 2]."""
+    reasoning: Reasoning = "grounded"
+    """How a model is told to work where neither the question nor the mode's prompt says."""
     grounding_min_similarity: float = 0.45
     """Support under which a citation is dropped, [0, 1]."""

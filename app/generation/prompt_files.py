@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -89,12 +89,21 @@ class PromptFile:
             found[name] = text
         return found
 
-    def temperature(self) -> float:
-        """Return the sampling temperature of the file."""
+    def temperature(self) -> float | None:
+        """Return the sampling temperature of the file; None where it names none."""
         value = self._data.get("temperature")
+        if "temperature" not in self._data:
+            return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_TEMPERATURE:
             raise InvalidInput(f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got {value!r}")
         return float(value)
+
+    def choice(self, key: str, allowed: Sequence[str]) -> str | None:
+        """Return the value of a key that takes one of a few names; None where the file lacks it."""
+        value = self._data.get(key)
+        if value is not None and value not in allowed:
+            raise InvalidInput(f"{self._name}: {key} must be one of {sorted(allowed)!r}; got {value!r}")
+        return cast("str | None", value)
 
     def max_tokens(self) -> int:
         """Return the cap on a task's reply, in tokens."""

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from app.core.errors import InvalidInput
-from app.core.types import Message, Mode, Scope
+from app.core.types import Message, Mode, Reasoning, Scope
 from app.generation.prompt_files import PARTS, PLACEHOLDER, Parts, PromptFile, prompt_files
 
 REFUSAL = "I don't have enough information in the provided documents to answer that."
 """The one sentence of an answer that has no evidence; part of the contract with clients."""
 
-Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 AnswerMode = Literal["general", "compare", "methodology", "reproduce"]
 """Modes that have a prompt; `datasets` needs no model."""
 
@@ -56,7 +55,10 @@ class AnswerPrompt:
     """One mode over one scope: its parts with the contract's filled in."""
 
     parts: Parts
-    temperature: float
+    temperature: float | None
+    """None: LLM_TEMPERATURE."""
+    reasoning: Reasoning | None = None
+    """How the model works where the question does not say; None: as configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class TaskPrompt:
     """One job for the helper model; `max_tokens` caps its reply."""
 
     parts: Parts
-    temperature: float
+    temperature: float | None
     max_tokens: int
     fields: frozenset[str]
 
@@ -74,7 +76,7 @@ class BuiltTask:
     """A filled task, ready to send."""
 
     messages: tuple[Message, ...]
-    temperature: float
+    temperature: float | None
     max_tokens: int
 
 
@@ -99,7 +101,15 @@ class PromptLibrary:
             InvalidInput: The directory is missing, a file has an unknown name, is not YAML, holds an unknown key, lacks a required
                 one, or uses a placeholder that its prompt does not have; the message names file and key.
         """
-        sources = prompt_files(overlay)
+        try:
+            return PromptLibrary._read(prompt_files(overlay))
+        except InvalidInput as error:
+            if overlay is None or "PROMPTS_DIR" in error.message:
+                raise
+            raise InvalidInput(f"PROMPTS_DIR {str(overlay)!r}: {error.message}") from error
+
+    @staticmethod
+    def _read(sources: Mapping[str, Path]) -> PromptLibrary:
         contract = PromptFile("contract.yml", sources)
         contract.only({"parts", "reasoning"})
         shared = contract.parts("parts", _ANSWER_FIELDS, required=False)
@@ -109,10 +119,14 @@ class PromptLibrary:
         answers: dict[tuple[AnswerMode, Scope], AnswerPrompt] = {}
         for mode in get_args(AnswerMode):
             reader = PromptFile(f"{mode}.yml", sources)
-            reader.only({"temperature", *_SCOPES})
+            reader.only({"temperature", "reasoning", *_SCOPES})
             for scope in _SCOPES:
                 own = reader.parts(scope, _ANSWER_FIELDS, required=True)
-                answers[mode, scope] = AnswerPrompt(_merged(shared, own), reader.temperature())
+                answers[mode, scope] = AnswerPrompt(
+                    _merged(shared, own),
+                    reader.temperature(),
+                    cast("Reasoning | None", reader.choice("reasoning", get_args(Reasoning))),
+                )
         tasks: dict[Task, TaskPrompt] = {}
         for task, fields in _TASK_FIELDS.items():
             reader = PromptFile(f"{task}.yml", sources)
@@ -189,10 +203,10 @@ class PromptLibrary:
         """Return every prompt as it would be sent, placeholders left in, for `documind prompt show`."""
         blocks: list[str] = []
         for (mode, scope), answer in self.answers.items():
-            parts = {**answer.parts, "reasoning": self.reasoning["grounded"]}
-            blocks.append(f"== {mode} / {scope}  (temperature {answer.temperature:g})\n{_rendered(_messages(parts, {}, ()))}")
+            parts = {**answer.parts, "reasoning": self.reasoning[answer.reasoning or "grounded"]}
+            blocks.append(f"== {mode} / {scope}  ({_temperature(answer.temperature)})\n{_rendered(_messages(parts, {}, ()))}")
         for name, task in self.tasks.items():
-            head = f"== {name}  (temperature {task.temperature:g}, at most {task.max_tokens} tokens)"
+            head = f"== {name}  ({_temperature(task.temperature)}, at most {task.max_tokens} tokens)"
             blocks.append(f"{head}\n{_rendered(_messages(task.parts, {}, ()))}")
         return "\n\n".join(blocks) + "\n"
 
@@ -205,6 +219,10 @@ class PromptLibrary:
         except InvalidInput as error:
             problems.append(error.message)
         return problems
+
+
+def _temperature(value: float | None) -> str:
+    return "temperature as LLM_TEMPERATURE" if value is None else f"temperature {value:g}"
 
 
 def _messages(parts: Parts, values: Mapping[str, str], history: Sequence[Message]) -> tuple[Message, ...]:

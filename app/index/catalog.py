@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
-from app.core.types import Chunk, Document, Fingerprint, Library, LibraryCounts, PageSpan, Passage, TextSpan
+from app.core.types import SAMPLE_PREFIX, Chunk, Document, Fingerprint, Library, LibraryCounts, PageSpan, Passage, TextSpan
 from app.index.database import Database
 from app.index.originals import Originals
 from app.index.projector import Projector
@@ -254,8 +254,12 @@ class SqliteCatalog:
             types = cursor.execute(
                 "SELECT type, documents FROM type_counts WHERE library = ? AND documents > 0 ORDER BY type", (library.value,)
             ).fetchall()
+            (samples,) = cursor.execute(
+                "SELECT count(*) FROM documents WHERE library = ? AND doc_id BETWEEN ? AND ? AND state = 'live'",
+                (library.value, SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff"),
+            ).fetchone()
         documents, chunks, embedded, size = row or (0, 0, 0, 0)
-        return LibraryCounts(documents, chunks, embedded, size, dict(types))
+        return LibraryCounts(documents, chunks, embedded, size, dict(types), samples)
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
         """Return what the library's live vectors were made with; None before the first."""

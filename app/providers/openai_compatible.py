@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Literal
 
 from app.core.cancel import CancelToken
@@ -124,15 +126,16 @@ class OpenAICompatibleGenerator:
         """
         model = prompt.model or self._model
         with self._slots.hold(cancel), ExitStack() as stack:
-            reply = with_retries(lambda: self._open(prompt, model, cancel, stack), cancel)
-            yield from self._tokens(reply, model)
+            reply, asked = with_retries(lambda: self._open(prompt, model, cancel, stack), cancel)
+            yield from self._tokens(reply, model, asked)
 
-    def _open(self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack) -> StreamReply:
-        body = self._body(prompt, model)
+    def _open(self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack) -> tuple[StreamReply, float]:
+        """Return the reply and when it was asked for, on the monotonic clock."""
+        body, asked = self._body(prompt, model), time.monotonic()
         reply = stack.enter_context(self._endpoint.http.stream("POST", "/chat/completions", body, cancel=cancel))
         if reply.status != 200:
             raise self._endpoint.error(reply, model)
-        return reply
+        return reply, asked
 
     def _body(self, prompt: Prompt, model: str) -> dict[str, object]:
         preset = self._endpoint.preset
@@ -154,9 +157,10 @@ class OpenAICompatibleGenerator:
             }
         return body
 
-    def _tokens(self, reply: StreamReply, model: str) -> Iterator[Token]:
+    def _tokens(self, reply: StreamReply, model: str, asked: float) -> Iterator[Token]:
         finish: Literal["stop", "length"] | None = None
         usage = Usage()
+        began: float | None = None
         for event in self._events(reply):
             if "error" in event:
                 raise self._endpoint.translated(200, str(event.raw("error")), model)
@@ -166,11 +170,14 @@ class OpenAICompatibleGenerator:
             for choice in event.children("choices")[:1]:
                 entries = [(e.text("token"), e.number("logprob") or 0.0) for e in choice.child("logprobs").children("content")]
                 if content := choice.child("delta").text("content"):
+                    began = began or time.monotonic()
                     yield from spread(content, entries)
                 if reason := choice.text("finish_reason"):
                     finish = self._finish(reason, model)
         if finish is None:
             raise ProviderBadResponse(f"{self._endpoint.name} ended the answer of {model!r} early; ask again")
+        if began is not None:  # the protocol tells no durations
+            usage = replace(usage, prompt_seconds=began - asked, completion_seconds=time.monotonic() - began)
         yield Token("", finish=finish, usage=usage)
 
     def _events(self, reply: StreamReply) -> Iterator[Fields]:

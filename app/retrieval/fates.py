@@ -72,29 +72,29 @@ def _figure(reading: Reading, fusion: Fusion, library: Library, mode: Mode, opti
     slack = options.compare_slack if mode == "compare" else 0.0
     if math.isnan(reading.distance):
         return f"coverage {reading.overlap:.2f}, needs {options.coverage_threshold - slack:.2f} (no vector)"
-    near = closeness(1.0 - reading.distance, reading.overlap)
+    near = closeness(options.on_scale(1.0 - reading.distance), reading.overlap)
     return f"closeness {near:.2f}, needs {options.closeness_threshold - slack:.2f}"
 
 
-def chosen(kept: Sequence[Reading], selected: Sequence[Reading], options: RetrievalOptions) -> Iterator[TraceItem]:
+def chosen(kept: Sequence[Reading], selected: Sequence[Reading], duplicate: float | None) -> Iterator[TraceItem]:
     """Yield every passage that passed, the selected ones first, and what stood in the way of the others.
 
     Args:
         kept: What the selection chose from, best first.
         selected: What it chose, best first.
-        options: The near-duplicate threshold.
+        duplicate: Jaccard similarity from which two passages were one; None where copies were not looked for.
     """
     taken = {id(reading) for reading in selected}
     rest = [reading for reading in kept if id(reading) not in taken]
     for rank, reading in enumerate((*selected, *rest), 1):
         ok = id(reading) in taken
-        reason = "" if ok else _passed_over(reading, selected, options)
+        reason = "" if ok else _passed_over(reading, selected, duplicate)
         yield TraceItem(reading.passage.chunk.chunk_id, rank, reading.score, ok, reason)
 
 
-def _passed_over(reading: Reading, selected: Sequence[Reading], options: RetrievalOptions) -> str:
+def _passed_over(reading: Reading, selected: Sequence[Reading], duplicate: float | None) -> str:
     for place, other in enumerate(selected, 1):
-        if not options.mmr and near_duplicate(reading, other, options.near_duplicate_jaccard):
+        if duplicate is not None and near_duplicate(reading, other, duplicate):
             return f"says nearly the same as number {place}"
     if any(other.source == reading.source and other.score >= reading.score for other in selected):
         return "its document is there with a better passage, and the places are taken"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.core.types import Fusion
+from app.core.types import Fusion, Rerank
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class RetrievalOptions:
     """Closeness of the best hit at which it is as likely as not that the library answers the question; for MiniLM."""
     confidence_slope: float = 28.0  # evaluation/reports/confidence.md
     """Steepness of the logistic curve of the confidence, per unit of closeness."""
+    similarity_offset: float = 0.0
+    """Of the line that takes a similarity to MiniLM's scale, `(similarity - offset) / scale`: what was measured there holds for
+    another embedder after that (`app.retrieval.calibration`)."""
+    similarity_scale: float = 1.0
+    """The same; above 0."""
     keyword_rerank_weight: float = 0.15
     """W of the arm `dense` in papers: order by `distance - W * overlap`."""
     public_keyword_rerank_weight: float = 0.15
@@ -44,9 +49,11 @@ class RetrievalOptions:
     rrf_k: int = 60  # Cormack 2009
     rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
     """Candidates that keyword overlap and best-sentence reranking look at, best fused first."""
-    sentence_rerank: bool = False  # evaluation/reports/fusion.md: a gain, but at many times the price of the search
-    """Add `sentence_weight` times the similarity of the best sentence to the fused score over the head; sentences are embedded
-    while the question waits."""
+    rerank: Rerank = "auto"
+    """What orders the head once more: `auto` is the cross-encoder where one is configured, else `none`. `sentences` adds
+    `sentence_weight` times the similarity of the best sentence, embedded while the question waits (a gain at many times the price
+    of the search, evaluation/reports/fusion.md). `mmr` selects by maximal marginal relevance instead of the best chunk of each
+    document first."""
     sentence_weight: float = 0.5
     """Weight of the best sentence's cosine similarity on the scale of the fused score."""
     cross_encoder_head: int = 20
@@ -55,11 +62,13 @@ class RetrievalOptions:
     """Token sets at least this alike are one passage, [0, 1]."""
     source_cap: float = 0.5
     """Largest share of the passages one document may fill while others still have some, (0, 1]."""
-    mmr: bool = False
-    """Select by maximal marginal relevance instead of the best chunk of each document first."""
     mmr_lambda: float = 0.6
     """Weight of relevance against novelty in MMR, [0, 1]."""
     band_strong: float = 0.5
     """Cosine similarity above which a hit is strong; for MiniLM."""
     band_partial: float = 0.35
     """Cosine similarity from which a hit is partial, below strong; for MiniLM."""
+
+    def on_scale(self, similarity: float) -> float:
+        """Return a cosine similarity on the scale that the thresholds were measured on, in [-1, 1]; NaN stays NaN."""
+        return min(1.0, max(-1.0, (similarity - self.similarity_offset) / self.similarity_scale))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from app.core.errors import InvalidInput
 from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
-from app.core.types import FloatArray, Fusion, Hit, Library, Notice
+from app.core.types import FloatArray, Fusion, Hit, Library, Notice, Rerank
 from app.retrieval import fates
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
@@ -36,6 +37,7 @@ class Retriever:
         *,
         writer: VectorSink | None = None,
         reranker: Reranker | None = None,
+        remarks: Callable[[], Sequence[Notice]] = tuple,
     ) -> None:
         """Keep the ports.
 
@@ -46,12 +48,14 @@ class Retriever:
             embedder: Of the library's fingerprint; None searches by words alone.
             options: Defaults and weights.
             writer: Where vectors embedded on the fly are kept; None forgets them.
+            remarks: What must be said of the library at every search.
             reranker: A cross-encoder over the best `options.cross_encoder_head`.
         """
         self._catalog = catalog
         self._embedder = embedder
         self._options = options
         self._reranker = reranker
+        self._remarks = remarks
         self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -64,9 +68,10 @@ class Retriever:
         wanted = request.top_k or slots(request.mode)
         k = wanted if request.keep_weak else min(wanted, slots(request.mode))
         fusion = request.fusion or self._options.fusion
+        self._arm(request)
         pool = self._pool(request, k, trace)
         if not len(pool.candidates):
-            return Retrieval((), (*_trouble(pool), *self._nothing_found(request)))
+            return Retrieval((), (*_trouble(pool), *self._nothing_found(request), *self._remarks()))
         with trace.stage("fusion", len(pool.candidates)) as stage:
             weight = adaptive_dense_weight(pool.candidates) if self._options.adaptive_weight else self._options.dense_weight
             scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=weight)
@@ -77,7 +82,7 @@ class Retriever:
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
-        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices))
+        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices, *self._remarks()))
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
         with trace.stage("embed"):
@@ -95,10 +100,22 @@ class Retriever:
         options = self._options
         if fusion == "dense":
             return n
-        reorders = options.sentence_rerank or self._reranker is not None or options.mmr
-        if reorders or self._keyword_weight(request.library, fusion):
+        if self._arm(request) != "none" or self._keyword_weight(request.library, fusion):
             return max(options.rerank_head, 2 * k)
         return k + k // 2 + 3
+
+    def _arm(self, request: SearchRequest) -> Rerank:
+        """Return what orders the head once more; never `auto`.
+
+        Raises:
+            InvalidInput: A cross-encoder is asked for and none is configured.
+        """
+        wanted = request.rerank or self._options.rerank
+        if wanted == "auto":
+            return "none" if self._reranker is None else "cross_encoder"
+        if wanted == "cross_encoder" and self._reranker is None:
+            raise InvalidInput("rerank 'cross_encoder' needs a model; set CROSS_ENCODER_DIR, or ask for 'auto'")
+        return wanted
 
     def _keyword_weight(self, library: Library, fusion: Fusion) -> float:
         if fusion == "relative_score":
@@ -138,9 +155,10 @@ class Retriever:
         if fallback:
             kept, k = readings, min(k, self._options.fallback_top_n)
         with trace.stage("diversity", len(kept)) as stage:
-            chosen = self._diversify(kept, k)
+            mmr = self._arm(request) == "mmr"
+            chosen = self._diversify(kept, k, mmr=mmr)
             stage.n_out = len(chosen)
-            stage.items = trace.items(fates.chosen(kept, chosen, self._options))
+            stage.items = trace.items(fates.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
         hits = tuple(
             Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
         )
@@ -172,15 +190,16 @@ class Retriever:
         if keywords or phrases:
             for reading in readings:
                 reading.score += keywords * reading.overlap + phrases * reading.adjacency
-        if self._options.sentence_rerank and vector is not None and self._embedder is not None:
+        arm = self._arm(request)
+        if arm == "sentences" and vector is not None and self._embedder is not None:
             _add_best_sentences(readings, vector, self._embedder, self._options.sentence_weight)
         readings.sort(key=lambda r: -r.score)
-        if self._reranker is not None and readings:
+        if arm == "cross_encoder" and self._reranker is not None and readings:
             _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
 
-    def _diversify(self, kept: Sequence[Reading], k: int) -> list[Reading]:
+    def _diversify(self, kept: Sequence[Reading], k: int, *, mmr: bool) -> list[Reading]:
         options = self._options
-        if options.mmr:
+        if mmr:
             return maximal_marginal_relevance(kept, k, trade=options.mmr_lambda)
         return diversify(kept, k, duplicate=options.near_duplicate_jaccard, cap=options.source_cap)
 

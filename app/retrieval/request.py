@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.core.types import Filters, FloatArray, Fusion, Hit, Library, Mode, Notice
+from app.core.types import Filters, FloatArray, Fusion, Hit, Library, Mode, Notice, Rerank
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class SearchRequest:
     """Passages to return; None takes the mode's slots."""
     filters: Filters = Filters()
     fusion: Fusion | None = None
+    rerank: Rerank | None = None
+    """None: the one of the options."""
     vector: FloatArray | None = None
     """A ready query vector `[dim]`, norm 1 (hyde); None embeds `text`."""
     keep_weak: bool = False

@@ -35,6 +35,9 @@ class Found:
     """Why another strategy was asked for but not used; empty otherwise."""
 
 
+NO_MODEL = "no model is there to write one; start Ollama with a model, or set LLM_PROVIDER"
+"""Why a strategy that lets a model write something is not possible without one."""
+
 QueryStrategy = Callable[[str, Desk], Found]
 """Searches for a query (the question or its rewrite).
 

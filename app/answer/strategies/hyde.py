@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.answer.search import libraries
-from app.answer.strategies.base import Desk, Found
+from app.answer.strategies.base import NO_MODEL, Desk, Found
 from app.core.types import Scope
 
 _STYLE: Mapping[Scope, str] = {"papers": "a research paper", "public": "an encyclopedia article", "all": "a reference work"}
@@ -23,6 +23,8 @@ def find(query: str, desk: Desk) -> Found:
     scope = desk.search.question.library
     if all(desk.search.shelf_of(library).embedder is None for library in libraries(scope)):
         return Found(desk.search(query), "baseline", "there is no embedding model to embed a hypothetical passage with")
+    if desk.calls.helper is None:
+        return Found(desk.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}")
     passage = desk.calls.ask("hyde", question=query, style=_STYLE[scope])
     if not any(char.isalnum() for char in passage):
         return Found(desk.search(query), "baseline", "the model wrote no passage")

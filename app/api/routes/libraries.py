@@ -6,11 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from app.answer.records import notice_record
 from app.api.deps import AtEdge, Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.health import library_fingerprint, library_stats
 from app.api.schemas.base import LibraryName
-from app.api.schemas.documents import Cleared, CollectionStats, LibraryList
+from app.api.schemas.documents import Cleared, CollectionStats, Embedding, LibraryList
 from app.api.schemas.documents import Library as LibraryReply
 from app.core.errors import InvalidInput
 from app.core.types import Library
@@ -21,7 +22,7 @@ router = APIRouter(prefix="/api/v1", tags=["libraries"])
 @router.get("/libraries", operation_id="list_libraries", response_model=LibraryList, responses=declared())
 def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     """Both libraries with their counts, from the catalog."""
-    builds = services.status().builds
+    status = services.status()
     found = []
     for library in Library:
         counts = services.catalog.counts(library)
@@ -29,11 +30,14 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
             LibraryReply(
                 library=library.value,
                 documents=counts.documents,
+                samples=counts.samples,
                 chunks=counts.chunks,
                 embedded=counts.embedded,
                 bytes=counts.bytes,
                 fingerprint=library_fingerprint(services, library),
-                build=builds.get(library.value, "none"),
+                embedding=Embedding.of(status.embedding[library.value]),
+                notices=[dict(notice_record(notice)) for notice in status.embedding[library.value].notices],
+                build=status.builds.get(library.value, "none"),
             )
         )
     return LibraryList(libraries=found, default_library=edge.settings.default_library)

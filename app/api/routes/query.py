@@ -88,7 +88,10 @@ def _search(services: Services, scope: ScopeName, asked: SearchQuery) -> Retriev
         trace = Trace(span=span)
         found = {
             library: services.retriever.retrieve(
-                SearchRequest(asked.q, library, top_k=asked.limit, filters=filters, fusion=asked.fusion, keep_weak=True), trace
+                SearchRequest(
+                    asked.q, library, top_k=asked.limit, filters=filters, fusion=asked.fusion, rerank=asked.rerank, keep_weak=True
+                ),
+                trace,
             )
             for library in libraries
         }
@@ -104,6 +107,7 @@ def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
         revision=chunk.revision,
         library=chunk.library.value,
         title=document.title,
+        sample=document.is_sample,
         authors=list(document.authors),
         year=document.year,
         type=document.type,
@@ -119,6 +123,7 @@ def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
         signals=Signals(dense=signals.dense, bm25=signals.bm25, overlap=signals.overlap, sentence=signals.sentence),
         source_url=document.source_url,
         view_url=view_url(Evidence(1, hit)),
+        flags=list(document.flags),
     )
 
 

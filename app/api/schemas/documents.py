@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.api.schemas.answers import Signals
-from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.answers import Notice, Signals
+from app.api.schemas.base import LibraryName, Reply, Request, WebLink
 from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH
-from app.core.types import Band
+from app.core.types import Band, EmbeddingState
 from app.core.types import Document as CoreDocument
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
@@ -36,10 +36,11 @@ class Document(Reply):
     chunks: int
     embedded: int = Field(description="chunks that have a vector")
     duplicate_of: str | None
-    source_url: str | None
+    source_url: WebLink
     licence: str | None
     has_original: bool
     flags: list[str] = Field(description="findings at ingest a reader should see")
+    sample: bool = Field(description="the document came with the program")
     added_at: str
     updated_at: str
 
@@ -68,6 +69,7 @@ class Document(Reply):
             licence=document.licence,
             has_original=document.has_original,
             flags=list(document.flags),
+            sample=document.is_sample,
             added_at=document.added_at,
             updated_at=document.updated_at,
         )
@@ -98,6 +100,13 @@ class Deleted(Reply):
     quotes_blanked: int = Field(description="quotes of it removed from stored answers")
     purged: bool = Field(description="false while the grace period runs")
     out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
+
+
+class SamplesRemoved(Reply):
+    """How many sample documents were removed, by library."""
+
+    public: int
+    papers: int
 
 
 class Cleared(Reply):
@@ -160,15 +169,31 @@ class Fingerprint(Reply):
     analyzer: str
 
 
+class Embedding(Reply):
+    """What embeds a library."""
+
+    embedder: str = Field(description="`provider:model`; of an empty library, the one that it would get now")
+    reachable: bool
+    detail: str = Field("", description="why it cannot be reached, and the cure")
+
+    @classmethod
+    def of(cls, state: EmbeddingState) -> Embedding:
+        """Return the state as the API shows it."""
+        return cls(embedder=state.embedder, reachable=state.reachable, detail=state.detail)
+
+
 class Library(Reply):
     """Counts and build state of one library."""
 
     library: LibraryName
     documents: int
+    samples: int = Field(description="documents that came with the program; DELETE /api/v1/samples removes them")
     chunks: int
     embedded: int
     bytes: int
     fingerprint: Fingerprint | None = Field(description="null while the library has never been written")
+    embedding: Embedding
+    notices: list[Notice] = Field(description="what every search of the library says of its vectors, `reembed_offered` for one")
     build: str = Field(description="`ready`, or `rebuilding DONE of TOTAL` while an index is made again from the catalog")
 
 
@@ -204,6 +229,7 @@ class SearchHit(Reply):
     revision: int
     library: LibraryName
     title: str
+    sample: bool = Field(description="the document came with the program")
     authors: list[str]
     year: int | None
     type: str
@@ -217,8 +243,9 @@ class SearchHit(Reply):
     score: float
     band: Band | None
     signals: Signals
-    source_url: str | None
+    source_url: WebLink
     view_url: str
+    flags: list[str] = Field(description="findings at ingest a reader should see, of the whole document")
 
 
 class SearchResponse(Reply):

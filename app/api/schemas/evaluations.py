@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.api.schemas.base import Flag, LibraryName, Reply, Request, ScopeName
-from app.core.types import Fusion, Library, Strategy
+from app.core.types import Fusion, Library, Rerank, Strategy
 from app.evaluation.answer_sets import AnswerCase
-from app.evaluation.request import Axes, EvaluationRequest, Half, Kind, Rerank
+from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
 from app.ingest.options import Chunker
 
 Words = Annotated[str, Field(min_length=1, max_length=4000)]

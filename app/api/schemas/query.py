@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from app.api.schemas.base import DocId, Flag, Request, ScopeName
 from app.core.text import normalise
-from app.core.types import Filters, Fusion, Message, Mode, Question, Strategy, TraceLevel
+from app.core.types import Filters, Fusion, Message, Mode, Question, Reasoning, Rerank, Strategy, TraceLevel
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -63,6 +63,10 @@ class QueryOptions(Request):
     filters: FilterFields = Field(default_factory=FilterFields)
     doc_ids: list[DocId] = Field(default_factory=list, max_length=1000, description="short for filters.doc_ids")
     fusion: Fusion | None = None
+    rerank: Rerank | None = Field(None, description="null: RERANK")
+    reasoning: Reasoning | None = Field(
+        None, description="how a model is told to work; null: as the mode's prompt says, then REASONING"
+    )
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="answer with this model instead"
     )
@@ -96,6 +100,8 @@ class QueryOptions(Request):
             history=history,
             conversation_id=conversation_id,
             fusion=self.fusion,
+            rerank=self.rerank,
+            reasoning=self.reasoning,
             model=self.model,
             trace=self.trace,
         )
@@ -108,6 +114,7 @@ class SearchQuery(FilterFields):
     library: ScopeName | None = Field(None, description="default: DEFAULT_LIBRARY")
     limit: Annotated[int, Field(ge=1, le=50)] = 10
     fusion: Fusion | None = None
+    rerank: Rerank | None = Field(None, description="default: RERANK")
 
     @field_validator("q")
     @classmethod

@@ -52,10 +52,11 @@ from app.core.types.documents import (
 from app.core.types.jobs import Job, JobFile, JobState
 from app.core.types.prompts import Message, Prompt, Token, Usage
 from app.core.types.retrieval import Evidence, Filters, Hit, Notice, Scored, Signals
-from app.core.types.status import HostStatus, ModelReport, ServiceStatus
+from app.core.types.status import EmbeddingState, HostStatus, ModelReport, ServiceStatus
 from app.core.types.stored import Chunk, Document, EmbedderIdentity, Fingerprint, LibraryCounts, Passage, TextSpan
 from app.core.types.traces import ContextTrace, Disagreement, Figures, StageTrace, TraceItem, TraceReport
 from app.core.types.vocabulary import (
+    SAMPLE_PREFIX,
     AnswerStatus,
     Band,
     CheckVerdict,
@@ -64,6 +65,8 @@ from app.core.types.vocabulary import (
     Library,
     Mode,
     NoticeCode,
+    Reasoning,
+    Rerank,
     Role,
     Scope,
     Strategy,
@@ -72,6 +75,7 @@ from app.core.types.vocabulary import (
 )
 
 __all__ = [
+    "SAMPLE_PREFIX",
     "Answer",
     "AnswerEvent",
     "AnswerStatus",
@@ -90,6 +94,7 @@ __all__ = [
     "Document",
     "DocumentDraft",
     "EmbedderIdentity",
+    "EmbeddingState",
     "Evidence",
     "Figures",
     "Filters",
@@ -125,7 +130,9 @@ __all__ = [
     "Prompt",
     "Question",
     "RawDocument",
+    "Reasoning",
     "Receipt",
+    "Rerank",
     "Role",
     "Scope",
     "Scored",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.core.types.prompts import Message, Usage
 from app.core.types.retrieval import Evidence, Filters, Notice
 from app.core.types.traces import TraceReport
-from app.core.types.vocabulary import AnswerStatus, Fusion, Mode, Scope, Strategy, TraceLevel, Verdict
+from app.core.types.vocabulary import AnswerStatus, Fusion, Mode, Reasoning, Rerank, Scope, Strategy, TraceLevel, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ class Question:
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
     fusion: Fusion | None = None
+    rerank: Rerank | None = None
+    """None: as configured."""
+    reasoning: Reasoning | None = None
+    """How a model is told to work; None: as the mode's prompt says, else as configured."""
     model: str | None = None
     trace: TraceLevel = "summary"
 

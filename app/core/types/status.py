@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.core.types.retrieval import Notice
+
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
@@ -17,6 +19,19 @@ class HostStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingState:
+    """What embeds a library, whether it can be reached, and what is there instead."""
+
+    embedder: str
+    """`provider:model`; of an empty library, the one that it would get now."""
+    reachable: bool
+    detail: str = ""
+    """Why it cannot be reached, and the cure; empty when it can."""
+    notices: tuple[Notice, ...] = ()
+    """What every search of the library says of its vectors."""
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceStatus:
     """How the parts of a running server are; counts and change numbers, no model call."""
 
@@ -25,6 +40,12 @@ class ServiceStatus:
     """`library:projection` -> last change applied; `catalog` -> newest change there is."""
     builds: Mapping[str, str] = field(default_factory=dict)
     """Library -> its live build, or what is happening to it (`rebuilding 40 %`)."""
+    embedding: Mapping[str, EmbeddingState] = field(default_factory=dict)
+    """Library -> what embeds it."""
+    acting: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Library -> thresholds and weights that decide there."""
+    inert: tuple[str, ...] = ()
+    """Settings that have no effect as things are set, and what acts instead."""
 
 
 @dataclass(frozen=True, slots=True)

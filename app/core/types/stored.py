@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.core.types.vocabulary import Library
+from app.core.types.vocabulary import SAMPLE_PREFIX, Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,12 @@ class Document:
     arxiv_id: str | None = None
     has_original: bool = False
     flags: tuple[str, ...] = ()
-    """Findings at ingest that a reader should see, for example `injection`, `stripped:12`."""
+    """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the document came with the program."""
+        return self.doc_id.startswith(SAMPLE_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,13 @@ class LibraryCounts:
     embedded: int
     bytes: int
     by_type: Mapping[str, int] = field(default_factory=dict)
+    samples: int = 0
+    """Documents that came with the program."""
+
+    @property
+    def is_disposable(self) -> bool:
+        """True when nothing in the library is a person's own: it is empty, or all of it came with the program."""
+        return self.documents == self.samples
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,15 @@ class Library(StrEnum):
     PAPERS = "papers"
 
 
+SAMPLE_PREFIX = "sample_"
+"""What ids of the documents that came with the program begin with; no other document's id does."""
+
 Scope = Literal["public", "papers", "all"]
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
 Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
+Reasoning = Literal["grounded", "cot", "react", "self_ask"]
+Rerank = Literal["auto", "none", "sentences", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
 Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
 """Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
@@ -41,6 +46,8 @@ NoticeCode = Literal[
     "filter_matched_nothing",
     "injection_flagged",
     "embedder_unavailable",
+    "reembed_offered",
+    "bands_not_calibrated",
     "generator_unavailable",
     "hosted_provider",
 ]

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import NotFound
-from app.core.types import Library, RawDocument
-
-PREFIX = "sample_"
-"""What ids of sample documents begin with; they are listed, labelled and removed by it."""
+from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 
 LICENCE = "Apache-2.0"
 
@@ -38,5 +35,5 @@ class SampleDocuments:
             raise NotFound(f"the sample documents are not at {str(folder)!r}; run from a checkout or the image")
         for path in sorted(folder.iterdir()):
             if path.is_file() and not path.name.startswith("."):
-                name = PREFIX + path.stem
+                name = SAMPLE_PREFIX + path.stem
                 yield RawDocument(name, path.name, path, licence=LICENCE, doc_id=name)

@@ -41,6 +41,28 @@ def test_the_buffer_keeps_the_last_exchanges_and_folds_the_rest_once() -> None:
     assert len(summariser.calls) == 1
 
 
+def test_a_long_conversation_is_summarised_once_per_buffer() -> None:
+    store = MemoryConversationStore()
+    memory, question = _memory(store, 0)
+    summariser = _Summariser(*(f"S{i}" for i in range(20)))
+    for turn in range(20):
+        recalled = memory.recall(question, summariser)
+        assert min(turn, 4) <= len(recalled.recent) / 2 < 8
+        memory.record(str(question.conversation_id), f"What is {turn}?", f"It is {turn}.", f"a{turn}")
+    assert len(summariser.calls) == 3
+
+
+def test_long_answers_are_folded_several_at_a_time() -> None:
+    store = MemoryConversationStore()
+    memory, question = _memory(store, 0)
+    summariser = _Summariser(*(f"S{i}" for i in range(20)))
+    for turn in range(20):
+        recalled = memory.recall(question, summariser)
+        assert turn == 0 or recalled.recent[-1].content.endswith(f"{turn - 1}.")
+        memory.record(str(question.conversation_id), f"What is {turn}?", f"{'word ' * 300}{turn}.", f"a{turn}")
+    assert len(summariser.calls) <= 7
+
+
 def test_a_buffer_of_zero_folds_every_turn() -> None:
     store = MemoryConversationStore()
     memory, question = _memory(store, 1, memory_buffer_size=0)

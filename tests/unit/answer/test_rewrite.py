@@ -12,7 +12,11 @@ from app.core.types import Message
 from tests.fakes.generators import Reply, ScriptedGenerator
 from tests.unit.answer.bench import PROMPTS
 
-MEMORY = Memory("", (Message("user", "What is copper?"), Message("assistant", "A metal that conducts electricity [1].")))
+MEMORY = Memory(
+    "",
+    (Message("user", "What is copper?"), Message("assistant", "A metal that conducts electricity [1].")),
+    ("What is copper?",),
+)
 
 
 def _rewrite(question: str, *script: Reply, memory: Memory = MEMORY) -> tuple[str | None, ScriptedGenerator, Trace]:
@@ -32,6 +36,12 @@ def test_a_follow_up_is_rewritten_with_the_conversation() -> None:
 def test_the_first_turn_and_no_model_stay_literal() -> None:
     assert _rewrite("What is copper?", memory=Memory())[0] is None
     assert rewrite("Why?", MEMORY, ModelCalls(Trace(), CancelToken(), PROMPTS)) is None
+
+
+def test_a_first_question_after_a_greeting_costs_no_call() -> None:
+    greeted = Memory("", (Message("user", "Hello"), Message("assistant", "Hello! What would you like to know?")))
+    query, _, trace = _rewrite("What is copper?", "What is copper, the metal?", memory=greeted)
+    assert (query, trace.llm_calls) == (None, 0)
 
 
 @pytest.mark.parametrize("reply", ["", "  \n ", '""', "What is its melting point?", "x" * 900, ProviderTimeout("slow")])

@@ -23,7 +23,7 @@ from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
-from tests.unit.answer.bench import COPPER, Bench, cancel_at, codes, final, papers
+from tests.unit.answer.bench import COPPER, PROMPTS, Bench, cancel_at, codes, final, papers
 
 QUESTION = "What is the melting point of copper?"
 REPLY = "Copper melts at 1085 degrees Celsius [1]."
@@ -111,10 +111,23 @@ def test_nothing_found_abstains_without_a_model_call() -> None:
 def test_a_model_may_read_fallback_hits_but_they_are_not_quoted() -> None:
     question = papers("Which metal won the regatta prize?")
     quoting = Bench().ask(question)
-    assert (quoting.status, codes(quoting)) == ("abstained", ["fallback_used"])
+    assert (quoting.status, quoting.evidence, codes(quoting)) == ("abstained", (), [])
     model = ScriptedGenerator("Copper conducts electricity better than any metal except silver [1].")
     reading = Bench(models=FixedModels(model)).ask(question)
     assert (reading.status, codes(reading)) == ("answered", ["fallback_used"])
+
+
+def test_a_question_its_mode_or_the_configuration_says_how_the_model_works() -> None:
+    def sent(**options: object) -> tuple[str, float | None]:
+        model = ScriptedGenerator("Copper conducts electricity [1].")
+        generation = GenerationOptions(reasoning="self_ask")
+        Bench(models=FixedModels(model), generation=generation).ask(papers(QUESTION, **options))
+        return model.prompts[-1].messages[-1].content, model.prompts[-1].temperature
+
+    said, temperature = sent()
+    assert PROMPTS.reasoning["self_ask"].strip() in said
+    assert temperature is None
+    assert PROMPTS.reasoning["cot"].strip() in sent(reasoning="cot")[0]
 
 
 def test_an_empty_library_is_said_without_a_model_call() -> None:
@@ -229,7 +242,7 @@ def test_a_prompt_that_proves_too_long_is_made_shorter_once() -> None:
 
 
 def test_documents_with_suspicious_text_are_said() -> None:
-    flagged = passage("The melting point of copper is 1085 degrees.", key="odd", title="Odd Note", flags=("injection",))
+    flagged = passage("The melting point of copper is 1085 degrees.", key="odd", title="Odd Note", flags=("override",))
     answer = Bench(passages=[flagged]).ask(papers(QUESTION))
     assert codes(answer) == ["injection_flagged"]
     assert "'Odd Note'" in answer.notices[0].message

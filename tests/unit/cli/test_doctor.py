@@ -141,7 +141,15 @@ def test_indexes_that_lag_are_named() -> None:
 
 
 def test_a_library_that_waits_says_for_what() -> None:
-    row: Json = {"library": "papers", "documents": 2, "chunks": 9, "embedded": 7, "build": "ready"}
+    row: Json = {
+        "library": "papers",
+        "documents": 2,
+        "chunks": 9,
+        "embedded": 7,
+        "build": "ready",
+        "notices": [],
+        "embedding": {"embedder": "minilm:all-MiniLM-L6-v2", "reachable": True, "detail": ""},
+    }
     reembedded: Json = {"kind": "reembed", "errors": []}
     other: Json = {"kind": "check", "errors": []}
     refused: Json = {

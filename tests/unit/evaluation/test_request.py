@@ -41,14 +41,10 @@ def test_a_grid_sets_what_its_arms_are_named_for() -> None:
     assert second.name.startswith("fusion=relative_score dense_weight=0.4")
     options = second.options
     assert (options.fusion, options.dense_weight, options.keyword_fusion_weight) == ("relative_score", 0.4, 0.1)
-    assert (options.phrase_fusion_weight, options.mmr, options.sentence_rerank, options.top_k) == (0.3, True, False, 7)
-    assert (second.top_k, second.strategy, second.chunking, second.cross_encoder) == (3, "hyde", Chunking(400, "recursive"), False)
+    assert (options.phrase_fusion_weight, options.rerank, options.top_k) == (0.3, "mmr", 7)
+    assert (second.top_k, second.strategy, second.chunking) == (3, "hyde", Chunking(400, "recursive"))
     by_encoder = Axes(rerank=("sentences", "cross_encoder", "none")).arms(base)[1:]
-    assert [(a.options.sentence_rerank, a.cross_encoder) for a in by_encoder] == [
-        (True, False),
-        (False, True),
-        (False, False),
-    ]
+    assert [arm.options.rerank for arm in by_encoder] == ["sentences", "cross_encoder", "none"]
 
 
 def test_a_smaller_chunk_keeps_the_share_of_its_overlap() -> None:

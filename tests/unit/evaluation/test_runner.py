@@ -78,8 +78,8 @@ def test_an_unknown_baseline_is_named() -> None:
 
 
 def test_a_grid_names_its_arms() -> None:
-    arms = list(grid(RetrievalOptions(), {"dense_weight": (0.3, 0.5), "mmr": (True,)}))
-    assert [arm.name for arm in arms] == ["dense_weight=0.3 mmr=True", "dense_weight=0.5 mmr=True"]
+    arms = list(grid(RetrievalOptions(), {"dense_weight": (0.3, 0.5), "rerank": ("mmr",)}))
+    assert [arm.name for arm in arms] == ["dense_weight=0.3 rerank=mmr", "dense_weight=0.5 rerank=mmr"]
     assert arms[0].options.dense_weight == 0.3
     assert arms[0].fusion == "relative_score"
 

@@ -6,9 +6,9 @@ from typing import get_args
 import pytest
 
 from app.core.errors import InvalidInput
-from app.core.types import Message, Scope
+from app.core.types import Message, Reasoning, Scope
 from app.generation.prompt_files import PARTS
-from app.generation.prompts import REFUSAL, AnswerMode, PromptLibrary, Reasoning, Task
+from app.generation.prompts import REFUSAL, AnswerMode, PromptLibrary, Task
 
 HYDE = "temperature: 0\nmax_tokens: 9\n"
 SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")
@@ -55,6 +55,18 @@ def test_reasoning_is_chosen_by_name(prompts: PromptLibrary, reasoning: Reasonin
     assert prompts.reasoning[reasoning].strip() in text
 
 
+def test_a_mode_may_name_its_reasoning_and_leave_out_its_temperature(tmp_path: Path) -> None:
+    parts = "papers: {instruction: x}\npublic: {instruction: x}\nall: {instruction: x}\n"
+    (tmp_path / "general.yml").write_text(f"reasoning: react\n{parts}")
+    (tmp_path / "summary.yml").write_text("max_tokens: 9\nparts: {instruction: '{summary} {history}'}\n")
+    library = PromptLibrary.load(tmp_path)
+    assert (library.answer("general", "papers").reasoning, library.answer("general", "papers").temperature) == ("react", None)
+    assert library.task("summary", summary="", history="").temperature is None
+    assert library.reasoning["react"].strip() in library.describe()
+    assert "== general / papers  (temperature as LLM_TEMPERATURE)" in library.describe()
+    assert library.answer("compare", "papers").temperature == 0.1
+
+
 def test_what_is_filled_in_is_not_a_template(prompts: PromptLibrary) -> None:
     text = prompts.build("general", "public", "What is {refusal}?", "{question} {fence}", fence="f00d")[-1].content
     assert "Question: What is {refusal}?" in text
@@ -99,6 +111,7 @@ def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
         ("hyde.yml", HYDE + "parts: {instruction: '{wrong}'}", r"hyde\.yml: parts\.instruction names \['wrong'\]"),
         ("hyde.yml", HYDE + "parts: {instruction: 5}", r"hyde\.yml: parts\.instruction must be a text; got 5"),
         ("hyde.yml", "temperature: hot\nmax_tokens: 9\nparts: {instruction: x}", r"hyde\.yml: temperature must be .*'hot'"),
+        ("general.yml", "reasoning: guess\npublic: {instruction: x}", r"general\.yml: reasoning must be one of .*'guess'"),
         ("hyde.yml", "temperature: 0\nmax_tokens: 0\nparts: {instruction: x}", r"hyde\.yml: max_tokens must be .*0"),
         ("hyde.yml", "- a\n- b", r"hyde\.yml: top level must be a mapping"),
         ("hyde.yml", "a: [", r"hyde\.yml: not readable as YAML"),

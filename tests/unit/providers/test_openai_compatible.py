@@ -16,7 +16,7 @@ from app.core.errors import (
     ProviderBadResponse,
     ProviderUnreachable,
 )
-from app.core.types import Message, Prompt, Token, Usage
+from app.core.types import Message, Prompt, Token
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import HostedOptions
@@ -52,7 +52,11 @@ def test_an_answer_with_usage(double: OpenAIDouble) -> None:
     tokens = answer(generator(double))
     assert "".join(token.text for token in tokens) == "Paris is the capital of France. [1]"
     assert tokens[-1].finish == "stop"
-    assert tokens[-1].usage == Usage(19, 7)
+    usage = tokens[-1].usage
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.load_seconds) == (19, 7, None)
+    assert 0 < (usage.prompt_seconds or 0) < 5
+    assert 0 <= (usage.completion_seconds or 0) < 5
     (asked,) = double.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.body["stream_options"] == {"include_usage": True}
@@ -107,6 +111,11 @@ def test_the_key_is_in_no_error_and_no_log(double: OpenAIDouble, caplog: pytest.
         ([Canned(b"<html>", 503)] * 3, Busy, "overloaded"),
         ([Canned(b'{"error":{"message":"maximum context length is 4096 tokens"}}', 400)], InvalidInput, "longer than the window"),
         ([Canned(b'{"error":{"message":"bad temperature"}}', 400)], ProviderBadResponse, "answered 400.*bad temperature"),
+        ([Canned(b'{"error":{"message":"Loading model"}}', 503)] * 3, Busy, "is loading 'chat-1'.*try again"),
+        ([Canned(b'{"error":"No models loaded. Please load a model."}', 404)], ProviderBadResponse, "not loaded 'chat-1'.*load it"),
+        ([Canned(b'{"error":{"message":"no default chat template"}}', 400)], ProviderBadResponse, "choose an instruct model"),
+        ([Canned(b'{"error":"insufficient system resources"}', 400)], ProviderBadResponse, "too large.*choose a smaller"),
+        ([Canned(b'{"error":{"message":"does not support Chat Completions"}}', 400)], ProviderBadResponse, "choose a chat model"),
         ([sse(piece("Half"), done=False)], ProviderBadResponse, "early"),
         ([sse(piece("Half"))], ProviderBadResponse, "early"),
         ([sse(piece("Half"), {"error": {"message": "server had an error"}})], ProviderBadResponse, "server had an error"),

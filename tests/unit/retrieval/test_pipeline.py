@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app.core.errors import IndexDamaged, ProviderUnreachable
+from app.core.errors import IndexDamaged, InvalidInput, ProviderUnreachable
 from app.core.trace import Trace
 from app.core.types import Filters, FloatArray, Fusion, Library, Passage, Scored
 from app.retrieval.options import RetrievalOptions
@@ -172,11 +172,11 @@ def test_deeper_candidates_fill_up_after_copies(shelve: Shelve) -> None:
     assert sum(key.startswith("copy") for key in _keys(found)) == 1
 
 
-@pytest.mark.parametrize("option", [{"sentence_rerank": True}, {"mmr": True}, {"keyword_fusion_weight": 0.3}])
+@pytest.mark.parametrize("option", [{"rerank": "sentences"}, {"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}])
 def test_arms_keep_the_answer_first(shelve: Shelve, option: dict[str, object]) -> None:
     found = _ask(shelve(NORMANS).retriever(**option), "Who was the leader of the Norse?", keep_weak=True, top_k=3)
     assert _keys(found)[0] == "rollo"
-    assert (found.hits[0].signals.sentence is not None) == ("sentence_rerank" in option)
+    assert (found.hits[0].signals.sentence is not None) == (option.get("rerank") == "sentences")
 
 
 def test_a_cross_encoder_orders_by_its_logits(shelve: Shelve) -> None:
@@ -191,6 +191,29 @@ def test_a_cross_encoder_orders_by_its_logits(shelve: Shelve) -> None:
     found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2)
     assert _keys(found) == ["cereals", "rollo"]
     assert found.hits[0].score == found.hits[0].signals.rerank == 5.0
+    plain = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2, rerank="none")
+    assert (_keys(plain)[0], plain.hits[0].signals.rerank) == ("rollo", None)
+
+
+def test_a_search_may_ask_for_its_own_order(shelve: Shelve) -> None:
+    same = [passage(f"Rollo led the Norse to Normandy in the year {900 + i}", key="rollo", ordinal=i) for i in range(3)]
+    shelf = shelve([*same, *NORMANS[1:]])
+    question = "Who led the Norse to Normandy?"
+    plain, sentences = (
+        _ask(shelf.retriever(**option), question, keep_weak=True, top_k=3, rerank=asked)
+        for option, asked in (({"rerank": "sentences"}, "none"), ({}, "sentences"))
+    )
+    assert plain.hits[0].signals.sentence is None
+    assert sentences.hits[0].signals.sentence is not None
+    by_mmr = Trace(full=True)
+    _ask(shelf.retriever(), question, trace=by_mmr, keep_weak=True, top_k=2, rerank="mmr")
+    passed_over = [item.reason for item in by_mmr.report().stages[-1].items]
+    assert "says nearly the same" not in " ".join(passed_over)
+
+
+def test_a_cross_encoder_that_is_not_configured_is_refused(shelve: Shelve) -> None:
+    with pytest.raises(InvalidInput, match="CROSS_ENCODER_DIR"):
+        _ask(shelve(NORMANS).retriever(), "the Norse", rerank="cross_encoder")
 
 
 def test_modes_bound_the_slots(shelve: Shelve) -> None:

@@ -1,0 +1,167 @@
+"""What embeds each library, and what to do when the model that is configured comes later than its documents.
+
+A library that nobody has put anything into takes the model by itself; any other library is offered it, because embedding a person's
+documents again takes time and changes what is found.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+
+from app.bootstrap.models import Models
+from app.core.errors import Conflict, InvalidInput, StorageError
+from app.core.types import EmbeddingState, Library, Notice
+from app.index.store import IndexStore
+from app.jobs.bulk import BULK
+from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
+from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
+from app.jobs.runner import JobRunner
+from app.providers.ollama import same_model
+from app.providers.selection import EmbedderChoice
+from app.retrieval.calibration import Calibrations
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 5.0
+"""How often the model host is asked while a library would take its model; the answer is as old as `OllamaWatch` keeps one."""
+
+LOOK_SELDOM_S = 30.0
+"""The same where a model is only offered."""
+
+
+_WRITERS = frozenset({INGEST, SAMPLES, ARXIV, BACKFILL, BULK, IMPORT, REEMBED})
+"""Kinds of jobs that put documents or vectors into a library."""
+
+
+class LibraryEmbedders:
+    """Knows what embeds each library and what is offered to it; thread-safe."""
+
+    def __init__(self, store: IndexStore, models: Models) -> None:
+        """Look at the builds of `store` and the hosts of `models`."""
+        self._store = store
+        self._models = models
+        self.calibrations = Calibrations(store.calibrations)
+        self._offers: dict[Library, str] = {}
+
+    def state(self, library: Library) -> EmbeddingState:
+        """Return what embeds a library; asks the model host, runs no model."""
+        state = self._models.embedding_state(self._store.made_with(library))
+        self.look(library)
+        return replace(state, notices=self.notices(library))
+
+    def better(self, library: Library) -> EmbedderChoice | None:
+        """Return the model that a library was not made with, is configured and is there; None when there is none.
+
+        A model that the library went back from is none: that was somebody's choice.
+        """
+        fingerprint = self._store.made_with(library)
+        better = None if fingerprint is None else self._models.better_embedder(fingerprint)
+        previous = self._store.builds.of(library, "previous")
+        if better is None or (previous is not None and same_model(previous.fingerprint.embedding_model, better.model)):
+            return None
+        return better
+
+    def look(self, library: Library) -> str:
+        """Return what is offered to a library now, for people; empty when nothing is. `notices` say it until the next look."""
+        try:
+            better = self.better(library)
+        except InvalidInput as error:
+            logger.warning("%s", error.message)
+            better = None
+        offer = ""
+        fingerprint = self._store.made_with(library)
+        if better is not None and fingerprint is not None and not self._store.catalog.counts(library).is_disposable:
+            offer = (
+                f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r}, and {better.model!r}"
+                f" ({better.provider}) is there now; to use it, run: documind reembed --library {library.value}"
+                " (to keep what is there and not be told: set EMBEDDING_PROVIDER to it)"
+            )
+        self._offers[library] = offer
+        return offer
+
+    def notices(self, library: Library) -> tuple[Notice, ...]:
+        """Return what a search of the library says of it; asks no host, so that no question waits for one."""
+        offer = self._offers.get(library)
+        offers = (Notice("reembed_offered", offer),) if offer else ()
+        fingerprint = self._store.made_with(library)
+        if fingerprint is None or self.calibrations.of(fingerprint) is not None:
+            return offers
+        said = (
+            f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands, cutoff and confidence of the library"
+            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate --library {library.value}"
+        )
+        return (*offers, Notice("bands_not_calibrated", said))
+
+
+class Adopter:
+    """A thread that looks whether a model has come, and lets libraries take it that hold nothing of a person's own."""
+
+    def __init__(self, embedders: LibraryEmbedders, store: IndexStore, runner: JobRunner) -> None:
+        """Watch the libraries of `store`; jobs of `runner` embed them."""
+        self._embedders = embedders
+        self._store = store
+        self._runner = runner
+        self._asked: set[tuple[Library, str]] = set()
+        """What was begun already: one that failed or was cancelled is not tried without end."""
+        self._calibrated_at: dict[tuple[Library, str], int] = {}
+        """Documents at the last calibration that was asked for; one that found too few is tried again at twice as many."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; waits for the look that is under way."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        wait_s = 0.0
+        while not self._stop.wait(wait_s):
+            try:
+                eager = [self.look(library) for library in Library]
+            except (StorageError, Conflict, InvalidInput):
+                logger.exception("what embeds the libraries could not be looked at; trying again")
+                eager = []
+            wait_s = LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
+
+    def look(self, library: Library) -> bool:
+        """Embed a library with the model that has come if it may; return whether it would take one."""
+        self._embedders.look(library)
+        if not self._store.catalog.counts(library).is_disposable:
+            self._calibrate(library)
+            return False
+        better = self._embedders.better(library)
+        if better is None:
+            self._calibrate(library)
+            return True
+        if (library, better.model) in self._asked or self._is_filled(library):
+            return True
+        self._asked.add((library, better.model))
+        logger.info("library %s takes %s (%s), which has come", library.value, better.model, better.provider)
+        request_reembed(self._runner, ReembedPayload(library, provider=better.provider, model=better.model, force=True))
+        return True
+
+    def _calibrate(self, library: Library) -> None:
+        """Ask for the row of an embedder that has none, once the library has its vectors."""
+        counts, fingerprint = self._store.catalog.counts(library), self._store.made_with(library)
+        if fingerprint is None or self._embedders.calibrations.of(fingerprint) is not None:
+            return
+        tried = (library, fingerprint.embedding_model)
+        enough = counts.documents >= 2 * self._calibrated_at.get(tried, 0)
+        if enough and counts.embedded == counts.chunks and not self._is_filled(library):
+            self._calibrated_at[tried] = counts.documents
+            self._runner.submit(
+                CALIBRATE, {"library": library.value, "retry": True, "automatic": True}, unit="pairs", coalesce=True
+            )
+
+    def _is_filled(self, library: Library) -> bool:
+        """Whether a job that writes into the library is under way; the next look comes soon."""
+        return any(
+            job.kind in _WRITERS and job.state in ("queued", "running") and job.payload.get("library", library) == library.value
+            for job in self._runner.list(1000)
+        )
