@@ -214,8 +214,12 @@ class SupportJudge:
         self._embedder = embedder if usable else None
 
     def examine(self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False) -> Examination:
-        """Return the examination of an answer from these passages; see `Examination`."""
-        return Examination(passages, self._model, self._embedder, floor, source_given=source_given)
+        """Return the examination of an answer from these passages; see `Examination`.
+
+        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0195-signs-of-an-edit.md).
+        """
+        embedder = None if source_given else self._embedder
+        return Examination(passages, self._model, embedder, floor, source_given=source_given)
 
     def judge(self, claim: str, passage: Passage) -> Support | None:
         """Return how well a passage holds a claim, or None when they share no word.
