@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
+from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.replay import Replayer
@@ -30,6 +31,7 @@ from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
@@ -74,6 +76,7 @@ class Services:
     bulk: BulkDesk
     evaluations: EvaluationDesk
     rag: RAGService
+    checker: CheckService
     memory: ConversationMemory
     journal: AnswerJournal
     prompts: PromptLibrary
@@ -179,7 +182,10 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
-        grounder = Grounder(models.grounding_embedder, settings.generation())
+        grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
+        checker = CheckService(
+            shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
+        )
         research = Research(libraries.shelf, draftsman, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
         rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
@@ -279,6 +285,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             bulk,
             evaluations,
             rag,
+            checker,
             memory,
             journal,
             prompts,
