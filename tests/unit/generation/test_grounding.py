@@ -109,8 +109,6 @@ def test_a_sentence_that_repeats_the_prompt_is_never_supported() -> None:
     grounded = grounder.ground(f"{told[:-1]} [1]. Warsaw is the capital of Poland [2].", found)
     assert [sentence.verdict for sentence in grounded.sentences] == ["unsupported", "supported"]
     assert grounded.dropped == ((0, 1),)
-    example = grounder.ground("The lighthouse is 31 metres tall [1].", evidence("The lighthouse is 31 metres tall."))
-    assert example.sentences[0].verdict == "unsupported"
 
 
 def test_headings_and_lead_ins_have_no_claim_and_lose_their_marks() -> None:
