@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.search import Shelf
@@ -47,7 +48,7 @@ from app.jobs.bulk_plan import BulkPlanJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -80,6 +81,7 @@ class LocalServices:
     rag: RAGService = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationDesk = field(init=False)
+    model_tests: ModelTestDesk = field(init=False)
     spans: Spans = SILENT
 
     def __post_init__(self) -> None:
@@ -140,6 +142,16 @@ class LocalServices:
             options=self.settings.retrieval(),
             reranker=None,
             folder=self.settings.data_dir / "evaluations",
+        )
+
+    def tester(self) -> ModelTester:
+        return ModelTester(
+            self.models,
+            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            Grounder(None, self.settings.generation()),
+            ModelSpeeds(self.store.models),
+            self.store.models,
+            self.settings.answer().manner,
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -237,6 +249,7 @@ def local_services(
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
         )
         jobs.register(REPLAY, ReplayJob(local.replayer()))
+        local.model_tests = register_model_tests(jobs, local.tester(), store.models)
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()
         try:
