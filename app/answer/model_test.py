@@ -20,12 +20,17 @@ from app.answer.outcome import is_refusal, reads_as_refusal, settle
 from app.answer.speeds import ModelSpeeds
 from app.answer.writing import CONFIDENT, Assignment, Draftsman, Written, quote_of, write
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator, ModelStore
 from app.core.trace import Trace
 from app.core.types import ModelFindings, Question, ReadingEvent, TokenEvent
 from app.generation.citations import without_marks
 from app.generation.grounding import Grounder
+
+_ATTEMPTS = 3
+"""Of one question, while its host breaks off."""
+_PAUSE_S = 1.0
+"""Before the next attempt."""
 
 Watch = Callable[[Sequence[Reply], int], None]
 """Told all replies so far and how many there will be; may raise Cancelled."""
@@ -101,16 +106,11 @@ class ModelTester:
         absent = not question.expected
         if quoted is None and how.evidence == "short":  # the engine finds no answer and asks no model
             return Reply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
-        calls = ModelCalls(
-            Trace(), cancel, self.draftsman.prompts, None, lambda name, usage: self.speeds.observe(choice.profile.host, name, usage)
-        )
         parameters = choice.profile.parameters
         few = prompts == "compact" and (parameters is None or parameters < self.draftsman.few_below)
         asked = Question(question.text, "public")
         task = Assignment(asked, question.text, question.evidence, selection, (), how, few, self.draftsman.reasoning(asked))
-        begun = time.perf_counter()
-        written, first_word_s = _timed(write(self.draftsman, task, writer, calls), begun)
-        whole_s = time.perf_counter() - begun
+        written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
         grounded = self.grounder.ground(written.text, question.evidence)
         outcome = settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
         own = outcome.model_text or ""
@@ -125,10 +125,36 @@ class ModelTester:
             cited=bool(own),
             own_marks=bool(own) and "model" in marks,
             stopped=written.stopped,
-            prompt_tokens=calls.usage.prompt_tokens,
+            prompt_tokens=prompt_tokens,
             first_word_s=first_word_s,
             whole_s=whole_s,
         )
+
+    def _written(
+        self, choice: ModelChoice, writer: Generator, task: Assignment, cancel: CancelToken
+    ) -> tuple[Written, int | None, float | None, float]:
+        """Return what the model wrote, the tokens it read, and the seconds to its first word and to the end.
+
+        A host that breaks off is asked again: it may have been given something else to do.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            calls = ModelCalls(
+                Trace(),
+                cancel,
+                self.draftsman.prompts,
+                None,
+                lambda name, usage: self.speeds.observe(choice.profile.host, name, usage),
+            )
+            begun = time.perf_counter()
+            try:
+                written, first_word_s = _timed(write(self.draftsman, task, writer, calls), begun)
+            except ProviderError as error:
+                if not error.retryable or attempt == _ATTEMPTS:
+                    raise
+                cancel.wait(_PAUSE_S)
+            else:
+                return written, calls.usage.prompt_tokens, first_word_s, time.perf_counter() - begun
+        raise AssertionError("the last attempt returns or raises")
 
     def _manner(self, choice: ModelChoice, writer: Generator, prompts: Prompts) -> Manner:
         speed = self.speeds.of(choice.profile.host, writer.name)

@@ -16,9 +16,9 @@ from app.answer.model_test import ModelTester
 from app.answer.speeds import ModelSpeeds
 from app.answer.writing import Draftsman
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, InvalidInput
+from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable
 from app.core.sentences import sentence_spans
-from app.core.types import ModelFindings, ModelProfile, ModelSpeed
+from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Token
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.options import GenerationOptions
@@ -163,6 +163,18 @@ def test_a_test_that_was_cut_short_asks_only_what_is_left(exam: Exam) -> None:
     assert counts(found, "full")["right"] == 24
     assert isinstance(exam.models.model, ScriptedGenerator)
     assert exam.models.model.left == 0
+
+
+def test_a_host_that_breaks_off_is_asked_again_and_one_that_is_gone_ends_the_test(
+    exam: Exam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.answer.model_test._PAUSE_S", 0.0)
+    broken = ProviderUnreachable("the host broke the connection")
+    exam.models.model = ScriptedGenerator([Token("The"), broken], *[REFUSAL] * 48)
+    assert counts(exam.tester.run(None, CancelToken()), "full")["refused_wrongly"] == 20
+    exam.models.model = ScriptedGenerator(broken, broken, broken)
+    with pytest.raises(ProviderUnreachable):
+        exam.tester.run(None, CancelToken())
 
 
 def test_without_a_model_there_is_nothing_to_test(exam: Exam) -> None:
