@@ -171,6 +171,7 @@ def main() -> None:
     parser = arguments("Ask a real model as the product does.")
     parser.add_argument("--questions", type=int, default=50, help="of each collection")
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
+    parser.add_argument("--parts", nargs="+", choices=get_args(Part), default=get_args(Part), help="of the study; others keep rows")
     options = parser.parse_args()
     collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
     tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
@@ -180,7 +181,7 @@ def main() -> None:
         kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{git_sha()[:12]}")
         rows = Rows(options.cache / f"models-study-{kept}.jsonl")
         say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
-        ask_all(tasks, askers, rows, options.minutes)
+        ask_all([task for task in tasks if task.part in options.parts], askers, rows, options.minutes)
         embedder = MiniLmEmbedder(options.cache / "graph").identity
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))

@@ -35,7 +35,7 @@ class Reply:
     """The model wrote such a mark itself; otherwise the engine did."""
     stopped: Literal["loop", "leak"] | None
     prompt_tokens: int | None
-    """As the host counts them; None where it does not say, or was not asked."""
+    """As the host counts them, else as they were estimated; None where the model was not asked."""
     first_word_s: float | None
     """None where the model was not asked or wrote nothing."""
     whole_s: float

@@ -138,8 +138,9 @@ class ModelTester:
         A host that breaks off is asked again: it may have been given something else to do.
         """
         for attempt in range(1, _ATTEMPTS + 1):
+            trace = Trace()
             calls = ModelCalls(
-                Trace(),
+                trace,
                 cancel,
                 self.draftsman.prompts,
                 None,
@@ -153,7 +154,8 @@ class ModelTester:
                     raise
                 cancel.wait(_PAUSE_S)
             else:
-                return written, calls.usage.prompt_tokens, first_word_s, time.perf_counter() - begun
+                planned = trace.context.planned if trace.context else None
+                return written, calls.usage.prompt_tokens or planned, first_word_s, time.perf_counter() - begun
         raise AssertionError("the last attempt returns or raises")
 
     def _manner(self, choice: ModelChoice, writer: Generator, prompts: Prompts) -> Manner:
