@@ -27,7 +27,7 @@ from app.core.types import ModelFindings, Question, ReadingEvent, TokenEvent
 from app.generation.citations import without_marks
 from app.generation.grounding import Grounder
 
-_ATTEMPTS = 3
+_ATTEMPTS = 5
 """Of one question, while its host breaks off."""
 _PAUSE_S = 1.0
 """Before the next attempt."""

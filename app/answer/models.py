@@ -13,7 +13,6 @@ from app.core.trace import Trace
 from app.core.types import ModelProfile, Prompt, Token, Usage
 from app.generation.prompts import PromptLibrary, Task
 
-
 _CHARS_PER_TOKEN = 4
 """Of English prose in present tokenizers; only the speed of hosts that count no tokens rests on it."""
 

@@ -172,7 +172,7 @@ def test_a_host_that_breaks_off_is_asked_again_and_one_that_is_gone_ends_the_tes
     broken = ProviderUnreachable("the host broke the connection")
     exam.models.model = ScriptedGenerator([Token("The"), broken], *[REFUSAL] * 48)
     assert counts(exam.tester.run(None, CancelToken()), "full")["refused_wrongly"] == 20
-    exam.models.model = ScriptedGenerator(broken, broken, broken)
+    exam.models.model = ScriptedGenerator(*[broken] * 5)
     with pytest.raises(ProviderUnreachable):
         exam.tester.run(None, CancelToken())
 
