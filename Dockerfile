@@ -11,8 +11,10 @@ RUN npm run build
 FROM python:3.11-slim AS environment
 WORKDIR /opt/documind
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-COPY requirements.lock ./
+ARG EXTRAS=""
+COPY requirements.lock requirements-bulk.lock requirements-otel.lock ./
 RUN python -m venv .venv && .venv/bin/pip install --no-deps --require-hashes -r requirements.lock
+RUN for extra in ${EXTRAS}; do .venv/bin/pip install --no-deps --require-hashes -r "requirements-${extra}.lock" || exit 1; done
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY app/ app/
 COPY scripts/ scripts/
@@ -34,6 +36,8 @@ WORKDIR /opt/documind
 COPY --from=environment /opt/documind /opt/documind
 COPY --from=page /src/app/api/static/page app/api/static/page
 COPY data/sample_docs/ data/sample_docs/
+COPY data/arxiv_seed_list.txt data/
+COPY evaluation/retrieval_ablation.json evaluation/wiki_public_bench.json evaluation/query_cases.json evaluation/
 USER documind
 VOLUME /var/lib/documind
 EXPOSE 8001

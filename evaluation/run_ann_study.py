@@ -18,6 +18,7 @@ import numpy as np
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
+from app.core.release import checkout_sha
 from app.core.types import FloatArray, Library
 from app.evaluation.collections import from_folder
 from app.evaluation.metrics import percentile
@@ -28,7 +29,7 @@ from app.ingest.options import IngestOptions
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.search import pool_size
 from evaluation.windows import collected, fill, vectors
-from evaluation.workbench import SEED, Figures, arguments, git_sha, hash_of, say, write_figures
+from evaluation.workbench import SEED, Figures, arguments, hash_of, say, write_figures
 
 DEPTH = 20
 LIMIT = 0.99
@@ -62,7 +63,7 @@ def main() -> None:
     identity, settings = embedder.identity, replace(options, data_dir=Path(), chroma_dir=Path())
     figures = Figures(
         "Approximate search: recall against exact search",
-        Provenance(git_sha(), hash_of(settings), fingerprint8(fingerprint), {identity.model: identity.digest}, SEED),
+        Provenance(checkout_sha(), hash_of(settings), fingerprint8(fingerprint), {identity.model: identity.digest}, SEED),
         {
             "vectors": len(rows),
             "questions": len(queries),

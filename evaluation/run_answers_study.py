@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from app.bootstrap import build_services
+from app.core.release import checkout_sha
 from app.core.types import Library
 from app.evaluation.answer_report import experiment_of, outcome_of
 from app.evaluation.answer_sets import evaluate, load
@@ -19,7 +20,7 @@ from app.evaluation.arms import Arm
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings
-from evaluation.workbench import ROOT, SEED, git_sha, write
+from evaluation.workbench import ROOT, SEED, write
 
 CASES = ROOT / "data" / "sample_docs" / "questions.jsonl"
 
@@ -43,7 +44,7 @@ def main() -> None:
     wrong = [case.question for case, row in zip(cases, outcomes, strict=True) if not row.values["right"]]
     report = Report(
         "Answers to the question file of the sample documents, without a model",
-        Provenance(git_sha(), settings_hash([experiment]), "samples", {identity.model: identity.digest}, SEED),
+        Provenance(checkout_sha(), settings_hash([experiment]), "samples", {identity.model: identity.digest}, SEED),
         (experiment,),
         (f"Not right: {'; '.join(wrong) or 'none'}.",),
     )

@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.answer.disagreement import disagreements
+from app.core.release import checkout_sha
 from app.core.types import Chunk, Disagreement, Document, Evidence, Hit, Library, Passage
 from app.evaluation.report import Provenance
-from evaluation.workbench import Figures, arguments, git_sha, hash_of, write_figures
+from evaluation.workbench import Figures, arguments, hash_of, write_figures
 
 SEED = 3
 GROUP = 6
@@ -38,7 +39,7 @@ def main() -> None:
     write_figures(
         Figures(
             "Disagreements flagged between two libraries",
-            Provenance(git_sha(), hash_of(GROUP), "no index", {}, SEED),
+            Provenance(checkout_sha(), hash_of(GROUP), "no index", {}, SEED),
             {f"share flagged: {name}": share for name, share in figures.items()},
             remarks=("Made by `python -m evaluation.run_disagreement_study`; passages of squad stand for both libraries.",),
             tables=("| pairs | flagged | of | share |", "|---|---|---|---|", *lines, ""),

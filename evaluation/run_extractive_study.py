@@ -15,6 +15,7 @@ import numpy as np
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
+from app.core.release import checkout_sha
 from app.evaluation.statistics import bootstrap_interval
 from app.generation.extractive import rendered
 from app.ingest.options import IngestOptions
@@ -22,7 +23,7 @@ from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from evaluation.extractive.asked import TOP_K, Asked, Material, gather, holds
 from evaluation.extractive.fitting import WEIGHTS, Weights, fit, packaged, shipped
-from evaluation.workbench import REPORTS, SEED, arguments, git_sha, hash_of
+from evaluation.workbench import REPORTS, SEED, arguments, hash_of
 
 COMMAND = "python -m evaluation.run_extractive_study --write"
 
@@ -124,7 +125,7 @@ def main() -> None:
     result = {
         "command": COMMAND,
         "provenance": {
-            "git_sha": git_sha(),
+            "git_sha": checkout_sha(),
             "settings_hash": hash_of(RetrievalOptions(), options.answer_from),
             "fingerprint": fingerprint8(fingerprint_of(model, IngestOptions())),
             "models": {model.model: model.digest},

@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -34,6 +35,7 @@ Place = Literal["start", "middle", "end"]
 _PER_ATTACK = 2
 """Questions per attack and place."""
 _CLEAN = 300
+_COLLECTIONS = ("squad", "cranfield", "pubmedqa", *(f"foreign/xquad/{language}" for language in ("en", "de", "es", "ru", "zh")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,23 @@ def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embed
     return changes
 
 
+def held_out() -> dict[str, dict[str, bool]]:
+    """Return for each kind and language whether the wording that no pattern was written on is flagged."""
+    wordings = json.loads(Path(__file__).with_name("injection_wordings.json").read_text(encoding="utf-8"))
+    return {
+        kind: {of: bool(inspect(text)) for of, text in texts.items()} for kind, texts in wordings.items() if isinstance(texts, dict)
+    }
+
+
+def clean_by_collection(data: Path) -> dict[str, tuple[int, int]]:
+    """Return how many passages of each collection are flagged, and how many it has."""
+    found = {}
+    for name in _COLLECTIONS:
+        passages = from_folder(data / name).passages
+        found[name] = (sum(bool(inspect(passage.document)) for passage in passages), len(passages))
+    return found
+
+
 def main() -> None:
     """Plant, count, report."""
     options = arguments("Plant instructions in passages.").parse_args()
@@ -127,6 +146,8 @@ def main() -> None:
         "clean_questions": len(cost),
         "clean_gain": _interval(cost),
         "clean_passages_flagged": _interval(flagged_clean),
+        "held_out": held_out(),
+        "clean_by_collection": clean_by_collection(options.data),
     }
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / "injection.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
@@ -159,6 +180,23 @@ def markdown(result: dict[str, object]) -> str:
     for name, row in rows.items():
         assert isinstance(row, dict)
         lines.append(f"| {name} | {row['mean']:.4f} | {row['low']:.4f} to {row['high']:.4f} |")
+    lines += [
+        "",
+        "Wordings that no pattern was written on (`evaluation/injection_wordings.json`):",
+        "",
+        "| kind | flagged | missed |",
+    ]
+    lines += ["|---|---|---|"]
+    held = result["held_out"]
+    assert isinstance(held, dict)
+    for kind, found in held.items():
+        lines.append(
+            f"| {kind} | {', '.join(of for of in found if found[of])} | {', '.join(of for of in found if not found[of])} |"
+        )
+    lines += ["", "| collection | passages | flagged |", "|---|---|---|"]
+    clean = result["clean_by_collection"]
+    assert isinstance(clean, dict)
+    lines += [f"| {name} | {passages} | {flagged} |" for name, (flagged, passages) in clean.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -29,6 +29,7 @@ from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.models import Models
 from app.core.errors import ProviderError
 from app.core.ids import fingerprint8
+from app.core.release import checkout_sha
 from app.core.types import Library, ModelProfile
 from app.evaluation.answer_sets import AnswerCase, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
@@ -42,7 +43,7 @@ from app.retrieval.options import RetrievalOptions
 from app.settings import Settings
 from evaluation.models_study.asking import PROMPTS, Asker, Part, Place, Rows, Task, in_turn
 from evaluation.models_study.tables import modes, prompts, strategies
-from evaluation.workbench import ROOT, SEED, Figures, arguments, git_sha, hash_of, indexed, say, write_figures
+from evaluation.workbench import ROOT, SEED, Figures, arguments, hash_of, indexed, say, write_figures
 
 T = TypeVar("T")
 STRATEGIES = ("baseline", "multi_query", "hyde", "flare")
@@ -178,7 +179,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="documind-models-") as folder, ExitStack() as stack:
         settings = Settings(_env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm")
         askers, model = open_askers(stack, settings, collections, options.cache)
-        kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{git_sha()[:12]}")
+        kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{checkout_sha()[:12]}")
         rows = Rows(options.cache / f"models-study-{kept}.jsonl")
         say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
         ask_all([task for task in tasks if task.part in options.parts], askers, rows, options.minutes)
@@ -186,7 +187,7 @@ def main() -> None:
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
         made = Provenance(
-            git_sha(), hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED
+            checkout_sha(), hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED
         )
     write_figures(report(tasks, rows, collections, model, made), "models")
 

@@ -11,6 +11,7 @@ import time
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
 from app.core.ports import Embedder
+from app.core.release import checkout_sha
 from app.core.sentences import sentence_spans
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.report import Provenance
@@ -18,7 +19,7 @@ from app.ingest.chunking import chunk
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.providers.minilm import MiniLmEmbedder
-from evaluation.workbench import SEED, Figures, arguments, git_sha, hash_of, write_figures
+from evaluation.workbench import SEED, Figures, arguments, hash_of, write_figures
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa")
 
@@ -43,7 +44,7 @@ def main() -> None:
         lines.append(f"| {name} | {chunks} | {sentences:.2f} | {own} | {own * sentences:.0f} |")
     identity, ingest = embedder.identity, IngestOptions()
     made = Provenance(
-        git_sha(), hash_of(ingest), fingerprint8(fingerprint_of(identity, ingest)), {identity.model: identity.digest}, SEED
+        checkout_sha(), hash_of(ingest), fingerprint8(fingerprint_of(identity, ingest)), {identity.model: identity.digest}, SEED
     )
     remark = f"{given.passages} documents per collection; bytes are per chunk, float16; {identity.model}, int8."
     title = "Sentence vectors at ingest: what they would cost"

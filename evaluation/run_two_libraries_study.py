@@ -27,6 +27,7 @@ from app.answer.search import Search, Shelf
 from app.answer.strategies.base import numbered
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
+from app.core.release import checkout_sha
 from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import Library, Question, RawDocument, Scope
@@ -44,7 +45,7 @@ from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval
 from evaluation.windows import LONGEST_CHARS, PAPERS, Window, collected, fill, held_out, vectors
-from evaluation.workbench import SEED, Figures, arguments, git_sha, hash_of, say, write_figures
+from evaluation.workbench import SEED, Figures, arguments, hash_of, say, write_figures
 
 DEPTHS = (5, 10)
 LIMIT = 0.02
@@ -155,7 +156,7 @@ def main() -> None:
         Figures(
             f"Two libraries at once: {PAPERS} papers beside {len(rows):,} passages",
             Provenance(
-                git_sha(),
+                checkout_sha(),
                 hash_of(settings, ingest),
                 fingerprint8(fingerprint_of(identity, ingest)),
                 {identity.model: identity.digest},

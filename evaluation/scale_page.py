@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.bench_bulk.fitting import WIKIPEDIA_CHUNKS
+from evaluation.playbook import rows
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "evaluation" / "reports"
 PAGE = ROOT / "docs" / "scale.md"
 BEGIN, END = "<!-- figures: python -m evaluation.scale_page -->", "<!-- end of figures -->"
+PLAYBOOK = "<!-- figures of the playbook: python -m evaluation.scale_page -->"
 DIMENSION = 384
 """Of the built-in model."""
 CATALOG_BYTES = 2 * DIMENSION + 24
@@ -41,11 +43,18 @@ def page(text: str) -> str:
     Raises:
         SystemExit: It has no place for them.
     """
-    before, mark, rest = text.partition(BEGIN)
-    _, closing, after = rest.partition(END)
-    if not mark or not closing:
-        raise SystemExit(f"docs/scale.md has no lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+    for begin, made in ((BEGIN, tables()), (PLAYBOOK, playbook())):
+        before, mark, rest = text.partition(begin)
+        _, closing, after = rest.partition(END)
+        if not mark or not closing:
+            raise SystemExit(f"docs/scale.md has no lines {begin!r} and {END!r}")
+        text = f"{before}{begin}\n\n{made}\n\n{END}{after}"
+    return text
+
+
+def playbook() -> str:
+    """Return the table of the operator's playbook."""
+    return _table(("what", "figure", "from"), rows(REPORTS))
 
 
 def tables() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from app.bootstrap.bench import Bench as IndexedBench
 from app.bootstrap.bench import CachedEmbedder, bench
+from app.core.release import checkout_sha
 from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
@@ -37,11 +37,6 @@ def arguments(description: str) -> argparse.ArgumentParser:
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "documind-vectors", help="where vectors are kept between runs"
     )
     return parser
-
-
-def git_sha() -> str:
-    """Return the commit of this checkout; empty outside of one."""
-    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +65,7 @@ def write_figures(report: Figures, name: str) -> None:
     lines = [f"# {report.title}", "", *(line for remark in report.remarks for line in (remark, "")), *report.tables]
     lines += ["| figure | value |", "|---|---|"]
     lines += [f"| {key} | {_written(value)} |" for key, value in (*report.figures.items(), *report.timings.items())]
-    models = ", ".join(f"{model} {digest[:12]}" for model, digest in made.models.items())
-    origin = f"Made from git {made.git_sha[:12]}, settings {made.settings_hash}, index {made.fingerprint}"
-    lines += ["", f"{origin}, models {models}, seed {made.seed}."]
+    lines += ["", f"Made from {made.in_words()}."]
     text = "\n".join(lines) + "\n"
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / f"{name}.md").write_text(text, encoding="utf-8")
@@ -110,7 +103,7 @@ class Bench(IndexedBench):
     def provenance(self) -> Provenance:
         """Return what a report over this bench is made from; the settings' hash is the report's to fill in."""
         identity = self.embedder.identity
-        return Provenance(git_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED)
+        return Provenance(checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ network set AUDIT_OFFLINE=1 to go on without (then nothing was audited, and that
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -57,6 +58,7 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
 
 def main() -> int:
     """Audit the lock."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     code, lines = verdict(ask(LOCK), offline=os.environ.get("AUDIT_OFFLINE", "") not in {"", "0"})
     print("\n".join(lines))
     return code

@@ -16,14 +16,14 @@ def main() -> None:
     """Parse the command line and index."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--source", default=SOURCE, help="hub:owner/name, a dump, .zim, .parquet, .jsonl or a folder")
-    parser.add_argument("--articles", type=int, help="how many, from the beginning")
-    parser.add_argument("--allow-unbounded", action="store_true", help="all of them, when --articles is not given")
+    parser.add_argument("--articles", type=int, default=0, help="how many, from the beginning, redirects not counted; 0: all")
+    parser.add_argument("--allow-unbounded", action="store_true", help="allow all of them")
     args = parser.parse_args()
-    if args.articles is None and not args.allow_unbounded:
+    if args.articles < 0 or (args.articles == 0 and not args.allow_unbounded):
         parser.error(
             "say how many --articles, or --allow-unbounded for all: English Wikipedia takes hours and 100 GB (docs/scale.md)"
         )
-    limit = [] if args.articles is None else ["--articles", str(args.articles)]
+    limit = ["--articles", str(args.articles)] if args.articles else []
     documind(["bulk", "index", args.source, "--library", "public", *limit])
 
 

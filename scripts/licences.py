@@ -5,6 +5,7 @@ Packages say their licence in three ways: an SPDX expression (PEP 639), classifi
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from dataclasses import dataclass
@@ -80,6 +81,7 @@ def licences(names: list[str]) -> list[Licence]:
 
 def main() -> int:
     """Print every licence, and those that are not allowed last."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     found = licences(locked())
     for one in sorted(found, key=lambda one: (one.expression, one.package)):
         print(f"{one.expression:45} {one.package}")

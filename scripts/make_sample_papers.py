@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 from datetime import UTC, datetime
@@ -58,6 +59,7 @@ def write_docx(source: str, path: Path) -> None:
 
 def main() -> None:
     """Render every source into its format."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     (SAMPLES / "papers").mkdir(parents=True, exist_ok=True)
     for name, kind in FORMATS.items():
         source = SAMPLES / "sources" / f"{name}.md"

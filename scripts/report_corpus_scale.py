@@ -1,50 +1,65 @@
-"""Say how large a server's libraries are and how fast it searches them: `python -m scripts.report_corpus_scale [--base-url URL]`.
+"""Say how large a server's libraries are, what each store takes on disk, and how fast it searches.
 
-Writes evaluation/reports/corpus_scale.md.
+python -m scripts.report_corpus_scale [--base-url URL] [--report-md F]
+
+Writes corpus_scale.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
+from app.cli.main import run_at_edge
 from app.client import DocuMindClient
+from app.core.types import Library
 from app.evaluation.metrics import percentile
-from app.evaluation.probes import load_probes
-
-ROOT = Path(__file__).resolve().parents[1]
+from app.evaluation.probes import Probe, load_probes
+from scripts.reports import PROBES, reports_folder, require_writable
+from scripts.run_retrieval_ablation import server_options
 
 
 def main() -> None:
     """Ask, time and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base-url", default="http://127.0.0.1:8001")
-    parser.add_argument("--api-key", default="")
+    server_options(parser)
     parser.add_argument("--rounds", type=int, default=5, help="times each probe is asked")
-    parser.add_argument("--report-md", type=Path, default=ROOT / "evaluation" / "reports" / "corpus_scale.md")
+    parser.add_argument("--report-md", type=Path, default=reports_folder() / "corpus_scale.md")
     given = parser.parse_args()
-    lines = [
-        "# Corpus scale",
-        "",
-        "| library | documents | chunks | with a vector | p50 ms | p95 ms |",
-        "|---|---|---|---|---|---|",
-    ]
-    probes = load_probes(ROOT / "evaluation" / "retrieval_ablation.json")
+    require_writable([given.report_md])
+    probes = load_probes(PROBES / "retrieval_ablation.json")
     with DocuMindClient(given.base_url, given.api_key) as client:
-        for library in ("public", "papers"):
-            stats = client.stats(library)
-            times = []
-            for probe in probes * given.rounds:
-                start = time.perf_counter()
-                client.query(probe.question, library=library, retrieve_only=True, top_k=10)
-                times.append((time.perf_counter() - start) * 1000)
-            cells = (library, stats["documents"], stats["chunks"], stats["embedded"])
-            lines.append(f"| {' | '.join(map(str, cells))} | {percentile(times, 0.5):.1f} | {percentile(times, 0.95):.1f} |")
+        lines = ["# Corpus scale", "", *libraries(client, probes, given.rounds), ""]
+        lines += disk(cast("Mapping[str, int]", client.diagnostics()["disk"]))
     lines += ["", f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times, one client."]
     given.report_md.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
 
+def libraries(client: DocuMindClient, probes: Sequence[Probe], rounds: int) -> list[str]:
+    """Return a table of both libraries: their size, and the time of a search."""
+    lines = ["| library | documents | chunks | with a vector | p50 ms | p95 ms |", "|---|---|---|---|---|---|"]
+    for library in Library:
+        stats = client.stats(library.value)
+        times = []
+        for probe in [*probes] * rounds:
+            start = time.perf_counter()
+            client.query(probe.question, library=library.value, retrieve_only=True, top_k=10)
+            times.append((time.perf_counter() - start) * 1000)
+        cells = (library.value, stats["documents"], stats["chunks"], stats["embedded"])
+        lines.append(f"| {' | '.join(map(str, cells))} | {percentile(times, 0.5):.1f} | {percentile(times, 0.95):.1f} |")
+    return lines
+
+
+def disk(by_store: Mapping[str, int]) -> list[str]:
+    """Return a table of what each store takes on disk."""
+    lines = ["| store | bytes on disk |", "|---|---|"]
+    lines += [f"| {store} | {size:,} |" for store, size in by_store.items()]
+    return [*lines, f"| all | {sum(by_store.values()):,} |"]
+
+
 if __name__ == "__main__":
-    main()
+    run_at_edge(main)

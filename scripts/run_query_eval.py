@@ -10,21 +10,26 @@ import csv
 import sys
 from pathlib import Path
 
+from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
+from scripts.reports import PROBES, require_writable
+from scripts.run_retrieval_ablation import server_options
 
-CASES = Path(__file__).resolve().parents[1] / "evaluation" / "query_cases.json"
 
+def main() -> None:
+    """Ask every case and print what failed.
 
-def main() -> int:
-    """Ask every case, print what failed, and return the exit code."""
+    Raises:
+        SystemExit: A case failed; the code is 1.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base-url", default="http://127.0.0.1:8001")
-    parser.add_argument("--api-key", default="")
-    parser.add_argument("--cases", type=Path, default=CASES)
+    server_options(parser)
+    parser.add_argument("--cases", type=Path, default=PROBES / "query_cases.json")
     parser.add_argument("--csv", type=Path, help="write one row per case")
     parser.add_argument("--skip-empty-corpus-cases", action="store_true")
     given = parser.parse_args()
+    require_writable([given.csv] if given.csv else [])
     rows = []
     with DocuMindClient(given.base_url, given.api_key) as client:
         empty = given.skip_empty_corpus_cases and not any(
@@ -41,7 +46,10 @@ def main() -> int:
     if given.csv:
         with given.csv.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([("case", "outcome", "why"), *rows])
-    return int(any(outcome == "failed" for _, outcome, _ in rows))
+    passed, failed = (sum(outcome == wanted for _, outcome, _ in rows) for wanted in ("passed", "failed"))
+    print(f"{passed} of {len(rows)} passed, {failed} failed")
+    if failed:
+        sys.exit(1)
 
 
 def ask(client: DocuMindClient, case: QueryCase) -> Reply:
@@ -58,4 +66,4 @@ def ask(client: DocuMindClient, case: QueryCase) -> Reply:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_at_edge(main)

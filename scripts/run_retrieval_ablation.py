@@ -1,82 +1,99 @@
 """Ask a running server the ablation probes under every strategy and fusion, and write the report.
 
 python -m scripts.run_retrieval_ablation [--base-url URL] [--bench FILE] [--report-md F] [--csv F] [--json-out F]
+
+Probes whose article is not indexed are skipped and listed; exit code 4 when that is all of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.ids import fingerprint8
-from app.core.types import Fingerprint
-from app.evaluation.probes import ServerAsk, load_probes, run_probes, strategy_arms
+from app.core.types import Fingerprint, Library
+from app.evaluation.probes import Probe, ServerAsk, load_probes, run_probes, strategy_arms, with_articles
 from app.evaluation.report import Provenance, Report, settings_hash, to_csv, to_json, to_markdown
 from app.evaluation.runner import Experiment
+from scripts.reports import PROBES, reports_folder, require_writable
 
-ROOT = Path(__file__).resolve().parents[1]
-REPORTS = ROOT / "evaluation" / "reports"
 SEED = 7
 
 
-def main() -> None:
+def main(given: argparse.Namespace | None = None) -> None:
     """Run and write."""
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--base-url", default="http://127.0.0.1:8001")
-    parser.add_argument("--api-key", default="")
-    given = parser.parse_args()
+    given = given or server_options(arguments(__doc__ or "")).parse_args()
+    require_writable(files_of(given))
+    probes = load_probes(given.bench)
     with DocuMindClient(given.base_url, given.api_key) as client:
+        probes, skipped = with_articles(probes, lambda probe: titles_like(client, probe))
         ask = ServerAsk(client)
-        libraries = client.libraries()
-        counted = (
-            [row for row in libraries["libraries"] if isinstance(row, dict)] if isinstance(libraries["libraries"], list) else []
-        )
-        arms, probes = strategy_arms(), load_probes(given.bench)
-        experiment = run_probes(
-            given.bench.stem,
-            probes,
-            arms,
-            ask,
-            seed=SEED,
-            top_k=given.top_k,
-            documents=sum(int(row["documents"]) for row in counted),
-        )
+        libraries = client.libraries()["libraries"]
+        counted = [row for row in libraries if isinstance(row, dict)] if isinstance(libraries, list) else []
+        documents = sum(int(row["documents"]) for row in counted)
+        arms = strategy_arms()
+        experiment = run_probes(given.bench.stem, probes, arms, ask, seed=SEED, top_k=given.top_k, documents=documents)
         made = client.diagnostics()
-        built = {str(row["library"]): Fingerprint(**row["fingerprint"]) for row in counted if row.get("fingerprint")}
+    built = {str(row["library"]): Fingerprint(**row["fingerprint"]) for row in counted if row.get("fingerprint")}
     fingerprint = ", ".join(f"{library} {fingerprint8(found)}" for library, found in built.items())
     models = {found.embedding_model: found.model_digest for found in built.values()}
     provenance = Provenance(str(made.get("git_sha") or ""), settings_hash([experiment]), fingerprint, models, SEED)
-    write(experiment, ask.degraded, provenance, given)
+    write(experiment, remarks(ask.degraded, skipped), provenance, given)
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options of both ablation scripts."""
+def arguments(description: str, name: str = "retrieval_ablation") -> argparse.ArgumentParser:
+    """Return a parser with the options of the ablation scripts, for a bench and reports of this name."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, default=ROOT / "evaluation" / "retrieval_ablation.json", help="file of probes")
-    parser.add_argument("--report-md", type=Path, default=REPORTS / "retrieval_ablation.md")
-    parser.add_argument("--csv", type=Path, default=REPORTS / "retrieval_ablation.csv")
-    parser.add_argument("--json-out", type=Path, default=REPORTS / "retrieval_ablation_summary.json")
+    folder = reports_folder()
+    summary = f"{name}_summary.json" if name == "retrieval_ablation" else f"{name}.json"
+    parser.add_argument("--bench", type=Path, default=PROBES / f"{name}.json", help="file of probes")
+    parser.add_argument("--report-md", type=Path, default=folder / f"{name}.md")
+    parser.add_argument("--csv", type=Path, default=folder / f"{name}.csv")
+    parser.add_argument("--json-out", type=Path, default=folder / summary)
     parser.add_argument("--top-k", type=int, default=5)
     return parser
 
 
-def git_sha() -> str:
-    """Return the commit of this checkout, empty outside of one."""
-    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S607 - git as on PATH
-    return found.stdout.strip()
+def server_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add what says which server is asked."""
+    parser.add_argument("--base-url", default="http://127.0.0.1:8001")
+    parser.add_argument("--api-key", default="")
+    return parser
 
 
-def write(experiment: Experiment, degraded: set[str], made: Provenance, given: argparse.Namespace) -> None:
+def files_of(given: argparse.Namespace) -> tuple[Path, Path, Path]:
+    """Return the files that an ablation writes."""
+    return given.report_md, given.csv, given.json_out
+
+
+def titles_like(client: DocuMindClient, probe: Probe) -> Iterable[str]:
+    """Yield titles of a server's documents that contain the title of a probe's article."""
+    libraries = [library.value for library in Library] if probe.library == "all" else [probe.library]
+    for library in libraries:
+        for document in client.documents(library, query=probe.article):
+            yield str(document["title"])
+
+
+def remarks(degraded: set[str], skipped: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what a reader of the report must know."""
+    found = []
+    if skipped:
+        found.append(f"Skipped, because their article is not indexed: {', '.join(skipped)}.")
+    if degraded:
+        found.append(f"{', '.join(sorted(degraded))}: no model was there, so baseline answered.")
+    return tuple(found)
+
+
+def write(experiment: Experiment, said: tuple[str, ...], made: Provenance, given: argparse.Namespace) -> None:
     """Write the three files and print the table."""
-    remarks = [f"{', '.join(sorted(degraded))}: no model was there, so baseline answered."] if degraded else []
-    report = Report("Retrieval ablation", made, (experiment,), tuple(remarks))
-    for path, text in ((given.report_md, to_markdown(report)), (given.csv, to_csv(report)), (given.json_out, to_json(report))):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    report = Report(f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said)
+    for path, text in zip(files_of(given), (to_markdown(report), to_csv(report), to_json(report)), strict=True):
         path.write_text(text, encoding="utf-8")
     print(to_markdown(report))
 
 
 if __name__ == "__main__":
-    main()
+    run_at_edge(main)

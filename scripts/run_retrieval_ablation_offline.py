@@ -11,24 +11,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.bootstrap import build_services
+from app.cli.main import run_at_edge
+from app.core.ports import Catalog
+from app.core.release import checkout_sha
 from app.core.types import Library
-from app.evaluation.probes import Probe, ServiceAsk, load_probes, run_probes, strategy_arms
+from app.evaluation.probes import Probe, ServiceAsk, load_probes, run_probes, strategy_arms, with_articles
 from app.evaluation.report import Provenance, settings_hash
 from app.evaluation.runner import Experiment
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings
-from scripts.run_retrieval_ablation import SEED, arguments, git_sha, write
+from scripts.reports import require_writable
+from scripts.run_retrieval_ablation import SEED, arguments, files_of, remarks, write
 
 
 def main() -> None:
     """Index the samples, run and write."""
     given = arguments(__doc__ or "").parse_args()
-    experiments, degraded, made = offline({given.bench.stem: load_probes(given.bench)}, given.top_k)
-    write(experiments[0], degraded, made, given)
+    require_writable(files_of(given))
+    experiments, said, made = offline({given.bench.stem: load_probes(given.bench)}, given.top_k)
+    write(experiments[0], said, made, given)
 
 
-def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[Experiment, ...], set[str], Provenance]:
-    """Ask each set of probes over the sample documents; also returns the arms without a model, and the provenance."""
+def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[Experiment, ...], tuple[str, ...], Provenance]:
+    """Ask each set of probes over the sample documents; also returns what a reader must know, and the provenance.
+
+    Raises:
+        NotFound: A set has only probes about articles that are no samples.
+    """
     with tempfile.TemporaryDirectory(prefix="documind-ablation-") as folder:
         settings = Settings(data_dir=Path(folder), samples=False, embedding_provider="minilm", llm_provider="extractive")
         with build_services(settings) as services:
@@ -37,14 +46,22 @@ def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[E
                 time.sleep(0.1)
             ask = ServiceAsk(services.rag.answer)
             documents = sum(services.catalog.counts(library).documents for library in Library)
-            experiments = tuple(
-                run_probes(name, probes, strategy_arms(), ask, seed=SEED, top_k=top_k, documents=documents)
-                for name, probes in benches.items()
-            )
+            experiments: list[Experiment] = []
+            skipped: list[str] = []
+            for name, probes in benches.items():
+                asked, left_out = with_articles(probes, lambda probe: titles_like(services.catalog, probe))
+                skipped += left_out
+                experiments.append(run_probes(name, asked, strategy_arms(), ask, seed=SEED, top_k=top_k, documents=documents))
             identity = services.embedder.identity
-    made = Provenance(git_sha(), settings_hash(experiments), "samples", {identity.model: identity.digest}, SEED)
-    return experiments, ask.degraded, made
+    made = Provenance(checkout_sha(), settings_hash(experiments), "samples", {identity.model: identity.digest}, SEED)
+    return tuple(experiments), remarks(ask.degraded, skipped), made
+
+
+def titles_like(catalog: Catalog, probe: Probe) -> list[str]:
+    """Return titles of the sample documents that contain the title of a probe's article."""
+    libraries = list(Library) if probe.library == "all" else [Library(probe.library)]
+    return [document.title for library in libraries for document in catalog.documents(library, probe.article)[0]]
 
 
 if __name__ == "__main__":
-    main()
+    run_at_edge(main)

@@ -9,6 +9,7 @@ import argparse
 from itertools import islice
 from pathlib import Path
 
+from app.cli.main import run_at_edge
 from app.core.errors import DocuMindError
 from app.ingest.bulk_work import ARTICLE_NAMESPACE, parse_article
 from app.ingest.sources.articles import open_articles
@@ -37,4 +38,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_at_edge(main)

@@ -1,4 +1,7 @@
-"""Write `.env.example` and `docs/configuration.md` from app/settings.py: `python -m scripts.write_env_example [--check]`."""
+"""Write what follows from app/settings.py: `python -m scripts.write_env_example [--check]`.
+
+That is `.env.example`, `docs/configuration.md` and the settings that docker-compose.yml hands to the server.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,15 @@ SECTIONS = {
     "grounding_min_similarity": "Answers",
     "api_key": "Edge",
 }
+IN_CONTAINER = {
+    "OLLAMA_BASE_URL": "${OLLAMA_BASE_URL:-http://ollama:11434,http://host.docker.internal:11434}",
+    "TRUSTED_HOSTS": "localhost,documind,${TRUSTED_HOSTS:-}",
+    "LOG_JSON": "${LOG_JSON:-true}",
+}
+"""Settings whose default differs in the container; the address of the service of a profile comes before that of the host."""
+OF_THE_IMAGE = frozenset({"API_HOST", "API_PORT", "DATA_DIR", "ALLOW_INSECURE_BIND", "DOCUMIND_GIT_SHA"})
+"""Settings that belong to the image and to docker-compose.yml itself."""
+BEGIN, END = "      # settings: python -m scripts.write_env_example\n", "      # end of settings\n"
 HEAD = "Every setting is an environment variable (or a line of `.env`)."
 
 
@@ -59,13 +71,35 @@ def configuration_page() -> str:
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
+def compose(text: str) -> str:
+    """Return docker-compose.yml with the settings of the server.
+
+    A name without a value is passed on from the environment or `.env`, and not set where neither has it.
+
+    Raises:
+        ValueError: The file has no place for them.
+    """
+    before, found, rest = text.partition(BEGIN)
+    _, closed, after = rest.partition(END)
+    if not found or not closed:
+        raise ValueError(f"docker-compose.yml has no lines {BEGIN.strip()!r} and {END.strip()!r}")
+    names = [name.upper() for name in Settings.model_fields if name.upper() not in OF_THE_IMAGE]
+    lines = [f"      {name}: {IN_CONTAINER[name]}" if name in IN_CONTAINER else f"      {name}:" for name in names]
+    return before + BEGIN + "\n".join(lines) + "\n" + END + after
+
+
 def main() -> int:
     """Write the files, or with --check report whether they are up to date (exit 1 when not)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
     check = parser.parse_args().check
     stale = False
-    for path, text in ((ROOT / ".env.example", env_example()), (ROOT / "docs" / "configuration.md", configuration_page())):
+    composed = compose((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    for path, text in (
+        (ROOT / ".env.example", env_example()),
+        (ROOT / "docs" / "configuration.md", configuration_page()),
+        (ROOT / "docker-compose.yml", composed),
+    ):
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale = True

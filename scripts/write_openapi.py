@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def page(agreed: str) -> str:
 
 def main() -> None:
     """Write the files."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     agreed = document()
     TARGET.write_text(agreed, encoding="utf-8")
     PAGE.write_text(page(agreed), encoding="utf-8")

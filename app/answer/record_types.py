@@ -40,6 +40,7 @@ class SourceRecord(TypedDict):
     source_url: str | None
     view_url: str
     licence: str | None
+    flags: list[str]
 
 
 class CitationRecord(TypedDict):

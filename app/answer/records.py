@@ -29,6 +29,7 @@ from app.answer.record_types import (
     TraceRecord,
     UsageRecord,
 )
+from app.core.links import web_link
 from app.core.types import (
     Answer,
     Citation,
@@ -121,9 +122,10 @@ def source_record(evidence: Evidence) -> SourceRecord:
             sentence=_rounded(signals.sentence),
         ),
         preview=_preview(chunk.text),
-        source_url=document.source_url,
+        source_url=web_link(document.source_url),
         view_url=view_url(evidence),
         licence=document.licence,
+        flags=list(document.flags),
     )
 
 

@@ -39,6 +39,7 @@ from app.core.types import (
 )
 from app.generation.extractive import Selection
 from app.generation.grounding import Grounder
+from app.generation.injection import ADDRESSED_TO_A_MODEL
 from app.generation.prompts import REFUSAL
 
 _LOG = logging.getLogger(__name__)
@@ -238,6 +239,8 @@ class Research:
 
 
 def _flagged(evidence: Sequence[Evidence]) -> str:
-    """Return the titles of documents that carry the flag `injection`, quoted, each once."""
+    """Return the titles of documents in which instructions to a model were found, quoted, each once."""
     documents = (item.hit.passage.document for item in evidence)
-    return ", ".join(dict.fromkeys(repr(document.title) for document in documents if "injection" in document.flags))
+    return ", ".join(
+        dict.fromkeys(repr(document.title) for document in documents if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags))
+    )

@@ -52,6 +52,7 @@ from app.api.routes import (
     models,
     papers,
     query,
+    sync,
 )
 from app.api.services import Services
 from app.api.startup import Startup
@@ -142,6 +143,7 @@ def create_app(
         metrics,
         libraries,
         ingest,
+        sync,
         collect,
         bulk,
         jobs,

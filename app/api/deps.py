@@ -15,6 +15,7 @@ from app.api.pump import StreamSlots
 from app.api.schemas.base import LibraryName, ScopeName
 from app.api.services import Services
 from app.api.startup import Startup
+from app.core.cancel import CancelToken
 from app.core.errors import Busy
 from app.core.spans import SILENT, Spans
 from app.core.types import Library
@@ -30,6 +31,8 @@ class Edge:
     streams: StreamSlots
     key: KeyCheck
     metrics: Metrics = field(default_factory=Metrics)
+    stopping: CancelToken = field(default_factory=CancelToken)
+    """Cancelled when the server was told to stop: what waits for a job says then that it was accepted."""
     started_s: float = field(default_factory=time.monotonic)
 
     def uptime_s(self) -> float:

@@ -9,6 +9,7 @@ References:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -22,6 +23,11 @@ from app.core.errors import Busy
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 10.0
+"""Between attempts to load the SDK."""
 
 
 class McpDoor:
@@ -55,7 +61,13 @@ class McpDoor:
 
     async def _serve(self) -> None:
         """Keep a manager running until cancelled; one works once, so each opening makes a new one."""
-        manager = await to_thread.run_sync(self._make)
+        while True:
+            try:
+                manager = await to_thread.run_sync(self._make)
+                break
+            except OSError:  # too many open files, for one; what is imported by half is imported again
+                logger.exception("the MCP door cannot be opened; everything else works, trying again in %.0f s", RETRY_S)
+                await anyio.sleep(RETRY_S)
         async with manager.run():
             self._manager = manager
             try:

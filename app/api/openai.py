@@ -168,6 +168,7 @@ class Completion:
                     start=citation.start,
                     end=citation.end,
                     support=round(citation.support, 4),
+                    flags=list(document.flags),
                 )
                 found.append(Annotation(url_citation=cited))
         return found

@@ -1,8 +1,8 @@
 """HTTP connections with the bounds that uvicorn leaves open.
 
-They are the size and the time of a request's head, readers that do not read, and how many connections there may be. Measured
-without them: 180 MB of header lines were accepted in one request, and a connection that never finishes its head, or never reads
-its reply, stayed for ever (docs/decisions/0101).
+They are the size and the time of a request's head, readers that do not read, how many connections there may be, and how many of
+them one address may hold without finishing a head. Measured without them: 180 MB of header lines were accepted in one request, and
+a connection that never finishes its head, or never reads its reply, stayed for ever (docs/decisions/0101, 0175).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from http import HTTPStatus
 
 from httptools import HttpParserCallbackError
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.api.direct import EXTENSION, DirectWriter
@@ -22,7 +23,7 @@ from app.api.errors import PROBLEM_TYPE, problem
 
 MAX_HEAD_BYTES = 64 * 1024
 """Of request line and headers together; common servers allow 8-64 KiB."""
-HEAD_S = 30.0
+HEAD_S = 5.0
 """From the connection, or from the first byte of a later request, until its head is there."""
 READER_STALL_S = 60.0
 """A reader that takes nothing of a reply for so long is gone or means harm."""
@@ -42,11 +43,12 @@ class GuardedHttp(HttpToolsProtocol):
         self._stall: asyncio.TimerHandle | None = None
         super().connection_made(transport)
         # Ours is the whole check: the parent's would refuse later, without Retry-After.
-        allowed, self.limit_concurrency = self.limit_concurrency, None
-        if allowed is not None and len(self.connections) > allowed:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "busy", "too many connections; try again in a moment", retryable=True)
+        self._allowed, self.limit_concurrency = self.limit_concurrency, None
+        if self._allowed is not None and len(self.connections) > self._allowed:
+            self._refuse_crowd("too many connections; try again in a moment")
             return
         self._wait_for_head()
+        self._share_heads()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timers."""
@@ -64,6 +66,7 @@ class GuardedHttp(HttpToolsProtocol):
         # Still no end of the head: what a parser buffers of an unfinished line is in nobody's hands but ours.
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse_head()
+        self._share_heads()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count: a head may come whole, in one large read."""
@@ -161,6 +164,26 @@ class GuardedHttp(HttpToolsProtocol):
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
+
+    def _share_heads(self) -> None:
+        """Refuse this connection while its head is incomplete and others of its address fill half of all places that way."""
+        if self._allowed is None or self.client is None or self._timer is None or self.transport.is_closing():
+            return
+        address = self.client[0]
+        if isinstance(self.app, ProxyHeadersMiddleware) and address in self.app.trusted_hosts:
+            return  # a proxy speaks for many
+        waiting = sum(
+            isinstance(other, GuardedHttp) and other is not self and other.waits_for_head(address) for other in self.connections
+        )
+        if waiting >= max(1, self._allowed // 2):
+            self._refuse_crowd(f"{waiting} connections of {address} have not sent a whole request yet; finish those first")
+
+    def waits_for_head(self, address: str) -> bool:
+        """Whether this is a connection of the address whose request has begun, or never did, and whose head is incomplete."""
+        return self._timer is not None and self.client is not None and self.client[0] == address
+
+    def _refuse_crowd(self, detail: str) -> None:
+        self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, retryable=True)
 
     def _refuse_head(self) -> None:
         detail = f"request line and headers are over {MAX_HEAD_BYTES:,} bytes; send less"

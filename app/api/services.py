@@ -5,7 +5,7 @@ Routes know these and nothing of how things are made. All calls are synchronous 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -65,12 +65,28 @@ class Shelves(Catalog, Protocol):
 class Keeper(IndexWriter, Protocol):
     """The write side, with what only the edge asks."""
 
+    def discard_unaccepted(self, shas: Collection[str]) -> None:
+        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        ...
+
     def restore(self, library: Library, doc_id: str) -> Document:
         """Undo a deletion within its grace period, or raise NotFound."""
         ...
 
     def clear(self, library: Library) -> LibraryCounts:
         """Delete every document of a library for good and return what there was."""
+        ...
+
+
+class Claims(Protocol):
+    """What synced folders sent."""
+
+    def record(self, library: Library, folder: str, sent: Mapping[str, str]) -> None:
+        """Remember the SHA-256 by source key of what a folder sends, durably."""
+        ...
+
+    def held(self, library: Library, folder: str) -> dict[str, str]:
+        """Return the doc_id by source key of live documents that a folder sent and that still hold those bytes."""
         ...
 
 
@@ -118,6 +134,11 @@ class Services(Protocol):
     @property
     def writer(self) -> Keeper:
         """The truth, written."""
+        ...
+
+    @property
+    def claims(self) -> Claims:
+        """Which documents a synced folder sent."""
         ...
 
     @property
@@ -197,6 +218,10 @@ class Services(Protocol):
 
     def model_report(self) -> ModelReport:
         """Installed, loaded and used models; may ask the model host, never runs a model."""
+        ...
+
+    def missing(self) -> tuple[str, ...]:
+        """Return which files are gone under the server: the catalog, the lexical index of a library; empty when all are there."""
         ...
 
     def status(self) -> ServiceStatus:

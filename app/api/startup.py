@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, ExitStack
 
 from app.api.services import Services
 from app.core.errors import Busy, DocuMindError, ProviderError
+from app.core.system_errors import refusal
 
 logger = logging.getLogger(__name__)
 
@@ -76,9 +77,10 @@ class Startup:
         try:
             services = self._stack.enter_context(self._build())
         except Exception as error:
-            self._failure = error.message if isinstance(error, DocuMindError) else f"{type(error).__name__}: see the log"
-            if isinstance(error, DocuMindError):
-                logger.critical("the server cannot start: %s", error.message)
+            ours = error if isinstance(error, DocuMindError) else refusal(error)
+            self._failure = ours.message if ours is not None else f"{type(error).__name__}: see the log"
+            if ours is not None:
+                logger.critical("the server cannot start: %s", ours.message)
             else:
                 logger.critical("the server cannot start", exc_info=True)
             if not self._closing:

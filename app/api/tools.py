@@ -6,7 +6,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -109,10 +109,15 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
     found = await to_thread.run_sync(query.search, edge.startup.services(), edge, wanted)
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document {hit.doc_id}, characters"
-        f" {hit.start} to {hit.end})\n{hit.text}"
+        f" {hit.start} to {hit.end}{_warning(hit.flags)})\n{hit.text}"
         for n, hit in enumerate(found.hits, 1)
     ]
     return ToolResult("\n\n".join(passages) or "Nothing was found.", found.model_dump(mode="json", by_alias=True))
+
+
+def _warning(flags: Sequence[str]) -> str:
+    """Return what a model should know of a document before it reads it, empty for most."""
+    return f", flagged: {', '.join(flags)}" if flags else ""
 
 
 async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
@@ -125,7 +130,7 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
         raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
     sources = [
         f"[{item.n}] {item.hit.passage.document.title} (library {item.hit.passage.chunk.library.value}, document"
-        f" {item.hit.passage.chunk.doc_id})"
+        f" {item.hit.passage.chunk.doc_id}{_warning(item.hit.passage.document.flags)})"
         for item in answer.evidence
         if any(citation.n == item.n for sentence in answer.sentences for citation in sentence.citations)
     ]
@@ -143,7 +148,7 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
         span = documents.document_text(services, library, doc_id, asked.start, end)
         more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
         return ToolResult(
-            f"# {document.title}\n\n{span.text}{more}",
+            f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}",
             {"document": document.model_dump(mode="json"), **span.model_dump(mode="json")},
         )
 

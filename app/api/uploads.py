@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -65,7 +65,7 @@ class UploadReceiver:
 
         Raises:
             UnsupportedType: The body is not multipart/form-data.
-            InvalidInput: The boundary is missing.
+            InvalidInput: The boundary is missing or is none (RFC 2046, section 5.1.1).
         """
         kind, options = parse_options_header(content_type)
         if kind != b"multipart/form-data":
@@ -73,6 +73,8 @@ class UploadReceiver:
         boundary = options.get(b"boundary", b"")
         if not boundary:
             raise InvalidInput("the multipart body has no boundary in its content type")
+        with _translated():
+            self._parser = MultipartParser(boundary, self._callbacks())  # type: ignore[arg-type]  # its TypedDict wants exact signatures
         self._max_file_bytes = max_file_bytes
         self._allowed_fields = allowed_fields
         staging.mkdir(parents=True, exist_ok=True)
@@ -83,7 +85,9 @@ class UploadReceiver:
         self._files: list[StagedFile] = []
         self._fields: dict[str, list[str]] = {}
         self._ended = False
-        callbacks: dict[str, Callable[..., None]] = {
+
+    def _callbacks(self) -> dict[str, Callable[..., None]]:
+        return {
             "on_part_begin": self._on_part_begin,
             "on_part_data": self._on_part_data,
             "on_part_end": self._on_part_end,
@@ -93,7 +97,6 @@ class UploadReceiver:
             "on_headers_finished": self._on_headers_finished,
             "on_end": self._on_end,
         }
-        self._parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]  # its TypedDict wants exact signatures
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body.
@@ -104,9 +107,8 @@ class UploadReceiver:
             DiskFull: No space for a file.
         """
         try:
-            self._parser.write(data)
-        except FormParserError as exc:
-            raise InvalidInput(f"the multipart body is malformed: {exc}") from exc
+            with _translated():
+                self._parser.write(data)
         except OSError as exc:
             if exc.errno not in _FULL:
                 raise
@@ -197,6 +199,15 @@ class UploadReceiver:
 
     def _on_end(self) -> None:
         self._ended = True
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the parser's errors into ours."""
+    try:
+        yield
+    except FormParserError as exc:
+        raise InvalidInput(f"the multipart body is malformed: {exc}") from exc
 
 
 def _text(raw: bytes) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from anyio import to_thread
 
+from app.core.cancel import CancelToken
 from app.core.types import Job
 from app.jobs.board import JobBoard, is_finished
 
 
-async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool] = is_finished) -> Job:
-    """Return the job once `until` holds or it has ended.
+async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool], stopping: CancelToken) -> Job | None:
+    """Return the job once `until` holds or it has ended; None when the server stops first, and the next start goes on with it.
 
     Many uploads may wait at once, each for minutes; a blocked thread for each would use up the pool that all requests share.
 
@@ -31,10 +33,10 @@ async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool] = i
         if look() is not None:
             loop.call_soon_threadsafe(woken.set)
 
-    with board.subscribe(job_id, wake):
+    with board.subscribe(job_id, wake), stopping.calling(partial(loop.call_soon_threadsafe, woken.set)):
         while True:
             woken.clear()
             job = await to_thread.run_sync(look)
-            if job is not None:
+            if job is not None or stopping.cancelled:
                 return job
             await woken.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from app.bootstrap.bench import PREFIX, CachedEmbedder, bench
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
 from app.core.ports import Embedder, Reranker
+from app.core.release import checkout_sha
 from app.core.types import Library
 from app.evaluation.answer_sets import Judge
 from app.evaluation.archive import ReportArchive
@@ -141,13 +141,3 @@ def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, job
         return Session(workshop, git_sha or checkout_sha(), Judge(model, prompts) if model else None)
 
     return register_evaluation(jobs, session, ReportArchive(workshop.folder))
-
-
-def checkout_sha() -> str:
-    """Return the commit of the checkout that this code lies in; empty outside of one, or without git."""
-    root = Path(__file__).resolve().parents[2]
-    git = shutil.which("git")
-    if git is None or not (root / ".git").exists():
-        return ""
-    found = subprocess.run([git, "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
-    return found.stdout.strip()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from app.providers.minilm import MiniLmEmbedder
 from app.providers.ollama import OllamaHost
+from app.providers.ollama_embedder import OllamaEmbedder
+from app.providers.twin import Comparison, compare
 from app.settings import Settings
 
 
@@ -27,3 +30,14 @@ def wanted_models(settings: Settings) -> tuple[str, ...]:
     if options.embedding_provider in {"auto", "ollama"}:
         wanted.append(options.embedding_model)
     return tuple(dict.fromkeys(name for name in wanted if name))
+
+
+def embedders_compared(settings: Settings, host: OllamaHost) -> Comparison:
+    """Return the embedded model beside the configured one of Ollama: vectors and speeds.
+
+    Raises:
+        ProviderError: The host failed, or its model cannot embed.
+    """
+    options = settings.providers()
+    embedded = MiniLmEmbedder(options.model_cache_dir, threads=options.model_threads)
+    return compare(embedded, OllamaEmbedder(host, options.embedding_model))

@@ -10,6 +10,7 @@ from pathlib import Path
 from app.core.errors import NotFound
 from app.core.types import Library
 from app.evaluation.archive import ReportArchive
+from app.generation.injection import inspect
 from app.index.backup import restore
 from app.index.steps import Steps
 from app.index.store import IndexStore
@@ -44,7 +45,7 @@ class StoreMaintenance:
 
     def load(self, source: Path, library: Library | None, progress: Progress) -> Mapping[str, object]:
         """Add a file's documents to a library."""
-        return asdict(self.store.bundler.load(source, library, progress))
+        return asdict(self.store.bundler.load(source, library, progress, inspect))
 
     def backup(self, target: Path, progress: Progress) -> Mapping[str, object]:
         """Write a backup into a new or empty directory."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
 
 from app.answer.models import ModelChoice
 from app.core.cancel import CancelToken
-from app.core.errors import ProviderError
+from app.core.errors import InvalidInput, ProviderError, Unreadable
 from app.core.ports import Embedder, Generator, Reranker
 from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
 from app.generation.extractive import ExtractiveGenerator
@@ -24,6 +24,7 @@ from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.ollama import OllamaHost, PullProgress, same_model
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_generator import OllamaGenerator
+from app.providers.ollama_memory import MemoryWatch
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
@@ -31,6 +32,7 @@ from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
 from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
+from app.providers.twin import Twins
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,8 @@ class Models:
         self.ollama = OllamaHost(
             options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
         )
-        self.watch = OllamaWatch(self.ollama)
+        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.sentence_embedder))
+        self._memory = MemoryWatch()
         self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
         self._lock = threading.RLock()
         self._generators: dict[tuple[str, str], Generator] = {}
@@ -247,11 +250,18 @@ class Models:
             logger.warning("%s", choice.notice)
 
     def reranker(self) -> Reranker | None:
-        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one."""
+        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
+
+        Raises:
+            InvalidInput: The directory holds no such model; the message names the setting and the file.
+        """
         folder = self._options.cross_encoder_dir
         if folder is None:
             return None
-        return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+        try:
+            return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+        except Unreadable as error:
+            raise InvalidInput(f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}") from error
 
     def arxiv(self) -> ArxivClient:
         """Return the client of ARXIV_BASE_URL."""
@@ -275,12 +285,14 @@ class Models:
         if choice.helper is not None:
             in_use["helper"] = choice.helper.name
         try:
-            installed = tuple((model.name, model.size_bytes or None) for model in self.ollama.models(timeout_s=2.0))
+            rows = self.ollama.models(timeout_s=2.0)
             loaded = self.ollama.loaded()
         except ProviderError:
             return ModelReport(in_use=in_use)
-        names = tuple(model.name for model in loaded)
-        return ModelReport(installed, names, in_use, _fit(in_use, names))
+        used = [name.removeprefix("ollama:") for name in (in_use["answers"], in_use["embeds"]) if name.startswith("ollama:")]
+        digests = {row.digest for row in rows if any(same_model(row.name, name) for name in used)}
+        installed = tuple((row.name, row.size_bytes or None) for row in rows)
+        return ModelReport(installed, tuple(model.name for model in loaded), in_use, self._memory.together(digests, loaded))
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
         """Fetch a model into Ollama, yielding progress; it can be chosen as soon as this ends.
@@ -292,13 +304,3 @@ class Models:
         """
         yield from self.ollama.pull(model, cancel)
         self.watch.forget()
-
-
-def _fit(in_use: Mapping[str, str], loaded: Sequence[str]) -> bool | None:
-    """Return True when both of Ollama's models in use are in memory, False when one has pushed the other out."""
-    wanted = {
-        name.removeprefix("ollama:") for purpose, name in in_use.items() if purpose != "helper" and name.startswith("ollama:")
-    }
-    if len(wanted) < 2 or not loaded:
-        return None
-    return all(any(same_model(name, model) for name in loaded) for model in wanted)

@@ -16,6 +16,7 @@ from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.acting import acting_constants, inert_settings
 from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
@@ -37,14 +38,16 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.lock import DirectoryLock
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
+from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
@@ -52,6 +55,7 @@ from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
+from app.retrieval.calibration import Calibrations
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -89,6 +93,11 @@ class Services:
         return self.store.writer
 
     @property
+    def claims(self) -> SyncClaims:
+        """Which documents a synced folder sent."""
+        return self.store.claims
+
+    @property
     def retriever(self) -> Libraries:
         """Ranked passages of one library."""
         return self.libraries
@@ -122,11 +131,22 @@ class Services:
         """Return installed, loaded and used models; asks the host, runs nothing."""
         return self.models.report(self.embedder)
 
+    def missing(self) -> tuple[str, ...]:
+        """Return which files are gone under the server."""
+        return self.store.missing()
+
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
         builds = {library.value: self.catalog.build_state(library) for library in Library}
         embedding = {library.value: self.embedders.state(library) for library in Library}
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding)
+        options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
+        made_with = {library: self.store.made_with(library) for library in Library}
+        acting = {
+            library.value: acting_constants(options, library, calibrations.of(made) if made else None)
+            for library, made in made_with.items()
+        }
+        inert = tuple(inert_settings(self.settings))
+        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding, acting, inert)
 
 
 @contextmanager
@@ -146,6 +166,8 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
         spans = stack.enter_context(open_spans(settings, package_version()))
+        for line in inert_settings(settings):
+            logger.warning("%s", line)
         prompts = PromptLibrary.load(settings.prompts_dir)
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
@@ -182,14 +204,16 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         jobs.register(SAMPLES, samples, exclusive=per_library)
         arxiv = ArxivJob(
             client=models.arxiv(),
+            catalog=store.catalog,
             pipeline_of=lambda library: libraries.wired(library).pipeline,
             backfill_of=libraries.backfill,
             later=lambda library: request_backfill(jobs, library),
         )
         jobs.register(ARXIV, arxiv, lane="network")
         jobs.register(PULL, PullJob(models.pull), lane="network")
-        tester = ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner)
-        model_tests = register_model_tests(jobs, tester, store.models)
+        model_tests = register_model_tests(
+            jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
+        )
         replayer = Replayer(
             store=store.answers,
             catalog=store.catalog,
@@ -223,6 +247,15 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             live_embedder=lambda library: libraries.wired(library).embedder,
             embedder_named=models.embedder_named,
         )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=lambda library: libraries.wired(library).embedder,
+            reference=lambda: models.sentence_embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         maintenance = StoreMaintenance(store, evaluations.reports)
         register_maintenance(jobs, maintenance)
         jobs.start()

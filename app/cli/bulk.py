@@ -98,7 +98,7 @@ def index(
         ),
     ] = None,
     articles: Annotated[
-        int | None, typer.Option(min=1, help="at most this many articles, from the beginning [default: all]")
+        int | None, typer.Option(min=1, help="at most this many articles, from the beginning, redirects not counted [default: all]")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -47,6 +47,9 @@ def _own_server(settings: Settings) -> Iterator[str]:
     """Serve on a free loopback port in a thread, quietly."""
     lock = DirectoryLock([settings.data_dir, settings.chroma_dir])
     try:
+        from app.index.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+
+        refuse_foreign_catalog(settings.data_dir)
         import uvicorn  # noqa: PLC0415  # heavy imports come after the lock, so that a second process is refused at once
 
         app = make_app(settings.model_copy(update={"api_host": "127.0.0.1", "samples": False}), lock)

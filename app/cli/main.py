@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 import typer
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from app.cli import admin, answers, ask, bulk, chat, doctor, evaluate, library, maintenance, mcp, models, prompt, serve, sync, up
 from app.cli.output import complain
 from app.core import errors
+from app.core.system_errors import refusal
 
 EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
     (errors.NotFound, 4),
@@ -42,10 +44,15 @@ def exit_code(error: errors.DocuMindError) -> int:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line (by default the process's own). An edge: every error becomes a message and an exit code."""
+    """Run the command line (by default the process's own)."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    run_at_edge(lambda: app(arguments))
+
+
+def run_at_edge(work: Callable[[], object]) -> None:
+    """Run a command or a script. An edge: every error of ours becomes one line and ends the process with its exit code."""
     try:
-        app(arguments)
+        work()
     except errors.DocuMindError as error:
         complain(error.message)
         sys.exit(exit_code(error))
@@ -54,5 +61,11 @@ def main(arguments: list[str] | None = None) -> None:
             name = "_".join(str(part) for part in problem["loc"]).upper() or "settings"
             complain(f"{name}: {problem['msg']} (got {problem['input']!r}); see docs/configuration.md")
         sys.exit(2)
+    except OSError as error:
+        refused = refusal(error)
+        if refused is None:
+            raise
+        complain(refused.message)
+        sys.exit(exit_code(refused))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -19,6 +20,7 @@ from app.cli.connection import connect
 from app.cli.output import emit, say, size
 from app.client import Json
 from app.core.errors import InvalidInput
+from app.core.types import Library
 from app.index.lock import DirectoryLock, owner
 from app.settings import Settings
 
@@ -39,6 +41,7 @@ def register(app: typer.Typer) -> None:
     app.command("export")(export_library)
     app.command("import")(import_library)
     app.command()(reembed)
+    app.command()(calibrate)
     app.command()(backup)
     app.command()(restore)
 
@@ -61,16 +64,31 @@ def open_store(settings: Settings, *, heal: bool) -> IndexStore:
     return open_stopped(settings, heal=heal)
 
 
+def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair: bool) -> Json:
+    """Return the report of a check of a store that this process opened."""
+    from app.bootstrap.recovery import recover_originals  # noqa: PLC0415  # heavy imports come after the lock
+
+    return store.fsck.run(repair=repair, recover=partial(recover_originals, store, settings, Library(library))).record()
+
+
 def fsck(
     repair: Annotated[bool, typer.Option("--repair", help="mend what can be mended; the server must be stopped")] = False,
+    library: Annotated[
+        str, typer.Option("--library", "-l", help="where --repair makes entries for uploaded files that no document names")
+    ] = "papers",
     as_json: JsonOption = False,
 ) -> None:
     """Check texts, counters, vectors, originals and every index against each other.
+
+    --repair also makes an entry for each uploaded file that no document names: read again, titled from its first page and flagged
+    `recovered`.
 
     Exit code 0: sound, or all mended. 7: faults that --repair mends. 8: faults of the catalog, which need a backup.
 
     Example: documind fsck --repair
     """
+    if library not in LIBRARIES:
+        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
     settings = Settings()
     held_by = owner(settings.data_dir)
     if held_by is not None and held_by.url and not repair:
@@ -79,7 +97,7 @@ def fsck(
     else:
         # Without a server the check opens the store itself and heals nothing first, so that it sees what is there.
         with stopped(settings), open_store(settings, heal=False) as store:
-            found = store.fsck.run(repair=repair).record()
+            found = check_stopped(store, settings, library, repair=repair)
     show_report(found, as_json=as_json)
     sys.exit(cast("int", found["exit_code"]))
 
@@ -206,6 +224,28 @@ def reembed(
         say(f"{found['outcome']}: {found['reason']}")
     if found["outcome"] == "kept":
         sys.exit(NEW_VECTORS_FIND_LESS)
+
+
+def calibrate(
+    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
+    as_json: JsonOption = False,
+) -> None:
+    """Find what the similarities of a library's embedding model mean, from the library's own sentences.
+
+    Bands, cutoff and confidence go by it in every library of that model. It runs by itself after indexing.
+
+    Example: documind calibrate --library papers
+    """
+    if library not in LIBRARIES:
+        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/calibrate", {"library": library})
+        found = cast("Json", run_job(client, job, f"calibrating {library}")["result"])
+    if as_json:
+        emit(found)
+    else:
+        line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
+        say(f"{found['embedding_model']}: {line} is on the scale of the thresholds, by {found['pairs']} pairs")
 
 
 def backup(

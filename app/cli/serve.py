@@ -6,13 +6,14 @@ import errno
 import gc
 import logging
 import socket
+import sys
 from typing import Annotated
 
 import typer
 
 from app.cli.connection import base_url
 from app.cli.edge import configure_logs, make_app, make_server
-from app.cli.output import err, say
+from app.cli.output import complain, err, say
 from app.core.errors import Conflict, InvalidInput
 from app.index.lock import DirectoryLock
 from app.settings import Settings, check_bind, unknown_names
@@ -38,6 +39,9 @@ def serve(
         err.print(f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md")
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
+        from app.index.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+
+        refuse_foreign_catalog(settings.data_dir)
         run(settings, lock)
 
 
@@ -70,7 +74,11 @@ def check_port(settings: Settings) -> None:
 
 
 def run(settings: Settings, lock: DirectoryLock) -> None:
-    """Serve until told to stop; the data directory's lock is held by the caller."""
+    """Serve until told to stop; the data directory's lock is held by the caller.
+
+    Raises:
+        DocuMindError: The server could not start; a wrong setting ends the process with 2.
+    """
     configure_logs(settings)
     url = base_url(settings)
 
@@ -79,6 +87,17 @@ def run(settings: Settings, lock: DirectoryLock) -> None:
         gc.freeze()
         say(f"DocuMind is ready: {url}  (Ctrl-C ends it)")
 
-    app = make_app(settings, lock, ready)
+    failures: list[BaseException] = []
+
+    def failed(error: BaseException) -> None:
+        failures.append(error)
+        server.should_exit = True
+
+    server = make_server(make_app(settings, lock, on_ready=ready, on_failure=failed), settings)
     logging.getLogger(__name__).info("listening on %s", url)
-    make_server(app, settings).run()
+    server.run()
+    for error in failures:
+        if isinstance(error, InvalidInput):  # a setting, or a file that a setting names
+            complain(error.message)
+            sys.exit(2)
+        raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from app.cli.connection import base_url, connect
 from app.cli.findings import Finding, note, ok, problem
@@ -14,6 +14,9 @@ from app.cli.output import size
 from app.client import DocuMindClient, Json
 from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
 from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.providers.ollama import InstalledModel, OllamaHost
 
 _MISMATCH = "fingerprint_mismatch"
 _JOBS = 100
@@ -38,6 +41,7 @@ def ollama(settings: Settings) -> Iterator[Finding]:
     try:
         installed = host.models(timeout_s=3.0)
         release = host.version()
+        vectors = list(_vectors(settings, host, installed))
     except ProviderError as error:
         required = "ollama" in {settings.llm_provider, settings.embedding_provider}
         cure = "start it: documind up, or: ollama serve"
@@ -49,6 +53,7 @@ def ollama(settings: Settings) -> Iterator[Finding]:
     finally:
         host.http.close()
     yield ok("Ollama", f"version {release} answers at {host.shown_url}")
+    yield from vectors
     for model in missing(wanted, (row.name for row in installed)):
         yield note("Ollama", f"{model} is not installed", f"run: ollama pull {model} (or: documind up --pull)")
     used = [row for row in installed if not missing([row.name], wanted)]
@@ -61,6 +66,25 @@ def ollama(settings: Settings) -> Iterator[Finding]:
         )
     elif used:
         yield ok("memory", f"{size(need)} of models, {size(have)} in this machine")
+
+
+def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Finding]:
+    """Compare Ollama's embedding model with the embedded one, where the configuration can use it and it is there."""
+    from app.bootstrap.hosts import embedders_compared  # noqa: PLC0415  # most of a second to import
+
+    model = settings.embedding_model
+    if settings.embedding_provider not in {"auto", "ollama"} or missing([model], (row.name for row in installed)):
+        return
+    try:
+        found = embedders_compared(settings, host)
+    except DocuMindError as error:
+        yield note("embedding", error.message, "choose another EMBEDDING_MODEL, or EMBEDDING_PROVIDER=minilm for a new library")
+        return
+    if found.same and settings.embedding_provider == "auto":
+        why = f"Ollama's {model} is the embedded model (cosines {found.lowest:.3f} and more), so the embedded one stays"
+        yield ok("embedding", f"{why}: {found.speeds}")
+    else:
+        yield ok("embedding", f"{model}: {found.speeds}")
 
 
 def server(settings: Settings) -> Iterator[Finding]:

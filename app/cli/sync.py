@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,11 +17,13 @@ from app.cli.connection import connect
 from app.cli.library import SOME_FAILED, send_files
 from app.cli.output import complain, emit, emit_line, err, say, table
 from app.client import DocuMindClient, FileToSend
-from app.core.errors import DocuMindError, InvalidInput, NotFound
+from app.core.errors import DocuMindError, InvalidInput
 from app.core.types import Library
-from app.ingest.sources.sync import FolderFile, Manifest, SyncPlan, plan_sync
+from app.ingest.sources.sync import FolderFile, Manifest, plan_sync
 from app.settings import Settings
 
+REMOVED_AT_ONCE = 500
+"""Documents per request that removes some."""
 DEBOUNCE_MS = 2000
 """Changes that follow each other within this many milliseconds are one: editors save in several steps, copies come in rows."""
 
@@ -92,7 +95,7 @@ def library_named(name: str) -> Library:
 
 
 def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: bool = False) -> Outcome:
-    """Make a library have what a folder has, and remember in the folder what came from it.
+    """Make a library have what a folder has; the server remembers what came from it.
 
     Args:
         client: Of the server.
@@ -104,17 +107,20 @@ def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: boo
         InvalidInput: `folder` is no folder, or cannot be written.
         ProviderError: The server went away; the next sync goes on from there.
     """
-    manifest = Manifest(folder, library)
+    manifest, name = Manifest(folder, library), folder_name(folder)
     live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
-    plan = plan_sync(folder, library, manifest, live)
+    plan = plan_sync(folder, library, manifest, live, client.synced(library.value, name))
     repeated = plan.unchanged if again else ()
     files = (*plan.add, *plan.replace, *repeated)
-    rows = send_files(client, [FileToSend(file.path, file.source_key) for file in files], library.value)
+    rows = send_files(client, [FileToSend(file.path, file.source_key) for file in files], library.value, sync_folder=name)
     refused = {file.source_key: str(row["reason"]) for file, row in zip(files, rows, strict=True) if row["status"] == "failed"}
     same = {file.source_key for file, row in zip(files, rows, strict=True) if row["status"] == "unchanged"}
     reread = tuple(file for file in repeated if file.source_key not in same)
-    for key in plan.remove:
-        _delete(client, plan, key)
+    removed = tuple(
+        key
+        for at in range(0, len(plan.remove), REMOVED_AT_ONCE)
+        for key in client.remove_synced(library.value, name, plan.remove[at : at + REMOVED_AT_ONCE])
+    )
     manifest.record((file for file in (*plan.add, *plan.replace, *plan.unchanged) if file.source_key not in refused), plan.remove)
     manifest.save()
 
@@ -125,17 +131,15 @@ def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: boo
         library.value,
         sent(plan.add),
         sent((*plan.replace, *reread)),
-        plan.remove,
+        removed,
         len(plan.unchanged) - len(reread),
         (*plan.failed, *refused.items()),
     )
 
 
-def _delete(client: DocuMindClient, plan: SyncPlan, key: str) -> None:
-    try:
-        client.delete(plan.library.value, plan.doc_id(key))
-    except NotFound:
-        return  # somebody removed it between our look and now, which is what we want
+def folder_name(folder: Path) -> str:
+    """Return what the server knows a folder by: this machine's name and the folder's path, never what the folder says of itself."""
+    return f"{socket.gethostname()}:{folder.resolve()}"
 
 
 def show(outcome: Outcome) -> None:

@@ -42,13 +42,19 @@ class DocuMindClient(Connection):
 
     # --- documents --------------------------------------------------------------------------------------------------------------
 
-    def ingest(self, files: Sequence[FileToSend], library: str, wait: Wait = "true") -> Json:
+    def ingest(self, files: Sequence[FileToSend], library: str, wait: Wait = "true", *, sync_folder: str = "") -> Json:
         """Send files and return their outcomes in order (an IngestResponse).
+
+        Args:
+            files: What to send.
+            library: Where to.
+            wait: For what.
+            sync_folder: Names the folder whose sync sends them; `remove_synced` may remove them then.
 
         Raises:
             InputError: Every file failed; the class is that of the first failure.
         """
-        fields = [("library", library)]
+        fields = [("library", library), *([("sync_folder", sync_folder)] if sync_folder else [])]
         if any(file.source_key is not None for file in files):
             fields += [("source_key", file.source_key or file.path.name) for file in files]
         boundary = secrets.token_hex(16)
@@ -87,6 +93,17 @@ class DocuMindClient(Connection):
         """Remove every document of a library, and return what went."""
         return self._read(self._send("DELETE", f"/api/v1/libraries/{_part(library)}/documents", params={"confirm": library}))
 
+    def synced(self, library: str, folder: str) -> set[str]:
+        """Return the source keys of the documents that the server knows to come from a folder."""
+        return set(
+            cast("Sequence[str]", self._get("/api/v1/sync/documents", {"library": library, "folder": folder})["source_keys"])
+        )
+
+    def remove_synced(self, library: str, folder: str, source_keys: Sequence[str]) -> tuple[str, ...]:
+        """Remove documents that came from a folder, and return the source keys of those that the server removed."""
+        body: Json = {"library": library, "folder": folder, "source_keys": list(source_keys)}
+        return tuple(cast("Sequence[str]", self._post("/api/v1/sync/remove", body)["source_keys"]))
+
     def fetch_arxiv(self, arxiv_id: str, wait: Wait = "true") -> Json:
         """Fetch a paper from arXiv into `papers` and return its outcome."""
         return self._post("/api/v1/fetch-arxiv", {"arxiv_id": arxiv_id}, {"wait": wait})
@@ -94,6 +111,10 @@ class DocuMindClient(Connection):
     def samples(self, wait: Wait = "true") -> Json:
         """Index the bundled documents into both libraries."""
         return self._post("/api/v1/samples", params={"wait": wait})
+
+    def remove_samples(self) -> Json:
+        """Remove the bundled documents and nothing else, and return how many went by library."""
+        return self._read(self._send("DELETE", "/api/v1/samples"))
 
     def bulk(self, action: str, library: str, **options: object) -> Json:
         """Start, join or resume a bulk job (`plan`, `index`, `embed`) and return it; options are the fields of BulkRequest."""

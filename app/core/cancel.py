@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from app.core.errors import Cancelled
 
@@ -15,7 +16,7 @@ class CancelToken:
         """Start out not cancelled."""
         self._event = threading.Event()
         self._lock = threading.Lock()
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
     @property
     def cancelled(self) -> bool:
@@ -32,13 +33,23 @@ class CancelToken:
         for callback in callbacks:
             callback()
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
+    def on_cancel(self, callback: Callable[[], object]) -> None:
         """Run `callback` when cancelled, for example to shut a socket down."""
         with self._lock:
             if not self._event.is_set():
                 self._callbacks.append(callback)
                 return
         callback()
+
+    @contextmanager
+    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Run `callback` when cancelled while the block runs, and forget it afterwards: for tokens that outlive who waits."""
+        self.on_cancel(callback)
+        try:
+            yield
+        finally:
+            with self._lock, suppress(ValueError):  # it was called
+                self._callbacks.remove(callback)
 
     def raise_if_cancelled(self) -> None:
         """Stop here when asked to.

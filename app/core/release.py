@@ -1,8 +1,12 @@
-"""Which release this is."""
+"""Which release this is, and which commit."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 CHECKOUT = "0.1.0"
 """The version in pyproject.toml, for a checkout that was not installed; a test compares the two."""
@@ -14,3 +18,14 @@ def package_version() -> str:
         return version("documind-server")
     except PackageNotFoundError:
         return CHECKOUT
+
+
+@cache
+def checkout_sha() -> str:
+    """Return the commit of the checkout that this code lies in; empty outside of one, or without git."""
+    root = Path(__file__).resolve().parents[2]
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        return ""
+    found = subprocess.run([git, "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
+    return found.stdout.strip()

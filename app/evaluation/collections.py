@@ -123,7 +123,7 @@ def from_datasets(location: str, split: str = "test") -> Collection:
         InvalidInput: A folder without the three tables, a repository that cannot be read, or `datasets` is not installed.
     """
     if find_spec("datasets") is None:
-        raise InvalidInput("Parquet and the hub need the package `datasets`: run `make dev`, or pip install '.[bulk]'")
+        raise InvalidInput("Parquet and the hub need the package `datasets`: run: pip install datasets")
     from datasets import load_dataset  # noqa: PLC0415 - the bulk extra, two seconds to import
 
     folder = Path(location)

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.evaluation.report import Report, to_json
+from app.evaluation.charts import Point, quality, quality_by_time
+from app.evaluation.report import Provenance, Report, to_json
 
-_WIDTH, _ROW_HEIGHT = 460, 26  # of a chart, in pixels
 _QUESTIONS = 40
 """Questions shown in a scorecard: those on which the arms differ most."""
 
@@ -40,68 +40,27 @@ def page_of(content: Content) -> str:
     ]
     for experiment in content["experiments"]:
         parts += _section(experiment, content["timings"].get(experiment["collection"], {}))
-    parts.append(
-        f"<p><small>git {html.escape(made['git_sha'][:12])}, settings {html.escape(made['settings_hash'])}, index"
-        f" {html.escape(made['fingerprint'])}, seed {made['seed']}</small></p></body></html>"
-    )
+    parts.append(f"<p><small>{html.escape(Provenance(**made).in_words())}</small></p></body></html>")
     return "".join(parts)
 
 
 def _section(experiment: Content, timings: Content) -> Iterator[str]:
-    rows = _rows(experiment, timings)
+    points = _points(experiment, timings)
     measure = experiment["measure"]
     yield f"<h2>{html.escape(experiment['collection'])}</h2>"
     yield f"<p>{experiment['questions']} questions, {experiment['passages']} documents</p>"
-    yield f"<div class='charts'>{_svg(_quality(rows, measure))}{_svg(_quality_by_latency(rows, measure))}</div><ul>"
+    yield f"<div class='charts'>{quality(points, measure)}{quality_by_time(points, measure)}</div><ul>"
     for comparison in experiment["comparisons"]:
         yield f"<li>{html.escape(comparison['arm'])}: {html.escape(comparison['verdict'])}</li>"
     yield "</ul><h3>Where the arms differ</h3>"
     yield from _scorecard(experiment)
 
 
-def _rows(experiment: Content, timings: Content) -> list[dict[str, object]]:
+def _points(experiment: Content, timings: Content) -> list[Point]:
     return [
-        {"arm": arm["name"], **arm["measures"][experiment["measure"]], "p50": timings.get(arm["name"], {}).get("p50_ms", 0.0)}
+        Point(arm["name"], p50_ms=timings.get(arm["name"], {}).get("p50_ms", 0.0), **arm["measures"][experiment["measure"]])
         for arm in experiment["arms"]
     ]
-
-
-def _quality(rows: list[dict[str, object]], measure: str) -> dict[str, object]:
-    """Means with their intervals, in the order of the arms."""
-    import altair as alt  # noqa: PLC0415 - the eval extra
-
-    data = alt.Data(values=rows)
-    y = alt.Y("arm:N", sort=None, title=None)
-    bars = alt.Chart(data).mark_errorbar(ticks=True).encode(alt.X("low:Q", title=measure).scale(zero=False), alt.X2("high:Q"), y)
-    points = alt.Chart(data).mark_point(filled=True, size=60).encode(alt.X("mean:Q").scale(zero=False), y)
-    chart = alt.layer(bars, points).properties(width=_WIDTH, height=_ROW_HEIGHT * len(rows), title="Quality, 95 % intervals")
-    spec: dict[str, object] = chart.to_dict()
-    return spec
-
-
-def _quality_by_latency(rows: list[dict[str, object]], measure: str) -> dict[str, object]:
-    """Mean against median time, one labelled point per arm."""
-    import altair as alt  # noqa: PLC0415 - the eval extra
-
-    data = alt.Data(values=rows)
-    base = alt.Chart(data).encode(
-        alt.X("p50:Q", title="median search time, ms").scale(type="log"),
-        alt.Y("mean:Q", title=measure).scale(zero=False),
-    )
-    labels = base.mark_text(align="left", dx=7).encode(text="arm:N")
-    chart = alt.layer(base.mark_point(filled=True, size=60), labels).properties(
-        width=_WIDTH, height=_ROW_HEIGHT * len(rows), title="Quality against time"
-    )
-    spec: dict[str, object] = chart.to_dict()
-    return spec
-
-
-def _svg(spec: dict[str, object]) -> str:
-    """Render a Vega-Lite chart offline."""
-    import vl_convert  # noqa: PLC0415 - the eval extra, 40 MB
-
-    drawn: str = vl_convert.vegalite_to_svg(spec)
-    return drawn
 
 
 def _scorecard(experiment: Content) -> Iterator[str]:

@@ -1,13 +1,14 @@
-"""What a ranking is worth: TREC measures by ir-measures, and what users see beside them."""
+"""What a ranking is worth: measures as trec_eval defines them, and what users see of a result."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 MEASURES = ("nDCG@10", "P@5", "R@10", "RR", "AP")
-"""The report's measures by their ir-measures names; RR is the reciprocal rank, AP the average precision."""
+"""The report's measures; RR is the reciprocal rank, AP the average precision."""
 
 Ranking = Sequence[str]
 """Passage ids, best first, each once."""
@@ -20,33 +21,52 @@ def per_question(
 
     Args:
         rankings: Best first by question; an empty one scores 0.
-        relevance: Judgements by question; questions without any are left out.
-        measures: Names that ir-measures knows.
+        relevance: Judgements by question, relevant from grade 1; questions without any are left out.
+        measures: RR or AP, or nDCG, P or R with a cutoff, like `P@5`.
 
     Raises:
-        ValueError: A ranking lists a passage twice.
+        ValueError: A ranking lists a passage twice, or a measure is not one of these.
 
     References:
-        MacAvaney, Macdonald, Ounis: Streamlining evaluation with ir-measures, ECIR 2022, over pytrec_eval (trec_eval's own code).
+        trec_eval 9.0 (NIST): m_ndcg_cut.c, m_P.c, m_recall.c, m_recip_rank.c, m_map.c. A test compares each with
+        ir-measures over trec_eval's own code.
     """
-    import ir_measures  # noqa: PLC0415 - the eval extra
-
-    qrels, run = [], []
     for question, ranking in rankings.items():
         if len(set(ranking)) != len(ranking):
             raise ValueError(f"the ranking of question {question!r} lists a passage twice")
-        judged = relevance.get(question)
-        if not judged:
-            continue
-        qrels += [ir_measures.Qrel(question, passage, grade) for passage, grade in judged.items()]
-        # trec_eval sorts by score and breaks ties by id: falling scores keep our order
-        run += [ir_measures.ScoredDoc(question, passage, -float(rank)) for rank, passage in enumerate(ranking)]
-    found: dict[str, dict[str, float]] = {measure: {} for measure in measures}
-    parsed = {ir_measures.parse_measure(measure): measure for measure in measures}
-    for value in ir_measures.iter_calc(list(parsed), qrels, run):
-        found[parsed[value.measure]][value.query_id] = float(value.value)
-    asked = {qrel.query_id for qrel in qrels}
-    return {measure: {q: values.get(q, 0.0) for q in rankings if q in asked} for measure, values in found.items()}
+    judged = {question: relevance[question] for question in rankings if relevance.get(question)}
+    return {
+        measure: {question: _value(measure, rankings[question], grades) for question, grades in judged.items()}
+        for measure in measures
+    }
+
+
+def _value(measure: str, ranking: Ranking, grades: Mapping[str, int]) -> float:
+    """Return one measure of one ranking."""
+    name, _, depth = measure.partition("@")
+    gains = [max(0, grades.get(passage, 0)) for passage in ranking]
+    ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
+    if not ideal:
+        return 0.0
+    match name, depth:
+        case "RR", "":
+            return next((1 / rank for rank, gain in enumerate(gains, start=1) if gain), 0.0)
+        case "AP", "":
+            ranks = [rank for rank, gain in enumerate(gains, start=1) if gain]
+            return sum(found / rank for found, rank in enumerate(ranks, start=1)) / len(ideal)
+        case "P", cutoff if cutoff.isdecimal():
+            return sum(gain > 0 for gain in gains[: int(cutoff)]) / int(cutoff)
+        case "R", cutoff if cutoff.isdecimal():
+            return sum(gain > 0 for gain in gains[: int(cutoff)]) / len(ideal)
+        case "nDCG", cutoff if cutoff.isdecimal():
+            return _discounted(gains[: int(cutoff)]) / _discounted(ideal[: int(cutoff)])
+        case _:
+            raise ValueError(f"no measure {measure!r}; there are RR, AP and nDCG@k, P@k, R@k")
+
+
+def _discounted(gains: Sequence[int]) -> float:
+    """Return the discounted cumulative gain (Jarvelin, Kekalainen: Cumulated gain-based evaluation, TOIS 2002)."""
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
 def grounded(texts: Sequence[str], expected: Sequence[str]) -> bool:

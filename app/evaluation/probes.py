@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from app.client import DocuMindClient
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, NotFound
 from app.core.types import Answer, Mode, Question, Scope
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import grounded, overlap_with
@@ -32,14 +32,22 @@ class Probe:
     library: Scope
     expected_substrings: tuple[str, ...]
     mode: Mode = "general"
+    article: str = ""
+    """Title of the article that answers it; empty where any passage may."""
 
 
 Ask = Callable[[Arm, Probe, int], Found]
 """Returns what an arm finds for a probe: document ids and passage texts, best first."""
 
 
+TitlesLike = Callable[[Probe], Iterable[str]]
+"""Returns titles in a probe's library that contain the title of its article."""
+
+
 def load_probes(path: Path) -> tuple[Probe, ...]:
-    """Read probes: a JSON object with `probes`, each with id, question, library, expected_substrings and perhaps mode.
+    """Read a file of probes: a JSON object with `probes`.
+
+    Each has id, question, library and expected_substrings, perhaps mode and the title of the article that answers it.
 
     Raises:
         InvalidInput: The file is missing or a probe is not of that form.
@@ -48,7 +56,12 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
         rows = json.loads(path.read_text(encoding="utf-8"))["probes"]
         probes = tuple(
             Probe(
-                str(r["id"]), str(r["question"]), r["library"], tuple(map(str, r["expected_substrings"])), r.get("mode", "general")
+                str(r["id"]),
+                str(r["question"]),
+                r["library"],
+                tuple(map(str, r["expected_substrings"])),
+                r.get("mode", "general"),
+                str(r.get("article", "")),
             )
             for r in rows
         )
@@ -58,6 +71,25 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
         if probe.library not in get_args(Scope) or probe.mode not in get_args(Mode) or not probe.expected_substrings:
             raise InvalidInput(f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects nothing")
     return probes
+
+
+def with_articles(probes: Sequence[Probe], titles_like: TitlesLike) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
+    """Return the probes whose article is indexed (or that name none), and the titles of the articles that are not.
+
+    Raises:
+        NotFound: No article that a probe names is indexed.
+    """
+    missing = {
+        probe.id: probe.article
+        for probe in probes
+        if probe.article and not any(title.casefold() == probe.article.casefold() for title in titles_like(probe))
+    }
+    if probes and len(missing) == len(probes):
+        raise NotFound(
+            f"none of the {len(probes)} articles that the questions are about is indexed;"
+            " index a dump of the encyclopedia: documind bulk index FILE --library public (docs/scale.md says what it takes)"
+        )
+    return tuple(probe for probe in probes if probe.id not in missing), tuple(missing.values())
 
 
 def strategy_arms() -> tuple[Arm, ...]:

@@ -26,6 +26,18 @@ class Provenance:
     """Digest by model name."""
     seed: int
 
+    def in_words(self) -> str:
+        """Return what is known of it in one line; an unknown commit, index or model is left out."""
+        models = ", ".join(f"{name} {digest[:12]}".strip() for name, digest in self.models.items())
+        known = (
+            ("git", self.git_sha[:12]),
+            ("settings", self.settings_hash),
+            ("index", self.fingerprint),
+            ("models", models),
+            ("seed", str(self.seed)),
+        )
+        return ", ".join(f"{name} {value}" for name, value in known if value)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -173,10 +185,8 @@ def to_markdown(report: Report) -> str:
         lines += [*_table(experiment), ""]
     if report.figures:
         lines += ["| figure | value |", "|---|---|", *(f"| {name} | {value:.4g} |" for name, value in report.figures.items()), ""]
-    models = ", ".join(f"{name} {digest[:12]}" for name, digest in made.models.items())
     lines.append(
-        f"Made from git {made.git_sha[:12]}, settings {made.settings_hash}, index {made.fingerprint},"
-        f" models {models}, seed {made.seed}."
+        f"Made from {made.in_words()}."
         " Overlap is the mean Jaccard similarity with the baseline's passages."
         " Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's correction."
     )

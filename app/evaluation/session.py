@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -22,24 +21,8 @@ from app.evaluation.runner import Experiment, Search, run
 from app.evaluation.statistics import RESAMPLES
 from app.evaluation.workshop import BenchSearch, Place, PlaceSearch, Workshop
 
-EXTRA = ("ir_measures", "pytrec_eval", "scipy", "altair", "vl_convert")
-"""Packages of the extra `eval`; a server that never evaluates does without them."""
 RECUT_DOCUMENTS = 2_000
 """Documents of one's own that are cut anew for a run; more would take longer than anybody waits."""
-
-
-def require_extra(missing: Callable[[str], bool] = lambda name: find_spec(name) is None) -> None:
-    """Return when everything that an evaluation needs is installed.
-
-    Raises:
-        InvalidInput: The message names what is missing and how to get it.
-    """
-    absent = [name for name in EXTRA if missing(name)]
-    if absent:
-        raise InvalidInput(
-            f"evaluations need packages that are not installed here ({', '.join(absent)}):"
-            " run `make dev` in the checkout, or install documind-server with its extra: pip install '.[eval]'"
-        )
 
 
 class Watch(Protocol):
@@ -69,10 +52,9 @@ class Session:
             watch: Told after each question.
 
         Raises:
-            InvalidInput: The request cannot be met: no such folder, an empty library, a missing package or cross-encoder.
+            InvalidInput: The request cannot be met: no such folder, an empty library, no cross-encoder.
             Cancelled: The watch said so.
         """
-        require_extra()
         request.check()
         if "cross_encoder" in request.axes.rerank and not self.workshop.has_cross_encoder:
             raise InvalidInput("rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's ONNX files")

@@ -11,15 +11,19 @@ References:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
+from app.generation.directives import chinese_directives, directives, meaning_known
+from app.generation.disguises import plain, unveiled
 
 Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
 """override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or
 send something; request: a task for an assistant; question: one that has nothing to do with the text around it."""
+ADDRESSED_TO_A_MODEL: frozenset[Finding] = frozenset({"override", "role", "output", "disclosure"})
+"""Those worth a notice: requests and questions stand in every manual and exercise book too."""
 
 _REPLY = r"(?:answer|response|reply|replies|output|message|completion|summary|translation)s?"
 _RULES = (
@@ -65,18 +69,20 @@ _DIRECT: dict[Finding, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
-_NEEDED: dict[Finding, tuple[str, ...]] = {
-    "override": ("ignore", "disregard", "forget", "bypass", "follow", "obey", "instruction", "task", "directive", "instead"),
-    "role": (
-        "you are", "act as", "behave as", "respond as", "answer as", "reply as", "pretend", "developer mode", "jailbreak mode",
-        "dan mode", "god mode", "system", "assistant", "attention", "dear", "note to", "message", "hey", "hello", "<", "[", "##",
+_NEEDED: dict[Finding, frozenset[str]] = {
+    "override": frozenset(
+        "ignore disregard forget bypass follow obey instruction instructions task tasks directive directives instead".split()
     ),
-    "output": ("your", "response", "respond", "reply", "output", "completion", "answer"),
-    "disclosure": ("prompt", "instructions above", "api key", "password", "secret", "credential", "http", "@"),
-}  # fmt: skip
-"""Of each family, what every match holds at least one of, in lower case: asked first, it costs a tenth of the pattern."""
-_LOOKALIKE = re.compile("[\u0130\u0131\u017f\u212a]")
-"""All that a pattern without regard to case takes for an ASCII letter: dotted I, dotless i, long s, the Kelvin sign."""
+    "role": frozenset(
+        "you act behave respond answer reply pretend mode system attention dear note message hey hello inst sys instruction"
+        " assistant user".split()
+    ),
+    "output": frozenset("your response responses respond reply replies output outputs completion answer answers".split()),
+    "disclosure": frozenset("prompt instructions api password passwords secret secrets credentials http https".split()),
+}
+"""Of each family, words of which every match holds at least one: asked first, they cost a tenth of the pattern."""
+_SIGNS: dict[Finding, tuple[str, ...]] = {"role": ("<|", "<<", "[/", "[I", "[i", "##"), "disclosure": ("@",)}
+"""What a match without such a word holds: chat markup, an address."""
 _TASK_VERBS = (
     "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
     "|give|tell|show|say|answer|respond|reply|repeat|print|output|break down|help|make|recommend|suggest|include|insert|append|add"
@@ -84,9 +90,16 @@ _TASK_VERBS = (
     "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate|compute|encode|decode|encrypt|reverse|shift|swap"
     "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine|visit|click|download|install|call|email|subscribe|buy|send|forward"
 )
-# Where a clause may open: at the start, after a stop that the sentence splitter did not take for one, or at a capital that no stop
-# explains (text appended to a passage that was cut in mid-sentence).
-_OPENING = r"(?:(?:\A|[.!?:;]|\n)[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)|(?-i:(?<=[a-z0-9)\]] )(?=[A-Z])))"
+# Where a clause may open: at the start, after a stop that the sentence splitter did not take for one (not where a colon says what
+# an aim is), or at a capital that no stop explains, as in text appended to a passage cut in mid-sentence. Not behind a short
+# word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for") or the letter of a list ("(d) What").
+_OPENING = (
+    r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
+    r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
+    r"|(?-i:(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
+    r"|(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
+    r"|(?<=[0-9)\]>] )(?<!\(\w\) ))))"
+)
 # An imperative opens its clause; its verb is followed by what an object starts with, so that "Use of steel grew" and "List price"
 # pass.
 _REQUEST = re.compile(
@@ -106,7 +119,7 @@ _REQUEST_WORDS = frozenset(
 """First words of a request."""
 _QUESTION = re.compile(
     rf"{_OPENING}(?:(?:who|whom|whose|what|what's|which|when|where|why|how)\b|(?:can|could|would|will|do|does|did|is|are|should|may)\s+"
-    r"(?:you|i|we|it|there|the|an?|this|that)\b)[^\n?]*\?",
+    r"(?:you|i|we)\b)[^\n?]*\?",
     re.IGNORECASE,
 )
 _TO_ASSISTANT = re.compile(r"\b(?:can|could|would|will) you\b|\bhow (?:do|can|should|would) (?:i|you)\b", re.IGNORECASE)
@@ -150,32 +163,37 @@ _OVERLAP = 400
 
 def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
     """Return what is found in one sentence, read beside its neighbours."""
-    sentence = sentences[index]
-    found: list[Finding] = [name for name in _possible(sentence) if _DIRECT[name].search(sentence)]
-    if _may_request(sentence) and _REQUEST.search(sentence) and len(sentence.split()) > 2:
-        found.append("request")
+    sentence = plain(sentences[index])
+    spoken = words(sentence)
+    found = set(_told(sentence, spoken))
+    if not sentence.isascii():
+        found.update(chinese_directives(sentence))
+    for reading in unveiled(sentence, spoken, meaning_known):
+        found.update(_told(reading, words(reading)))
     if (
         "?" in sentence
         and (asked := _QUESTION.search(sentence))
         and (_TO_ASSISTANT.search(asked.group()) or _is_foreign(asked.group(), sentences, index))
     ):
-        found.append("question")
-    return tuple(found)
+        found.add("question")
+    return tuple(finding for finding in get_args(Finding) if finding in found) if found else ()
 
 
-def _possible(sentence: str) -> Iterable[Finding]:
-    """Return the families whose patterns may match; all of them where a letter beyond ASCII may stand for one within."""
-    if not sentence.isascii() and _LOOKALIKE.search(sentence):
-        return _DIRECT
-    lowered = sentence.lower()
-    return [name for name, parts in _NEEDED.items() if any(part in lowered for part in parts)]
+def _told(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
+    """Yield the families of instructions that a plain sentence with these words shows by itself, with repetitions."""
+    for name in _possible(sentence, spoken):
+        if _DIRECT[name].search(sentence):
+            yield name
+    if len(spoken) > 2 and not _REQUEST_WORDS.isdisjoint(spoken) and _REQUEST.search(sentence):
+        yield "request"
+    yield from directives(sentence, spoken)
 
 
-def _may_request(sentence: str) -> bool:
-    """Return whether a sentence holds the first word of a request."""
-    if not sentence.isascii() and _LOOKALIKE.search(sentence):
-        return True
-    return not _REQUEST_WORDS.isdisjoint(words(sentence))
+def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
+    """Yield the families whose patterns may match a plain sentence with these words."""
+    for name, needed in _NEEDED.items():
+        if not needed.isdisjoint(spoken) or any(sign in sentence for sign in _SIGNS.get(name, ())):
+            yield name
 
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:

@@ -114,7 +114,15 @@ class PromptLibrary:
             InvalidInput: The directory is missing, a file has an unknown name, is not YAML, holds an unknown key, lacks a required
                 one, or uses a placeholder that its prompt does not have; the message names file and key.
         """
-        sources = prompt_files(overlay)
+        try:
+            return PromptLibrary._read(prompt_files(overlay))
+        except InvalidInput as error:
+            if overlay is None or "PROMPTS_DIR" in error.message:
+                raise
+            raise InvalidInput(f"PROMPTS_DIR {str(overlay)!r}: {error.message}") from error
+
+    @staticmethod
+    def _read(sources: Mapping[str, Path]) -> PromptLibrary:
         contract = PromptFile("contract.yml", sources)
         contract.only({"parts", "turns", "reasoning"})
         turns = contract.turns("turns", frozenset({"refusal"}))

@@ -17,7 +17,9 @@ from pathlib import Path
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.index.database import Database, refuse_newer, schema_of
 from app.index.durable import disk_errors, remove_tree, replace_file, sync_directory, sync_file, utc_now
+from app.index.job_store import end_backups
 from app.index.originals import Originals
+from app.index.start_checks import CATALOG_NAME
 from app.index.steps import Steps
 
 MANIFEST = "backup.json"
@@ -76,8 +78,8 @@ def _write_all(
         names = _original_names(target / "catalog.sqlite3")
         size = 0
         for done, name in enumerate(names, 1):
-            source = originals.path(name)
-            if source.exists():
+            if originals.exists(name):
+                source = originals.path(name)
                 copy = target / "originals" / source.name
                 with steps.at("backup.copy"):
                     shutil.copyfile(source, copy)
@@ -145,9 +147,11 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
         remove_tree(staging, steps, "restore.discard")
     (staging / "originals").mkdir(parents=True)
     with disk_errors(data_dir):
-        for relative in ["catalog.sqlite3", *(f"originals/{name}.bin" for name in names)]:
+        for relative in [CATALOG_NAME, *(f"originals/{name}.bin" for name in names)]:
             with steps.at("restore.copy"):
                 shutil.copyfile(source / relative, staging / relative)
+                if relative == CATALOG_NAME:
+                    end_backups(staging / relative)
             sync_file(staging / relative, steps, "restore.fsync")
         sync_directory(staging / "originals", steps, "restore.fsync_directory")
         replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"

@@ -5,16 +5,20 @@ An import checks the whole file before it writes, then goes batch by batch; run 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, TypedDict, cast
+from typing import IO
 
-from app.core.errors import FingerprintMismatch, NotFound
+from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
-from app.core.types import ChunkSpan, Document, DocumentDraft, Fingerprint, Library, Metadata, PageSpan
+from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata, PageSpan
+from app.index.bundle_check import BundleCheck, BundleReport, count_parts
 from app.index.bundle_file import MAGIC, Block, read_blocks, write_block
+from app.index.bundle_parts import BundleReader
+from app.index.bundle_records import DocumentRecord, Documents, FingerprintRecord, Header, Original, Trailer
 from app.index.catalog import SqliteCatalog
 from app.index.database import Database
 from app.index.durable import disk_errors, remove_file, sync_directory, sync_file, utc_now
@@ -25,46 +29,12 @@ from app.index.schema import BUILD_SHIFT
 from app.index.steps import Steps
 from app.index.writer import CatalogIndexWriter
 
-BATCH_DOCUMENTS = 100
-"""Documents per block and per transaction."""
-
 Progress = Callable[[int, int], None]
+Inspect = Callable[[str], tuple[str, ...]]
+"""Looks at a text and returns flags for the reader."""
 
-
-class DocumentRecord(TypedDict):
-    """A document as a bundle holds it; `vectors` are the ordinals of chunks whose vectors follow in the payload, in order."""
-
-    doc_id: str
-    source_key: str
-    filename: str
-    sha256: str
-    type: str
-    text: str
-    title: str
-    authors: list[str]
-    year: int | None
-    arxiv_id: str | None
-    chunks: list[list[object]]
-    pages: list[list[int]]
-    source_url: str | None
-    licence: str | None
-    flags: list[str]
-    has_original: bool
-    source_revision: str | None
-    vectors: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class BundleReport:
-    """What a bundle holds, or what an import found in it."""
-
-    library: str
-    documents: int
-    chunks: int
-    vectors: int
-    originals: int
-    fingerprint: str | None
-    """Eight hex digits; None when nothing is embedded."""
+_KEPT_FLAGS = re.compile(r"stripped:\d+|recovered")
+"""Flags that say how a text was read; all others are looked for again by the importer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +47,8 @@ class Bundler:
     writer: CatalogIndexWriter
     originals: Originals
     steps: Steps
+    max_original_bytes: int
+    """Largest original that is taken in."""
 
     # --- export
 
@@ -107,22 +79,21 @@ class Bundler:
 
     def _write(self, file: IO[bytes], library: Library, progress: Progress | None) -> BundleReport:
         fingerprint = self.catalog.fingerprint(library)
-        held = asdict(fingerprint) if fingerprint else None
-        write_block(file, Block({"kind": "header", "library": library.value, "created_at": utc_now(), "fingerprint": held}))
+        held = FingerprintRecord(**asdict(fingerprint)) if fingerprint else None
+        write_block(file, Block(Header(library=library.value, created_at=utc_now(), fingerprint=held)))
         total = self.catalog.counts(library).documents
         counts: Counter[str] = Counter(blocks=1)
-        for records, payload, shas in self._batches(library):
-            for path in (self.originals.path(sha256) for sha256 in shas):
-                if path.exists():
-                    write_block(file, Block({"kind": "original", "sha256": path.stem}, path.read_bytes()))
-                    counts.update(originals=1, blocks=1)
-            write_block(file, Block({"kind": "documents", "documents": records}, payload))
-            counts.update(
-                blocks=1,
-                documents=len(records),
-                chunks=sum(len(record["chunks"]) for record in records),
-                vectors=sum(len(record["vectors"]) for record in records),
-            )
+        written: set[str] = set()
+        reader = BundleReader(self.database, self.catalog, self.loader, self.originals)
+        for parts in reader.batches(library):
+            records = [part.record for part in parts]
+            for sha256 in sorted({record.sha256 for record in records if record.has_original} - written):
+                write_block(file, Block(Original(sha256=sha256), self.originals.path(sha256).read_bytes()))
+                written.add(sha256)
+                counts.update(blocks=1)
+            write_block(file, Block(Documents(documents=records), b"".join(blob for part in parts for blob in part.blobs)))
+            chunks, vectors = count_parts(records)
+            counts.update(blocks=1, documents=len(records), chunks=chunks, vectors=vectors)
             if progress is not None:
                 progress(counts["documents"], total)
         report = BundleReport(
@@ -130,80 +101,38 @@ class Bundler:
             counts["documents"],
             counts["chunks"],
             counts["vectors"],
-            counts["originals"],
+            len(written),
             fingerprint8(fingerprint) if fingerprint else None,
         )
-        write_block(file, Block({"kind": "trailer", "blocks": counts["blocks"], **asdict(report)}))
+        write_block(file, Block(Trailer(blocks=counts["blocks"], **asdict(report))))
         return report
-
-    def _batches(self, library: Library) -> Iterator[tuple[list[DocumentRecord], bytes, list[str]]]:
-        after = 0
-        build = self.loader.live_build(library)
-        while docs := self.loader.live_docs(library, after, BATCH_DOCUMENTS):
-            records: list[DocumentRecord] = []
-            blobs: list[bytes] = []
-            shas: list[str] = []
-            for document, source_revision in self.loader.live_documents(docs):
-                held = self._vectors(library, document, build.number) if build else []
-                try:
-                    records.append(self._record(document, source_revision, [ordinal for ordinal, _ in held]))
-                except NotFound:
-                    continue  # deleted meanwhile
-                blobs += [blob for _, blob in held]
-                if document.has_original:
-                    shas.append(document.sha256)
-            yield records, b"".join(blobs), sorted(set(shas))
-            after = docs[-1]
-
-    def _record(self, document: Document, source_revision: str | None, vectors: list[int]) -> DocumentRecord:
-        library, doc_id, revision = document.library, document.doc_id, document.revision
-        chunks = self.catalog.chunks(library, doc_id, revision)
-        return {
-            "doc_id": document.doc_id,
-            "source_key": document.source_key,
-            "filename": document.filename,
-            "sha256": document.sha256,
-            "type": document.type,
-            "text": self.catalog.text(library, doc_id, revision=revision).text,
-            "title": document.title,
-            "authors": list(document.authors),
-            "year": document.year,
-            "arxiv_id": document.arxiv_id,
-            "chunks": [[chunk.ordinal, chunk.start, chunk.end, chunk.section, chunk.page] for chunk in chunks],
-            "pages": [[page.number, page.start, page.end] for page in self.catalog.pages(library, doc_id, revision)],
-            "source_url": document.source_url,
-            "licence": document.licence,
-            "flags": list(document.flags),
-            "has_original": document.has_original,
-            "source_revision": source_revision,
-            "vectors": vectors,
-        }
-
-    def _vectors(self, library: Library, document: Document, build: int) -> list[tuple[int, bytes]]:
-        with self.database.read_raw() as cursor:
-            return cursor.execute(
-                "SELECT c.ordinal, v.vector FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = ?"
-                " JOIN vectors v ON v.key = ? | c.chunk_id WHERE d.library = ? AND d.doc_id = ? ORDER BY c.ordinal",
-                (document.revision, build << BUILD_SHIFT, library.value, document.doc_id),
-            ).fetchall()
 
     # --- import
 
-    def load(self, source: Path, library: Library | None = None, progress: Progress | None = None) -> BundleReport:
+    def load(
+        self,
+        source: Path,
+        library: Library | None = None,
+        progress: Progress | None = None,
+        inspect: Inspect = lambda _: (),
+    ) -> BundleReport:
         """Add a bundle's documents and vectors to a library.
 
         Args:
             source: A file that `export` wrote.
             library: Where to; None is the library it came from.
             progress: Called with documents done and in all.
+            inspect: Finds flags in each text; what the bundle says of them is not believed.
 
         Raises:
             InvalidInput: Not a bundle.
-            IndexDamaged: A byte is wrong or missing; nothing was written.
+            IndexDamaged: A byte or a field is wrong or missing; nothing was written.
+            Conflict: A document of the library has the id or the source key of another one; nothing was written.
             FingerprintMismatch: The library holds vectors of another model; nothing was written.
             DiskFull: No space; run it again, it goes on.
         """
-        report, fingerprint = self._verify(source)
+        check = BundleCheck(source, self.max_original_bytes)
+        report, fingerprint = check.run(self.database, library), check.fingerprint
         into = library or Library(report.library)
         held = self.catalog.fingerprint(into)
         if fingerprint is not None:
@@ -216,11 +145,11 @@ class Bundler:
             self.writer.claim(into, fingerprint)
         done = 0
         try:
-            for block in read_blocks(source):
-                if block.kind == "original":
+            for block in read_blocks(source, self.max_original_bytes):
+                if isinstance(block.record, Original):
                     self.originals.store(block.payload)
-                elif block.kind == "documents":
-                    done += self._load_batch(into, block, fingerprint)
+                elif isinstance(block.record, Documents):
+                    done += self._load_batch(into, block.record.documents, block.payload, fingerprint, inspect)
                     if progress is not None:
                         progress(done, report.documents)
         finally:
@@ -228,32 +157,23 @@ class Bundler:
         self.writer.apply(into)
         return report
 
-    def _verify(self, source: Path) -> tuple[BundleReport, Fingerprint | None]:
-        """Read the whole file once, so that damage is found before anything is written."""
-        fingerprint: Fingerprint | None = None
-        report = BundleReport("", 0, 0, 0, 0, None)
-        try:
-            for block in read_blocks(source):
-                if block.kind == "header" and block.fields["fingerprint"] is not None:
-                    fingerprint = Fingerprint(**cast("dict[str, Any]", block.fields["fingerprint"]))
-                if block.kind == "trailer":
-                    fields = {name: block.fields[name] for name in BundleReport.__dataclass_fields__}
-                    report = BundleReport(**cast("dict[str, Any]", fields))
-        except FileNotFoundError as exc:
-            raise NotFound(f"no file {str(source)!r} to import") from exc
-        return report, fingerprint
-
-    def _load_batch(self, library: Library, block: Block, fingerprint: Fingerprint | None) -> int:
-        records = cast("list[DocumentRecord]", block.fields["documents"])
-        results = self.writer.store([_draft(library, record) for record in records])
+    def _load_batch(
+        self,
+        library: Library,
+        records: list[DocumentRecord],
+        payload: bytes,
+        fingerprint: Fingerprint | None,
+        inspect: Inspect,
+    ) -> int:
+        results = self.writer.store([_draft(library, record, inspect) for record in records])
         width = 2 * fingerprint.dimension if fingerprint else 0
         blobs: dict[int, bytes] = {}
         at = 0
         for record, result in zip(records, results, strict=True):
             ids = self._chunk_ids(library, result.doc_id)
-            for ordinal in record["vectors"]:
+            for ordinal in record.vectors:
                 if ordinal in ids:
-                    blobs[ids[ordinal]] = block.payload[at : at + width]
+                    blobs[ids[ordinal]] = payload[at : at + width]
                 at += width
         if blobs:
             self.writer.write_packed_vectors(library, self._without_vector(library, blobs))
@@ -281,21 +201,21 @@ class Bundler:
         return {chunk_id: blob for chunk_id, blob in blobs.items() if chunk_id not in held}
 
 
-def _draft(library: Library, record: DocumentRecord) -> DocumentDraft:
+def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> DocumentDraft:
     return DocumentDraft(
         library=library,
-        doc_id=record["doc_id"],
-        source_key=record["source_key"],
-        filename=record["filename"],
-        sha256=record["sha256"],
-        type=record["type"],
-        text=record["text"],
-        metadata=Metadata(record["title"], tuple(record["authors"]), record["year"], record["arxiv_id"]),
-        chunks=tuple(ChunkSpan(*cast("tuple[Any, ...]", chunk)) for chunk in record["chunks"]),
-        pages=tuple(PageSpan(*page) for page in record["pages"]),
-        source_url=record["source_url"],
-        licence=record["licence"],
-        flags=tuple(record["flags"]),
-        has_original=record["has_original"],
-        source_revision=record["source_revision"],
+        doc_id=record.doc_id,
+        source_key=record.source_key,
+        filename=record.filename,
+        sha256=record.sha256,
+        type=record.type,
+        text=record.text,
+        metadata=Metadata(record.title, tuple(record.authors), record.year, record.arxiv_id),
+        chunks=tuple(ChunkSpan(*chunk) for chunk in record.chunks),
+        pages=tuple(PageSpan(*page) for page in record.pages),
+        source_url=record.source_url,
+        licence=record.licence,
+        flags=(*inspect(record.text), *(flag for flag in record.flags if _KEPT_FLAGS.fullmatch(flag))),
+        has_original=record.has_original,
+        source_revision=record.source_revision,
     )

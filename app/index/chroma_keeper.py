@@ -153,7 +153,7 @@ class ChromaKeeper:
         with self._busy:
             self._chroma.close()
             if self._chroma.path.exists():
-                self._set_aside(self._chroma.path, reason)
+                self._set_aside(self._chroma.path, reason, logging.INFO)
             for library in Library:
                 self._log.set_mark(library, "chroma", 0)
             self.bring_up()
@@ -181,12 +181,12 @@ class ChromaKeeper:
             log.error("the vector store %s is gone: making it again from the catalog", self._chroma.path.name)
         return lost
 
-    def _set_aside(self, path: Path, reason: str) -> None:
+    def _set_aside(self, path: Path, reason: str, level: int = logging.ERROR) -> None:
         if path.is_dir() and (path / LOCK_NAME).exists():
             moved = move_contents_aside(path, LOCK_NAME, self._steps, "chroma.move_aside")
         else:
             moved = move_aside(path, self._steps, "chroma.move_aside")
-        log.error("the vector store is moved to %s and made again from the catalog: %s", moved.name, reason)
+        log.log(level, "the vector store is moved to %s and made again from the catalog: %s", moved.name, reason)
 
     def _stored_version(self) -> str | None:
         with self._database.read_raw() as cursor:

@@ -31,6 +31,7 @@ READ_CACHE_KIB = 8_192
 """Page cache of one read connection: the upper b-tree levels of a million chunks and the rows of a few hundred."""
 
 _FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE")
+_UNUSABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")
 
 
@@ -73,7 +74,8 @@ class Database:
     @contextmanager
     def read_raw(self) -> Iterator[sqlite3.Cursor]:
         """Yield a plain cursor, for the reads whose time a person feels: no result objects, rows are tuples."""
-        pooled = self._readers.raw_connection()
+        with self.translated():
+            pooled = self._readers.raw_connection()
         try:
             with self.translated():
                 cursor = pooled.cursor()
@@ -117,17 +119,22 @@ class Database:
         try:
             yield
         except DatabaseError as exc:
-            raise self._translate(exc, exc.orig) from exc
+            raise self._translate(exc.orig) from exc
         except sqlite3.DatabaseError as exc:
-            raise self._translate(exc, exc) from exc
+            raise self._translate(exc) from exc
 
-    def _translate(self, exc: Exception, cause: BaseException | None) -> Exception:
+    def _translate(self, cause: BaseException | None) -> Exception:
         name = getattr(cause, "sqlite_errorname", "") or ""
         if name.startswith(_FULL):
             return disk_full(self.path)
         if name.startswith(_DAMAGED) or "malformed" in str(cause):
             return damaged(self.path, str(cause))
-        return StorageError(f"the catalog {self.path.name!r} refused the operation: {exc}")
+        if name.startswith(_UNUSABLE):
+            return StorageError(
+                f"the catalog {str(self.path)!r} cannot be opened or written ({cause}): it or its directory is gone, not writable"
+                " for this user, or too many files are open (`ulimit -n`)"
+            )
+        return StorageError(f"the catalog {self.path.name!r} refused the operation: {cause}")
 
     def _migrate(self) -> None:
         with self.read() as connection:
@@ -223,7 +230,8 @@ def damaged(path: Path, detail: str) -> IndexDamaged:
     """Return the error for a damaged catalog, with the cure."""
     return IndexDamaged(
         f"the catalog {path.name!r} is damaged ({detail}): stop the server and run `documind restore BACKUP`"
-        " with a directory that `documind backup` wrote; without one, move the file away and index the sources again"
+        " with a directory that `documind backup` wrote; without one, leave this directory as it is, copy its originals/ into a new"
+        " DATA_DIR and run there: documind fsck --repair --library papers"
     )
 
 

@@ -209,6 +209,13 @@ class DenseLibrary:
             if build is not None:
                 self._exact_of(build).remake(build, self.limit)
 
+    def forget_exact(self) -> None:
+        """Remove the exact rows of every build; `remake_exact` or the next write makes those of the live one again."""
+        with self._lock:
+            self._serving = None
+            self._exact_projection(self._log).remove_others([])
+            self._log.set_mark(self._library, "exact", 0)
+
     def _exact_of(self, build: Build) -> ExactProjection:
         serving = self._serving
         return serving.exact if serving and serving.build.number == build.number else self._exact_projection(self._log)

@@ -87,6 +87,8 @@ class ExactIndex:
             rows_crc, ids_crc = zlib.crc32(rows.data) if n else 0, zlib.crc32(ids_bytes)
             if (rows_crc, ids_crc) != (header["rows_crc"], header["ids_crc"]):
                 return
+            if not np.isfinite(rows).all():
+                return
             dead = [int(at) for at in header["dead"]]
             seq = int(header["seq"])
         except (OSError, ValueError, KeyError, TypeError):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.types import Library
 from app.index.dense import DenseLibrary
 from app.index.durable import utc_now
 from app.index.fsck_catalog import CatalogCheck
-from app.index.fsck_chroma import ChromaCheck
+from app.index.fsck_chroma import DATABASE, ChromaCheck
 from app.index.fsck_report import BEYOND_REPAIR, Fault, FsckReport
 from app.index.loading import CatalogLoader
 from app.index.projector import Projector
+from app.index.start_checks import projection_marks
 from app.index.tantivy import TantivyIndex
 from app.index.tantivy_files import damaged_files
+
+Recover = Callable[[Sequence[str]], Mapping[str, str]]
+"""Given the SHA-256 of originals in no document, makes an entry for each; returns the reason by SHA-256 where it could not."""
 
 CONTENT_SAMPLE = 200
 """Chunks per library that are asked for their own words."""
@@ -32,8 +36,12 @@ class Fsck:
     dense: Mapping[Library, DenseLibrary]
     chroma: ChromaCheck
 
-    def run(self, *, repair: bool = False) -> FsckReport:
+    def run(self, *, repair: bool = False, recover: Recover | None = None) -> FsckReport:
         """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
+
+        Args:
+            repair: Whether to repair.
+            recover: Makes an entry for each original that the catalog does not know; without it they are reported only.
 
         Returns:
             The faults in the order they were found. The catalog comes first: what is wrong there would mislead the rest.
@@ -46,13 +54,29 @@ class Fsck:
                 self.projector.settle_lexical(library)
             faults += self.catalog.run(repair=repair, checked=checked)
             if not any(fault.code == "catalog_pages" for fault in faults):
+                faults += self._foreign(repair=repair)
                 texts_hold = not any(fault.code in BEYOND_REPAIR for fault in faults)
                 for library in Library:
                     if texts_hold:
                         faults += self._lexical(library, repair=repair, checked=checked)
                     faults += self._exact(library, repair=repair)
                 faults += self.chroma.run(repair=repair)
+        if not any(fault.code == "catalog_pages" for fault in faults):
+            faults += self._unknown(recover if repair else None)  # without the write lock: reading files takes its time
         return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
+
+    def _foreign(self, *, repair: bool) -> Iterator[Fault]:
+        """Find projections that were made from a newer or another catalog; a repair makes them again from this one."""
+        last = self.catalog.log.last()
+        ahead = [(name, seq) for name, seq in projection_marks(self.chroma.options.data_dir) if seq > last]
+        if not ahead:
+            return
+        if repair:
+            for dense in self.dense.values():
+                dense.forget_exact()
+            if (self.chroma.options.chroma_dir / DATABASE).exists():
+                self.chroma.keeper.remake("the indexes are of another catalog")
+        yield Fault("exact_rows", "", len(ahead), f"{ahead[0][0]} holds change {ahead[0][1]} of {last}", repair)
 
     def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
         index = self.lexical[library]
@@ -82,6 +106,18 @@ class Fsck:
         if faults and repair:
             self.projector.rebuild_lexical(library, self.loader.documents(library))
         yield from faults
+
+    def _unknown(self, recover: Recover | None) -> Iterator[Fault]:
+        unknown = self.catalog.unlinks.unknown()
+        refused = recover(unknown) if recover is not None and unknown else {}
+        recovered = 0 if recover is None else len(unknown) - len(refused)
+        if recovered:
+            yield Fault("original_unknown", "", recovered, "in no document; an entry was made for each", repaired=True)
+        if refused:
+            name, reason = next(iter(refused.items()))
+            yield Fault("original_unknown", "", len(refused), f"{name}.bin stays without an entry: {reason}")
+        elif unknown and recover is None:
+            yield Fault("original_unknown", "", len(unknown), f"{unknown[0]}.bin is in no document; --repair makes an entry for it")
 
     def _exact(self, library: Library, *, repair: bool) -> Iterator[Fault]:
         dense = self.dense[library]

@@ -13,10 +13,11 @@ from app.index.bookkeeping import repoint_duplicates
 from app.index.changes import ChangeLog
 from app.index.database import Database
 from app.index.fsck_report import Fault, FaultCode
-from app.index.job_store import awaited_originals
 from app.index.originals import Originals
 from app.index.schema import BUILD_SHIFT
 from app.index.texts import TextCodec
+from app.index.unlinks import Unlinks
+from app.index.vector_check import VectorCheck
 
 _LIVE_COUNTS = """
     SELECT library, count(*) AS documents, sum(chunks) AS chunks, sum(embedded) AS embedded, sum(bytes) AS bytes
@@ -43,10 +44,6 @@ _ORPHAN_VECTORS = f"""
     LEFT JOIN builds b ON b.build = v.key >> {BUILD_SHIFT}
     WHERE d.doc IS NULL OR b.build IS NULL
 """  # noqa: S608  # constants
-_BAD_SHAPE = f"""
-    SELECT v.key FROM vectors v JOIN builds b ON b.build = v.key >> {BUILD_SHIFT}
-    WHERE length(v.vector) != 2 * (b.fingerprint ->> 'dimension')
-"""  # noqa: S608  # constants
 _BAD_SPANS = """
     SELECT c.chunk_id, d.doc_id FROM chunks c JOIN documents d ON d.doc = c.doc
     JOIN revisions r ON r.doc = c.doc AND r.revision = c.revision
@@ -69,6 +66,8 @@ class CatalogCheck:
 
     database: Database
     originals: Originals
+    unlinks: Unlinks
+    vectors: VectorCheck
     log: ChangeLog
 
     def run(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
@@ -105,14 +104,15 @@ class CatalogCheck:
         with self.database.read_raw() as cursor:
             checked["vectors"] = cursor.execute("SELECT count(*) FROM vectors").fetchone()[0]
             orphans = [row[0] for row in cursor.execute(_ORPHAN_VECTORS)]
-            misshapen = [row[0] for row in cursor.execute(_BAD_SHAPE)]
             last = self.log.last()
+        unusable = self.vectors.find()
         if orphans:
             yield self._drop_vectors("catalog_orphan_vectors", orphans, "vectors of chunks that are not live", repair=repair)
-        if misshapen:
-            yield self._drop_vectors(
-                "catalog_vectors", misshapen, "vectors of a wrong size; they are embedded again", repair=repair
-            )
+        if unusable:
+            if repair:
+                self.vectors.drop(unusable)
+            detail = "vectors of a wrong size or not finite; they are embedded again"
+            yield Fault("catalog_vectors", "", len(unusable), detail, repair)
         for mark, seq in self.log.marks().items():
             if seq > last:
                 library, projection = mark.split("/")
@@ -157,7 +157,7 @@ class CatalogCheck:
         with self.database.read_raw() as cursor:
             names = {row[0] for row in cursor.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1")}
         checked["originals"] = len(names)
-        missing = [name for name in sorted(names) if not self.originals.path(name).exists()]
+        missing = [name for name in sorted(names) if not self.originals.exists(name)]
         damaged = [name for name in sorted(names) if name not in missing and self.originals.damaged(name)]
         lost: dict[FaultCode, list[str]] = {"original_missing": missing, "original_damaged": damaged}
         for code, files in lost.items():
@@ -165,12 +165,11 @@ class CatalogCheck:
                 if repair:
                     self._disown(files)
                 yield Fault(code, "", len(files), f"{files[0]}.bin; the text stays, upload the file again to have it", repair)
-        needed = names | awaited_originals(self.database)
-        orphans = self.originals.orphans(needed)
+        orphans = sorted(self.unlinks.due())
         if orphans:
             if repair:
-                self.originals.remove_orphans(needed)
-            yield Fault("original_orphan", "", len(orphans), orphans[0].name, repair)
+                self.unlinks.settle()
+            yield Fault("original_orphan", "", len(orphans), f"{orphans[0]}.bin was deleted or never accepted", repair)
 
     def _disown(self, names: list[str]) -> None:
         with self.database.write("fsck") as sql:

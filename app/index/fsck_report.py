@@ -26,6 +26,7 @@ FaultCode = Literal[
     "original_missing",
     "original_damaged",
     "original_orphan",
+    "original_unknown",
     "leftovers",
 ]
 

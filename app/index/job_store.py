@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import cast
 
 from app.core.errors import NotFound
@@ -15,6 +18,11 @@ from app.index.durable import utc_now
 
 _COLUMNS = "id, kind, state, done, total, unit, eta_s, errors, files, payload, result, created_at, updated_at"
 _FINISHED = "('done', 'failed', 'cancelled')"
+AWAITED_ORIGINALS = (
+    "SELECT f.value ->> 'sha256' FROM jobs j, json_each(j.payload, '$.files') f"  # noqa: S608
+    f" WHERE j.state NOT IN {_FINISHED} AND f.type = 'object' AND f.value ->> 'sha256' IS NOT NULL"
+)
+"""The SHA-256 of every upload that an unfinished job still has to take in."""
 
 
 class SqliteJobStore:
@@ -51,10 +59,6 @@ class SqliteJobStore:
         """Return every queued, running or paused job, oldest first."""
         return _select(self._database, f"WHERE state NOT IN {_FINISHED} ORDER BY n", ())
 
-    def originals(self) -> set[str]:
-        """Return the SHA-256 of every upload that an unfinished job still has to take in."""
-        return awaited_originals(self._database)
-
     def prune(self, keep_finished: int) -> int:
         """Forget finished jobs beyond the newest `keep_finished`; return how many."""
         with self._database.write("job") as sql:
@@ -83,11 +87,20 @@ class SqliteJobStore:
 def awaited_originals(database: Database) -> set[str]:
     """Return the SHA-256 of every upload that an unfinished job still has to take in: it was accepted and must not go."""
     with database.read_raw() as cursor:
-        rows = cursor.execute(
-            "SELECT f.value ->> 'sha256' FROM jobs j, json_each(j.payload, '$.files') f"  # noqa: S608
-            f" WHERE j.state NOT IN {_FINISHED} AND f.type = 'object'"
-        ).fetchall()
-    return {row[0] for row in rows if row[0] is not None}
+        return {row[0] for row in cursor.execute(AWAITED_ORIGINALS)}
+
+
+def end_backups(catalog: Path) -> None:
+    """End the backup jobs that a copied catalog, which nothing has open, remembers as running: one of them made the copy.
+
+    Args:
+        catalog: The SQLite file of the copy.
+    """
+    with closing(sqlite3.connect(catalog)) as connection, connection:
+        connection.execute(
+            f"UPDATE jobs SET state = 'cancelled', updated_at = ? WHERE kind = 'backup' AND state NOT IN {_FINISHED}",  # noqa: S608
+            (utc_now(),),
+        )
 
 
 def _select(database: Database, where: str, values: tuple[object, ...]) -> list[Job]:

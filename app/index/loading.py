@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.core.types import Document, Filters, FloatArray, Library
 from app.index.columns import DocumentFacts, RowFacts
 from app.index.database import Database
-from app.index.rows import DOCUMENT_COLUMNS, author_key, document_from, id_list, pack_strings, strings_from, unpack_vectors
+from app.index.rows import (
+    DOCUMENT_COLUMNS,
+    author_key,
+    document_from,
+    id_list,
+    pack_strings,
+    strings_from,
+    unpack_vectors,
+    usable,
+    vector_key,
+)
 from app.index.schema import BUILD_SHIFT
 from app.index.tantivy import LexicalDocument
 from app.index.texts import TextCodec
@@ -43,6 +54,8 @@ class CatalogLoader:
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
         self._database = database
+        self.on_unusable: Callable[[Sequence[int]], None] | None = None
+        """Told the keys of stored vectors that are read as missing, because they are of a wrong size or not finite."""
 
     def live_build(self, library: Library) -> Build | None:
         """Return the build that serves, or None before the first vector."""
@@ -97,22 +110,36 @@ class CatalogLoader:
     def vectors(self, build: Build, chunk_ids: Sequence[int]) -> VectorRows:
         """Return the vectors of those chunks that are live and have one."""
         condition = f"v.key IN (SELECT {build.number << BUILD_SHIFT} | value FROM json_each(?))"  # noqa: S608
-        return self._vectors(build, condition, (id_list(chunk_ids),))
+        return self._usable(build, self._rows(condition, (id_list(chunk_ids),)))
 
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
-        """Return the next vectors of a build in chunk order."""
-        low, high = build.number << BUILD_SHIFT | after, (build.number + 1) << BUILD_SHIFT
-        return self._vectors(build, "v.key > ? AND v.key < ?", (low, high), limit)
+        """Return the next vectors of a build in chunk order; empty at the end."""
+        high = (build.number + 1) << BUILD_SHIFT
+        while True:
+            rows = self._rows("v.key > ? AND v.key < ?", (build.number << BUILD_SHIFT | after, high), limit)
+            found = self._usable(build, rows)
+            if found.chunk_ids or not rows:
+                return found
+            after = rows[-1][0]
 
-    def _vectors(self, build: Build, condition: str, values: tuple[object, ...], limit: int = -1) -> VectorRows:
+    def _rows(self, condition: str, values: tuple[object, ...], limit: int = -1) -> list[tuple[Any, ...]]:
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
+            return cursor.execute(
                 "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys FROM vectors v"  # noqa: S608
                 f" CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"
                 " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
-                f" WHERE {condition} AND length(v.vector) = ? ORDER BY v.key LIMIT ?",
-                (*values, 2 * build.dimension, limit),
+                f" WHERE {condition} ORDER BY v.key LIMIT ?",
+                (*values, limit),
             ).fetchall()
+
+    def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
+        """Return rows without those whose vector cannot be used, which are told to `on_unusable`."""
+        fit = usable([row[1] for row in rows], build.dimension)
+        bad = [vector_key(build.number, row[0]) for row, good in zip(rows, fit, strict=True) if not good]
+        if bad:
+            rows = [row for row, good in zip(rows, fit, strict=True) if good]
+            if self.on_unusable is not None:
+                self.on_unusable(bad)
         documents = {row[2]: row for row in rows}
         return VectorRows(
             [row[0] for row in rows],
@@ -139,7 +166,7 @@ class CatalogLoader:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
         condition, values = filter_condition(filters)
         low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
-        return self._vectors(build, f"v.key > ? AND v.key < ? AND {condition}", (low, high, *values), limit)
+        return self._usable(build, self._rows(f"v.key > ? AND v.key < ? AND {condition}", (low, high, *values), limit))
 
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from app.core.errors import Locked
+from app.core.system_errors import not_permitted
 
 LOCK_NAME = ".lock"
 
@@ -42,6 +43,7 @@ class DirectoryLock:
 
         Raises:
             Locked: Another process holds one; the message names its pid and address.
+            StorageError: One cannot be written; the message says what to do.
         """
         self._handles: list[int] = []
         self._url = url
@@ -54,8 +56,11 @@ class DirectoryLock:
             raise
 
     def _take(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        handle = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            handle = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as exc:
+            raise not_permitted(exc) from exc
         try:
             _lock_patiently(handle)
         except OSError as exc:
@@ -109,11 +114,17 @@ def _lock_patiently(handle: int) -> None:
 
 
 def owner(data_dir: Path) -> Owner | None:
-    """Return who holds a data directory now; None when nobody does."""
+    """Return who holds a data directory now; None when nobody does.
+
+    Raises:
+        StorageError: Its lock cannot be read.
+    """
     try:
         handle = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    except OSError as exc:
+        raise not_permitted(exc) from exc
     try:
         try:
             # A shared lock, so that two who ask at once do not take each other for an owner.

@@ -12,6 +12,8 @@ class IndexOptions:
 
     data_dir: Path
     chroma_dir: Path
+    max_file_bytes: int = 50 * 1024 * 1024
+    """Largest original that an import takes in."""
     collection_papers: str = "papers"
     collection_public: str = "public"
     max_dense_vectors: int = 1_000_000

@@ -7,14 +7,25 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 
+from app.core.errors import IndexDamaged
 from app.core.ids import content_sha256
 from app.index.durable import disk_errors, remove_file, sync_directory
 from app.index.steps import Steps
 
-_NAME = re.compile(r"[0-9a-f]{64}\.bin")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SUFFIX = ".bin"
+_PART = ".*.part"
+"""What `store` calls a file that is not whole yet."""
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the SHA-256 of every original in a directory, as its file name says; empty when there is no directory."""
+    if not path.is_dir():
+        return set()
+    return {file.stem for file in path.iterdir() if file.suffix == _SUFFIX and _SHA256.fullmatch(file.stem)}
 
 
 class Originals:
@@ -24,11 +35,19 @@ class Originals:
         """Keep files in directory `path`."""
         self._path = path
         self._steps = steps
+        self.before_keeping: Callable[[str], None] | None = None
+        """Told the SHA-256 of new bytes before they get their name, so that no crash leaves a file that no record names."""
         path.mkdir(parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:
-        """Return where the bytes are or would be."""
-        return self._path / f"{sha256}.bin"
+        """Return where the bytes are or would be.
+
+        Raises:
+            IndexDamaged: Not 64 hex digits: a name from outside is never a path.
+        """
+        if not _SHA256.fullmatch(sha256):
+            raise IndexDamaged(f"an original is named by 64 hex digits, not {sha256!r:.100}: run documind fsck")
+        return self._path / f"{sha256}{_SUFFIX}"
 
     def store(self, content: bytes | Path) -> str:
         """Keep the bytes durably and return their SHA-256 (64 hex digits).
@@ -52,34 +71,44 @@ class Originals:
                 file.flush()
                 with self._steps.at("originals.fsync"):
                     os.fsync(file.fileno())
+                if self.before_keeping is not None:
+                    self.before_keeping(sha256)
                 with self._steps.at("originals.rename"):
                     temporary.replace(target)
             except BaseException:
                 remove_file(temporary, self._steps, "originals.discard")
                 raise
-        sync_directory(self._path, self._steps, "originals.fsync_directory")
+        try:
+            sync_directory(self._path, self._steps, "originals.fsync_directory")
+        except OSError:  # too many open files, for one: the caller is told that nothing was kept
+            remove_file(target, self._steps, "originals.discard")
+            raise
         return sha256
 
     def remove(self, sha256: str) -> bool:
         """Remove bytes durably; return whether they were here."""
+        if not _SHA256.fullmatch(sha256):
+            return False
         removed = remove_file(self.path(sha256), self._steps, "originals.unlink")
         if removed:
             sync_directory(self._path, self._steps, "originals.fsync_directory")
         return removed
 
-    def orphans(self, referenced: Collection[str]) -> list[Path]:
-        """Return half-written files and bytes that nothing refers to."""
-        files = [path for path in self._path.iterdir() if path.is_file()]
-        return [path for path in files if _NAME.fullmatch(path.name) is None or path.stem not in referenced]
+    def names(self) -> set[str]:
+        """Return the SHA-256 of every original that is kept."""
+        return names_in(self._path)
 
-    def remove_orphans(self, referenced: Collection[str]) -> int:
-        """Remove half-written files and bytes that nothing refers to; return how many."""
-        return sum(remove_file(path, self._steps, "originals.unlink_orphan") for path in self.orphans(referenced))
+    def remove_parts(self) -> int:
+        """Remove what an interrupted `store` left half-written; return how many files. Nothing else may be storing."""
+        return sum(remove_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART))
+
+    def exists(self, sha256: str) -> bool:
+        """Whether the bytes are here; never where the name is not 64 hex digits."""
+        return bool(_SHA256.fullmatch(sha256)) and self.path(sha256).exists()
 
     def damaged(self, sha256: str) -> bool:
         """Whether the bytes are missing or are not what their name says."""
-        path = self.path(sha256)
-        if not path.exists():
+        if not self.exists(sha256):
             return True
-        with path.open("rb") as file:
+        with self.path(sha256).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() != sha256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,9 @@ from app.index.job_store import awaited_originals
 from app.index.originals import Originals
 from app.index.projector import Projector
 from app.index.rows import id_list
+from app.index.sync_claims import forget_claims
 from app.index.texts import TextCache
+from app.index.unlinks import record_unlinks
 
 CLEAR_BATCH = 500
 """Documents per transaction when a library is cleared."""
@@ -122,6 +124,11 @@ class Remover:
         with self._database.write("purge") as sql:
             sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
 
+    def discard_unaccepted(self, shas: Collection[str]) -> None:
+        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        for sha256 in set(shas) - awaited_originals(self._database):
+            self.discard_original(sha256)
+
     def discard_original(self, sha256: str) -> int:
         """Remove an original that no revision refers to; return how many files went."""
         with self._projector.writing:
@@ -173,7 +180,8 @@ class Remover:
         quotes = vectors = 0
         with self._database.write("purge") as sql:
             rows = sql.exec_driver_sql(
-                "SELECT doc, doc_id, embedded FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),)
+                "SELECT doc, doc_id, embedded, source_key FROM documents WHERE doc IN (SELECT value FROM json_each(?))",
+                (id_list(docs),),
             ).all()
             shas = (
                 sql.exec_driver_sql(
@@ -183,11 +191,13 @@ class Remover:
                 .scalars()
                 .all()
             )
-            for doc, doc_id, embedded in rows:
+            for doc, doc_id, embedded, _ in rows:
                 quotes += blank_quotes(sql, library, doc_id)
                 vectors += embedded
                 retire_chunks(sql, doc)
             sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_deleted_key(library), utc_now()))
+            record_unlinks(sql, shas)
+            forget_claims(sql, library, [source_key for _, _, _, source_key in rows])
             # Chunks and revisions go with their document (ON DELETE CASCADE).
             sql.exec_driver_sql("DELETE FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),))
         for doc in docs:

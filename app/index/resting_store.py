@@ -13,7 +13,7 @@ import numpy as np
 from app.core.types import FloatArray
 from app.index.durable import says_full
 from app.index.hnsw_files import Segment, SegmentDamage, read_segment
-from app.index.rows import unpack_vectors
+from app.index.rows import unpack_vectors, usable
 from app.index.schema import BUILD_SHIFT
 from app.index.self_query import TOLERANCE
 
@@ -106,6 +106,8 @@ def catalog_rows(connection: sqlite3.Connection, expected: Expected, chunk_ids: 
         " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'",
         (json.dumps(chunk_ids), expected.build << BUILD_SHIFT),
     ).fetchall()
+    fit = usable([row[1] for row in rows], expected.dimension)
+    rows = [row for row, good in zip(rows, fit, strict=True) if good]
     vectors = unpack_vectors([row[1] for row in rows], expected.dimension)
     for (key, _), row in zip(rows, vectors, strict=True):
         yield key & ((1 << BUILD_SHIFT) - 1), row

@@ -93,6 +93,20 @@ def pack_vector(row: FloatArray) -> bytes:
     return row.astype("<f2").tobytes()
 
 
+_EXPONENT = 0x7C00
+"""The exponent's bits of a float16; all of them set mean infinity or NaN (IEEE 754-2019, 3.4)."""
+
+
+def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
+    """Return which blobs are rows of `dimension` finite float16 numbers; any other counts as a vector that is missing."""
+    whole = [blob for blob in blobs if len(blob) == 2 * dimension]
+    endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
+    if len(whole) == len(blobs) and not endless.any():  # nearly always: asked first, because it is asked of every vector
+        return [True] * len(blobs)
+    finite = iter((~endless.reshape(len(whole), dimension).any(axis=1)).tolist())
+    return [len(blob) == 2 * dimension and next(finite) for blob in blobs]
+
+
 def unpack_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
     """Return float16 blobs as float32 `[n, dimension]`, rows scaled back to norm 1.
 

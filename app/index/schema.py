@@ -240,6 +240,27 @@ ledger = Table(
     sqlite_with_rowid=False,
 )
 Index("ix_ledger_state", ledger.c.library, ledger.c.source, ledger.c.state, ledger.c.reason)
+# Originals that may be unlinked where neither a revision nor an unfinished job refers to them. Written before bytes are kept
+# and with the deletion of a document; settled by the next start. Any other original stays.
+unlinks = Table(
+    "unlinks",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("recorded_at", Text, nullable=False),
+)
+
+# Which folder's sync sent a source key, and with what bytes: only these documents does a sync remove.
+sync_claims = Table(
+    "sync_claims",
+    metadata,
+    Column("library", Text, primary_key=True),
+    Column("source_key", Text, primary_key=True),
+    Column("folder", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index("ix_sync_claims_folder", sync_claims.c.library, sync_claims.c.folder)
+
 # Where a bulk run stands in its source, written with the batch it describes.
 checkpoints = Table(
     "checkpoints",

@@ -15,6 +15,7 @@ from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
 from app.index.builds import Builds
 from app.index.bundle import Bundler
+from app.index.calibrations import SqliteCalibrations
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -32,23 +33,26 @@ from app.index.loading import CatalogLoader
 from app.index.model_store import CatalogModelStore
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
 from app.index.reembedding import Reembedding
 from app.index.removal import Remover
 from app.index.settling import Settling
+from app.index.start_checks import catalog_path, refuse_foreign_catalog
 from app.index.steps import Steps
+from app.index.sync_claims import SyncClaims
 from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
 from app.index.tantivy_files import CHECKED_AT_START_BYTES, damaged_files
 from app.index.texts import TextCache
+from app.index.unlinks import Unlinks
+from app.index.vector_check import VectorCheck
 from app.index.vector_index import DenseVectorIndex
 from app.index.writer import CatalogIndexWriter
 
 log = logging.getLogger(__name__)
 
 VectorStoreUse = Literal["background", "foreground", "off"]
-
-CATALOG_NAME = "catalog.sqlite3"
 
 CATALOG_CHECKED_AT_START_BYTES = 128 << 20
 """A catalog up to this size has its pages checked at every start, which takes well under a second."""
@@ -80,20 +84,29 @@ class IndexStore:
             heal: Finish what the last process left undone and mend what start-up finds; False for a check that is to see it.
 
         Raises:
-            IndexDamaged: The catalog is damaged; the message names the cure.
+            IndexDamaged: The catalog is damaged or belongs to other data; the message names the cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
+        if heal:
+            refuse_foreign_catalog(options.data_dir)
         options.data_dir.mkdir(parents=True, exist_ok=True)
-        self.database = Database(options.data_dir / CATALOG_NAME, self.steps)
+        self.database = Database(catalog_path(options.data_dir), self.steps)
         if heal:
             self._refuse_damaged_catalog()
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
         self.originals = Originals(options.data_dir / "originals", self.steps)
+        self.unlinks = Unlinks(self.database, self.originals)
+        self.originals.before_keeping = self.unlinks.expect
         self._log = ChangeLog(self.database)
         self._loader = CatalogLoader(self.database)
+        unusable = VectorCheck(self.database)
+        if heal:
+            self._loader.on_unusable = unusable.drop
+            if self._small:
+                unusable.drop(unusable.find())
         self.chroma = ChromaStore(options.chroma_dir, self.steps, ef_search_factor=options.ef_search_factor)
         self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
         self._dense = {
@@ -103,22 +116,17 @@ class IndexStore:
         papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
-        remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
-        self.remover = remover
+        remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
-        self.jobs = SqliteJobStore(self.database)
-        self.ledger = SqliteLedger(self.database)
-        self.answers = SqliteAnswerStore(self.database)
-        self.conversations = SqliteConversationStore(self.database)
-        self.models = CatalogModelStore(self.database)
+        self._open_state()
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
-            CatalogCheck(self.database, self.originals, self._log),
+            CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
             self._loader,
             self.projector,
             self._tantivy,
@@ -138,7 +146,10 @@ class IndexStore:
         self.reembedding = Reembedding(
             self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
         )
-        self.bundler = Bundler(self.database, self.catalog, self._loader, self.writer, self.originals, self.steps)
+        self.bundler = Bundler(
+            self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
+        )
+        self._presence = Presence(self.database.path, self._tantivy)
         self._threads: list[threading.Thread] = []
         if heal:
             self._start()
@@ -146,6 +157,16 @@ class IndexStore:
             self.keeper.start()
         elif vector_store == "foreground":
             self.keeper.bring_up()
+
+    def _open_state(self) -> None:
+        """Open what the catalog keeps besides documents."""
+        self.jobs = SqliteJobStore(self.database)
+        self.ledger = SqliteLedger(self.database)
+        self.claims = SyncClaims(self.database)
+        self.answers = SqliteAnswerStore(self.database)
+        self.calibrations = SqliteCalibrations(self.database)
+        self.conversations = SqliteConversationStore(self.database)
+        self.models = CatalogModelStore(self.database)
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
@@ -167,13 +188,18 @@ class IndexStore:
         self._log.set_mark(library, "lexical", 0)
         return TantivyIndex(path, self.options, self.steps)
 
+    @property
+    def _small(self) -> bool:
+        """Whether the catalog can be read whole while it is opened."""
+        return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
+
     def _refuse_damaged_catalog(self) -> None:
         """Look for damaged pages while that takes no time to speak of; a larger catalog is checked by `documind fsck`.
 
         Raises:
             IndexDamaged: There are some; the message names the cure.
         """
-        if self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES:
+        if self._small:
             problems = self.database.check_pages()
             if problems:
                 self.database.close()
@@ -181,7 +207,7 @@ class IndexStore:
 
     def _start(self) -> None:
         self.remover.purge_due()
-        self.originals.remove_orphans(self.catalog.original_names() | self.jobs.originals())
+        self._settle_originals()
         for library in Library:
             try:
                 self.projector.start(library)
@@ -198,6 +224,16 @@ class IndexStore:
                     library.value, self._tantivy[library].count, counts.chunks,
                 )  # fmt: skip
                 self._rebuild_lexical(library, counts.documents, in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS)
+
+    def _settle_originals(self) -> None:
+        """Unlink what the catalog records as deleted or never accepted, and nothing else; say what no record names."""
+        self.originals.remove_parts()
+        self.unlinks.settle()
+        if unknown := len(self.unlinks.unknown()):
+            log.warning(
+                "%d uploaded files in 'originals' are in no document; they stay. To have an entry for each, stop the server and"
+                " run: documind fsck --repair --library papers", unknown,
+            )  # fmt: skip
 
     def _rebuild_lexical(self, library: Library, documents: int, *, in_background: bool) -> None:
         if not in_background:
@@ -225,6 +261,10 @@ class IndexStore:
             self._dense[library].remake_exact()
         self.keeper.remake("asked to rebuild")
 
+    def missing(self) -> tuple[str, ...]:
+        """Return what is gone under the open store: the catalog, the lexical index of a library."""
+        return self._presence.missing()
+
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""
         return backup(self.database, self.originals, target, self.steps, progress=progress)
@@ -250,8 +290,3 @@ class IndexStore:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """Close."""
         self.close()
-
-
-def catalog_path(data_dir: Path) -> Path:
-    """Return where the catalog of a data directory is."""
-    return data_dir / CATALOG_NAME

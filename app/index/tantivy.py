@@ -14,6 +14,7 @@ from pathlib import Path
 import tantivy
 
 from app.core.errors import IndexDamaged
+from app.core.system_errors import no_files, says_no_files
 from app.core.text import lexical_form, tokenise
 from app.core.types import Filters, Library, Scored
 from app.index.analyzer import (
@@ -256,6 +257,8 @@ class TantivyIndex:
             message = str(exc)
             if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():
                 raise disk_full(self.path) from exc
+            if says_no_files(message):
+                raise no_files() from exc
             self.failed = True
             raise IndexDamaged(
                 f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"

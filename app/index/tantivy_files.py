@@ -10,6 +10,7 @@ References:
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -46,6 +47,29 @@ def damaged_files(index: Path, limit_bytes: int | None = None) -> list[str]:
     if limit_bytes is not None and sum(path.stat().st_size for path in files) > limit_bytes:
         return problems
     return problems + [f"{path.name} is not what was written" for path in files if not _intact(path)]
+
+
+def lost_files(index: Path) -> bool:
+    """Whether a file that the index's live segments need is gone or cut; a merge that removes old ones meanwhile is no loss."""
+    return _lacks_files(index) and _lacks_files(index)  # the second look reads what the merge has written
+
+
+def _lacks_files(index: Path) -> bool:
+    try:
+        segments = json.loads((index / "meta.json").read_bytes())["segments"]
+        names = [str(segment["segment_id"]).replace("-", "") for segment in segments]
+        return not all(_ends(index / f"{name}.{part}") for name in names for part in _PARTS)
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
+def _ends(path: Path) -> bool:
+    """Whether a file ends as tantivy's files do."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL.size))
+        tail = file.read()
+    return len(tail) == _TAIL.size and int(_TAIL.unpack(tail)[1]) == _MAGIC
 
 
 def _intact(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection
@@ -116,6 +116,31 @@ def store_vectors(
     if target.live or followed:
         add_change(sql, library, "vectors", 0, 0, ids)
     return ids
+
+
+def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
+    """Remove vectors that cannot be used, so that they are missing everywhere and made again.
+
+    Args:
+        sql: A transaction of the catalog.
+        keys: Of `vectors`.
+    """
+    for key in keys:
+        build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
+        gone = sql.exec_driver_sql("DELETE FROM vectors WHERE key = ?", (key,)).rowcount
+        row = sql.exec_driver_sql(
+            "SELECT b.library, c.doc, b.build = l.live_build AND d.state = 'live' FROM builds b"
+            " JOIN libraries l ON l.library = b.library JOIN chunks c ON c.chunk_id = ?"
+            " JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE b.build = ?",
+            (chunk_id, build),
+        ).first()
+        if row is None or not gone:
+            continue
+        library = Library(row[0])
+        if row[2]:
+            sql.exec_driver_sql("UPDATE documents SET embedded = embedded - 1 WHERE doc = ?", (row[1],))
+            add_counts(sql, library, 0, 0, -1, 0)
+        add_change(sql, library, "vectors", 0, 0, [chunk_id])
 
 
 def _target(sql: Connection, library: Library, build: int | None) -> _Target:

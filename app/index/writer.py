@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +88,10 @@ class CatalogIndexWriter:
     def original_path(self, sha256: str) -> Path:
         """Return where the original with this SHA-256 is kept."""
         return self._originals.path(sha256)
+
+    def discard_unaccepted(self, shas: Collection[str]) -> None:
+        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        self._remover.discard_unaccepted(shas)
 
     def discard_original(self, sha256: str) -> None:
         """Remove an original that no document refers to; otherwise nothing happens."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,8 @@ BATCH_ARTICLES = 512
 BATCH_CHARACTERS = 4_000_000
 """A write transaction ends at either; the most work that a crash can repeat."""
 _LOOKUP_ARTICLES = 512
+_LOOK_S = 0.2
+"""Seconds between two looks at whether a run is cancelled, while a worker is at its articles."""
 _ALONE_CHARACTERS = 8_000_000
 """Parsed in the calling process before workers are started: a worker takes a second to import what it needs, as long as this."""
 _GONE_PAGE = 10_000
@@ -62,6 +64,19 @@ class BulkOptions:
     """Processes that parse and chunk; 0 does it in the calling process."""
     missing: MissingPolicy = "remove"
     """What becomes of articles that the source no longer has, after a whole pass."""
+
+
+def _result(future: Future[list[Prepared]], token: CancelToken) -> list[Prepared]:
+    """Return what a worker made.
+
+    Raises:
+        Cancelled: Asked to stop while it worked.
+    """
+    while not future.done():
+        token.raise_if_cancelled()
+        wait([future], timeout=_LOOK_S)
+    token.raise_if_cancelled()
+    return future.result()
 
 
 class BulkIndexer:
@@ -169,24 +184,27 @@ class BulkIndexer:
         alone = 0
         for group in groups:
             token.raise_if_cancelled()
-            yield from work(group)
+            for article in group:
+                token.raise_if_cancelled()
+                yield from work([article])
             alone += sum(len(article.source) for article in group)
             if options.workers and alone >= _ALONE_CHARACTERS:
                 break
         else:
             return
         spawn = multiprocessing.get_context("spawn")  # forking a process with threads and open databases is unsafe
-        pool = ProcessPoolExecutor(options.workers, mp_context=spawn, initializer=start_worker)
+        stopped = spawn.Event()
+        pool = ProcessPoolExecutor(options.workers, mp_context=spawn, initializer=start_worker, initargs=(stopped,))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+        stack.callback(stopped.set)  # first: a worker then ends with the article that it is at
         window: deque[Future[list[Prepared]]] = deque()
         for group in groups:
             token.raise_if_cancelled()
             window.append(pool.submit(work, group))
             if len(window) > options.workers * 3:
-                yield from window.popleft().result()
+                yield from _result(window.popleft(), token)
         while window:
-            token.raise_if_cancelled()
-            yield from window.popleft().result()
+            yield from _result(window.popleft(), token)
 
     def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
         """Store documents and their entries in one transaction: a crash repeats what was not stored and nothing else."""

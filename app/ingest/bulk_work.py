@@ -63,8 +63,23 @@ def key_prefix(source: str) -> str:
 
 
 def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
-    """Return what becomes of each article, in order; one that cannot be parsed is skipped with its reason."""
-    return [_prepare(task, article) for article in articles]
+    """Return what becomes of each article, in order; one that cannot be parsed is skipped with its reason.
+
+    A worker process that is told to stop leaves out what is left.
+    """
+    return [_prepare(task, article) for article in articles if _stopped is None or not _stopped.is_set()]
+
+
+class StopSign(Protocol):
+    """Set when no work is wanted any more, seen by all processes."""
+
+    def is_set(self) -> bool:
+        """Return whether it has been set."""
+        ...
+
+
+_stopped: StopSign | None = None
+"""A worker process's; None elsewhere."""
 
 
 def _prepare(task: BulkTask, article: Article) -> Prepared:
@@ -120,8 +135,10 @@ def _skipped(article: Article, reason: str) -> Prepared:
     return Prepared(LedgerEntry(article.key, article.revision, "skipped", reason))
 
 
-def start_worker() -> None:
-    """Make a worker process end with its parent, however that ends, and leave Ctrl-C to the parent."""
+def start_worker(stopped: StopSign) -> None:
+    """Make a worker process end with its parent, however that ends, leave Ctrl-C to the parent, and heed a sign to stop."""
+    global _stopped  # noqa: PLW0603  # a process has one, and `prepare` is called by its pool
+    _stopped = stopped
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

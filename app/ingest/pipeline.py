@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, DocuMindError, StorageError, Unreadable
+from app.core.errors import Cancelled, DocuMindError, Overload, StorageError, Unreadable
 from app.core.ids import content_sha256, document_id
 from app.core.ports import Embedder, IndexWriter, Parser
+from app.core.system_errors import refusal
 from app.core.types import (
     Document,
     DocumentDraft,
@@ -33,7 +34,7 @@ Written = Callable[[Sequence[str]], None]
 """Told the ids of documents whose text is live now, a batch at a time."""
 
 Inspect = Callable[[str], tuple[str, ...]]
-"""Looks at a text and returns flags for the reader, for example `injection`."""
+"""Looks at a text and returns flags for the reader, for example `override`."""
 
 _FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 2, 64
 """Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while
@@ -129,6 +130,8 @@ class IngestPipeline:
         try:
             sha256 = content_sha256(document.content)
         except OSError as exc:
+            if (refused := refusal(exc)) is not None and isinstance(refused, Overload):
+                raise refused from exc
             raise Unreadable(
                 f"{document.filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
             ) from exc

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -68,7 +69,8 @@ class _Child:
             str(theirs.fileno()),
             json.dumps(asdict(options)),
         ]
-        with theirs:
+        with theirs, ExitStack() as unless_started:
+            unless_started.callback(self._control.close)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
                 command,
                 stdin=subprocess.DEVNULL,
@@ -78,6 +80,7 @@ class _Child:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C in a terminal is for the server alone
             )
+            unless_started.pop_all()
         self._ready = False
 
     @property

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from app.core.errors import ProviderError
+from app.core.ports import Catalog
 from app.core.types import JobFile, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.context import JobContext
-from app.jobs.payloads import IngestReport
+from app.jobs.payloads import IngestReport, counted
 from app.providers.arxiv import ArxivClient
 
 
@@ -23,6 +24,7 @@ class ArxivJob:
         client: ArxivClient,
         pipeline_of: Callable[[Library], IngestPipeline],
         backfill_of: Callable[[Library], VectorBackfill | None],
+        catalog: Catalog,
         later: Callable[[Library], object],
     ) -> None:
         """Wire the job.
@@ -31,11 +33,13 @@ class ArxivJob:
             client: Fetches one paper at a time.
             pipeline_of: The path of a file into a library.
             backfill_of: Who embeds for a library now; None when nobody can.
+            catalog: Says how many vectors the paper has in the end.
             later: Asks for a backfill when vectors cannot be made now.
         """
         self._client = client
         self._pipeline_of = pipeline_of
         self._backfill_of = backfill_of
+        self._catalog = catalog
         self._later = later
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
@@ -64,4 +68,4 @@ class ArxivJob:
             context.error(f"vectors_missing: the paper is found by words; vectors follow later ({error.message})")
             self._later(Library.PAPERS)
         context.progress(1, 1, "files")
-        return IngestReport(outcomes, "vectors").to_json()
+        return IngestReport(tuple(counted(self._catalog, Library.PAPERS, outcomes)), "vectors").to_json()

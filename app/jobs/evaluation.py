@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from app.core.types import Job
 from app.evaluation.archive import ReportArchive
 from app.evaluation.request import EvaluationRequest
-from app.evaluation.session import Session, require_extra
+from app.evaluation.session import Session
 from app.jobs.context import JobContext
 from app.jobs.kinds import EVALUATION
 from app.jobs.runner import JobRunner
@@ -55,10 +55,9 @@ class EvaluationDesk:
         """Accept a run.
 
         Raises:
-            InvalidInput: The request makes no sense, or packages that it needs are not installed.
+            InvalidInput: The request makes no sense.
             DiskFull: The job could not be written down.
         """
-        require_extra()
         request.check()
         # a model host that goes away for a while costs a wait, not the run: what was asked is kept
         return self._runner.submit(EVALUATION, {**request.to_json(), "retry": True}, unit="questions")

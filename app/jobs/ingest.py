@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from app.core.errors import DiskFull, FingerprintMismatch, NotFound, ProviderError, ProviderUnreachable
+from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError, ProviderUnreachable
 from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, VectorBackfill
-from app.ingest.pipeline import IngestPipeline, with_vectors
+from app.ingest.pipeline import IngestPipeline
 from app.jobs.context import JobContext
 from app.jobs.follower import Follower
-from app.jobs.payloads import IngestPayload, IngestReport, pending_originals
+from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals
 
 
 class Originals(Protocol):
@@ -67,6 +67,15 @@ class IngestJob:
             DiskFull: No space; a retried job goes on later, another one reports it per file.
         """
         payload = IngestPayload.from_json(context.payload)
+        try:
+            return self._run(context, payload)
+        except Exception as error:
+            again = isinstance(error, Cancelled) or payload.retry
+            if not again:  # the sender is told that it failed, so nothing of it stays
+                self._discard(context, {file.sha256 for file in payload.files})
+            raise
+
+    def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
         vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
         with Follower(vectors.embed) as follower:
             outcomes = self._merge(context, self._make_live(context, payload, follower.add))
@@ -78,7 +87,7 @@ class IngestJob:
             follower.finish()
         # A document that was deleted while its vectors were made left its bytes to this job, which needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
-        return IngestReport(tuple(self._counted(payload.library, outcomes)), "vectors").to_json()
+        return IngestReport(tuple(counted(self._catalog, payload.library, outcomes)), "vectors").to_json()
 
     def _make_live(
         self, context: JobContext, payload: IngestPayload, written: Callable[[Sequence[str]], None]
@@ -126,19 +135,6 @@ class IngestJob:
             needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
             for sha256 in unneeded - needed:
                 self._originals.discard_original(sha256)
-
-    def _counted(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
-        """Yield outcomes with the vectors that their documents have by now."""
-        for outcome in outcomes:
-            if outcome.doc_id is None or outcome.receipt is None:
-                yield outcome
-                continue
-            try:
-                embedded = self._catalog.document(library, outcome.doc_id).embedded
-            except NotFound:  # deleted meanwhile
-                yield with_vectors(outcome, 0)
-            else:
-                yield with_vectors(outcome, embedded)
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ IMPORT = "import"
 BACKUP = "backup"
 PURGE = "purge"
 EVALUATION = "evaluation"
+CALIBRATE = "calibrate"
 
 
 def register_ingest(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, cast
 
+from app.core.errors import NotFound
+from app.core.ports import Catalog
 from app.core.types import IngestOutcome, Job, Library, Receipt
+from app.ingest.pipeline import with_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +90,16 @@ def _outcome(row: Mapping[str, object]) -> IngestOutcome:
         duplicate_of=values["duplicate_of"],
         receipt=None if receipt is None else Receipt(**receipt),
     )
+
+
+def counted(catalog: Catalog, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
+    """Yield outcomes with the vectors that their documents have by now."""
+    for outcome in outcomes:
+        if outcome.doc_id is None or outcome.receipt is None:
+            yield outcome
+            continue
+        try:
+            embedded = catalog.document(library, outcome.doc_id).embedded
+        except NotFound:  # deleted meanwhile
+            embedded = 0
+        yield with_vectors(outcome, embedded)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from app.core.errors import Cancelled, DocuMindError, StorageError
 from app.core.ports import JobStore
 from app.core.spans import SILENT, Spans
+from app.core.system_errors import refusal
 from app.core.types import Job, JobState
 from app.jobs.board import LiveJob
 from app.jobs.context import JobContext, Lane, Update
@@ -69,7 +70,7 @@ class JobRunner(JobQueue):
                 thread.start()
                 self._threads.append(thread)
 
-    def close(self, timeout_s: float = 10.0) -> None:
+    def close(self, timeout_s: float = 5.0) -> None:
         """Stop the workers; running jobs are queued again by the next start. Waits up to `timeout_s` seconds in all."""
         with self._changed:
             self._closing = True
@@ -138,7 +139,10 @@ class JobRunner(JobQueue):
             self._rest(live, replace(live.job, state=after.get(live.stop, "cancelled")))
         except DocuMindError as error:
             self._failed(live, error)
-        except Exception:
+        except Exception as error:
+            if (refused := refusal(error)) is not None:
+                self._failed(live, refused)
+                return
             logger.exception("job %s (%s) failed unexpectedly", job.id, job.kind)
             detail = f"the {job.kind} job failed unexpectedly; the server's log has the details under job {job.id}"
             self._rest(live, _failure(live.job, "internal", detail))

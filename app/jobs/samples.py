@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from app.core.errors import NotFound, ProviderError
@@ -12,11 +13,14 @@ from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.samples import SampleDocuments
 from app.jobs.context import JobContext
-from app.jobs.payloads import IngestReport
+from app.jobs.payloads import IngestReport, counted
 
 
 class SamplesJob:
-    """Handler of `samples`. Running it again changes nothing; `purge: true` removes old samples first."""
+    """Handler of `samples`. Running it again changes nothing.
+
+    `purge: true` removes old samples first.
+    """
 
     def __init__(
         self,
@@ -53,7 +57,7 @@ class SamplesJob:
             Cancelled: Asked to stop.
         """
         if context.payload.get("purge") is True:
-            self.remove()
+            remove_samples(self._catalog, self._writer)
         shelves = {library: list(SampleDocuments(library, self._root)) for library in (Library.PUBLIC, Library.PAPERS)}
         context.files(JobFile(raw.filename, "queued", 0.0) for raws in shelves.values() for raw in raws)
         total = sum(map(len, shelves.values()))
@@ -68,9 +72,11 @@ class SamplesJob:
             outcomes += self._pipeline_of(library).ingest(library, raws, progress=progress, cancel=context.cancel)
             context.progress(len(outcomes), total, "files")
         context.publish(IngestReport(tuple(outcomes), "text").to_json())
-        for library in shelves:
+        done: list[IngestOutcome] = []
+        for library, raws in shelves.items():
             self._embed(context, library)
-        return IngestReport(tuple(outcomes), "vectors").to_json()
+            done += counted(self._catalog, library, outcomes[len(done) : len(done) + len(raws)])
+        return IngestReport(tuple(done), "vectors").to_json()
 
     def _embed(self, context: JobContext, library: Library) -> None:
         backfill = self._backfill_of(library)
@@ -84,21 +90,21 @@ class SamplesJob:
         context.error(f"vectors_missing: the samples of {library.value} are found by words; vectors follow later ({reason})")
         self._later(library)
 
-    def remove(self) -> int:
-        """Remove every sample document and return how many there were."""
-        count = 0
-        for library in Library:
-            cursor: str | None = None
-            names: list[str] = []
-            while True:
-                page, cursor = self._catalog.documents(library, cursor=cursor, limit=500)
-                names += [document.doc_id for document in page if document.is_sample]
-                if cursor is None:
-                    break
-            for name in names:
-                try:
-                    self._writer.delete(library, name)
-                except NotFound:  # deleted by someone else meanwhile
-                    continue
-                count += 1
-        return count
+
+def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:
+    """Remove every sample document and nothing else; return how many there were in each library."""
+    removed: dict[Library, int] = {}
+    for library in Library:
+        cursor: str | None = None
+        names: list[str] = []
+        while True:
+            page, cursor = catalog.documents(library, cursor=cursor, limit=500)
+            names += [document.doc_id for document in page if document.is_sample]
+            if cursor is None or len(names) == catalog.counts(library).samples:
+                break
+        removed[library] = 0
+        for name in names:
+            with suppress(NotFound):  # deleted by another request before
+                writer.delete(library, name)
+                removed[library] += 1
+    return removed

@@ -10,11 +10,8 @@ from app.core.ids import content_sha256
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, feed
 from app.providers.graph_cache import cached_graph
-from app.providers.onnx_graph import BertShape, Precision, build_graph
+from app.providers.onnx_graph import BERT_POSITIONS, BertShape, Precision, build_graph
 from app.providers.safetensors import read_float_tensors
-
-MAX_TOKENS = 512
-"""Position embeddings of BERT; a pair is cut to it at the passage's end."""
 
 
 class CrossEncoder:
@@ -27,7 +24,7 @@ class CrossEncoder:
         *,
         threads: int = 0,
         precision: Precision = "int8",
-        max_tokens: int = MAX_TOKENS,
+        max_tokens: int = BERT_POSITIONS,
     ) -> None:
         """Open the model, building its graph the first time.
 
@@ -36,18 +33,16 @@ class CrossEncoder:
             cache_dir: Where to keep the built graph; None keeps it in memory only.
             threads: Cores to use; 0: all.
             precision: `fp32` doubles the time.
-            max_tokens: Longest pair, in tokens.
+            max_tokens: Longest pair, in tokens; at most the positions of the model. A longer pair is cut at the passage's end.
 
         Raises:
             Unreadable: A file is missing, damaged, or describes another architecture.
         """
         weights = folder / "model.safetensors"
         if not weights.is_file():
-            raise Unreadable(
-                f"CROSS_ENCODER_DIR {str(folder)!r} has no model.safetensors; point it at a downloaded BERT cross-encoder"
-            )
+            raise Unreadable(f"{str(weights)!r} is not there; point the setting at a downloaded BERT cross-encoder")
         shape = BertShape.from_config(folder / "config.json")
-        self._folder, self._max_tokens = folder, max_tokens
+        self._folder, self._max_tokens = folder, min(max_tokens, shape.positions)
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         key = f"cross-encoder {content_sha256(weights)}"
         graph = cached_graph(

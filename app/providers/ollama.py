@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.core.cancel import CancelToken
-from app.core.errors import ProviderBadResponse
+from app.core.errors import ProviderBadResponse, ProviderTimeout, ProviderUnreachable
 from app.providers.http import HttpClient, Reply, on_this_machine
 from app.providers.json_fields import Fields
-from app.providers.ollama_errors import translate
+from app.providers.ollama_errors import translate, translate_pull
 
 LOGPROBS_SINCE = (0, 12, 11)
 """First tag that returns token log-probabilities (ollama.md 0)."""
+OWN_TEMPLATES_SINCE = (0, 30, 0)
+"""First tag whose llama-server reads the chat template inside the weights where the model file has none."""
 _SHORT_S = 10.0
 """Deadline of calls that load no model."""
 
@@ -37,6 +39,8 @@ class LoadedModel:
     """A model in memory. `context_tokens` is what was really allocated; `vram_bytes` below `size_bytes` means partly on the CPU."""
 
     name: str
+    """The name that loaded it; a model can have several."""
+    digest: str
     size_bytes: int
     vram_bytes: int
     context_tokens: int | None
@@ -53,6 +57,10 @@ class ModelDetails:
     dimension: int | None
     configured_ctx: int | None
     """`num_ctx` of the model file."""
+    sets_repeat_penalty: bool = False
+    """The model file sets `repeat_penalty`."""
+    bare_prompt: bool = False
+    """The model file hands over bare text, without turns of a chat."""
 
     @property
     def embeds(self) -> bool:
@@ -74,26 +82,34 @@ def same_model(left: str, right: str) -> bool:
     return _canonical(left) == _canonical(right)
 
 
+def _digest(row: Fields) -> str:
+    return row.text("digest").removeprefix("sha256:")
+
+
 def _canonical(name: str) -> str:
     lowered = name.lower()
     return lowered if ":" in lowered.rpartition("/")[2] else f"{lowered}:latest"
 
 
 class OllamaHost:
-    """One Ollama server; thread-safe. No method loads a model."""
+    """One Ollama server, the first of its addresses that answers; thread-safe. No method loads a model."""
 
     def __init__(self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0) -> None:
         """Prepare; nothing is sent.
 
         Args:
-            base_url: Address; without a scheme, http.
+            base_url: Address; without a scheme, http. Of several, separated by commas, the first that answers is used.
             connect_timeout_s: Longest wait for a connection, seconds.
             read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so this covers loading a model.
 
         Raises:
             InvalidInput: The address cannot be read.
         """
-        self.http = HttpClient(base_url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s)
+        self._clients = [
+            HttpClient(url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s)
+            for url in base_url.split(",")
+        ]
+        self.http = self._clients[0]
         self._version: str | None = None
 
     @property
@@ -123,13 +139,20 @@ class OllamaHost:
             ProviderError: The host failed.
         """
         if self._version is None:
-            self._version = self._ask("GET", "/api/version").text("version", "0.0.0")
+            self._version = self._reach("/api/version").text("version", "0.0.0")
         return self._version
 
     def gives_logprobs(self) -> bool:
-        """Return whether answers carry log-probabilities. Source builds (0.0.0) are taken as new."""
+        """Return whether answers carry log-probabilities."""
+        return self._since(LOGPROBS_SINCE)
+
+    def uses_own_templates(self) -> bool:
+        """Return whether a model without a template in its model file is served with the one inside its weights."""
+        return self._since(OWN_TEMPLATES_SINCE)
+
+    def _since(self, release: tuple[int, int, int]) -> bool:
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
-        return numbers == (0, 0, 0) or numbers >= LOGPROBS_SINCE
+        return numbers == (0, 0, 0) or numbers >= release  # source builds say 0.0.0 and are taken as new
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
         """Return installed models, newest first.
@@ -140,14 +163,14 @@ class OllamaHost:
         return [
             InstalledModel(
                 name=row.text("name"),
-                digest=row.text("digest").removeprefix("sha256:"),
+                digest=_digest(row),
                 size_bytes=row.integer("size") or 0,
                 family=row.child("details").text("family"),
                 parameters=row.child("details").text("parameter_size"),
                 quantisation=row.child("details").text("quantization_level"),
                 capabilities=tuple(row.strings("capabilities")),
             )
-            for row in self._ask("GET", "/api/tags", timeout_s=timeout_s).children("models")
+            for row in self._reach("/api/tags", timeout_s).children("models")
         ]
 
     def loaded(self) -> list[LoadedModel]:
@@ -159,6 +182,7 @@ class OllamaHost:
         return [
             LoadedModel(
                 name=row.text("name"),
+                digest=_digest(row),
                 size_bytes=row.integer("size") or 0,
                 vram_bytes=row.integer("size_vram") or 0,
                 context_tokens=row.integer("context_length"),
@@ -177,13 +201,16 @@ class OllamaHost:
         shown = self._ask("POST", "/api/show", {"model": model}, model=model, cancel=cancel)
         info = shown.child("model_info")
         family = info.text("general.architecture")
-        configured = re.search(r"^num_ctx\s+(\d+)", shown.text("parameters"), re.MULTILINE)
+        parameters = shown.text("parameters")
+        configured = re.search(r"^num_ctx\s+(\d+)", parameters, re.MULTILINE)
         return ModelDetails(
             name=model,
             capabilities=tuple(shown.strings("capabilities")),
             context_tokens=info.integer(f"{family}.context_length"),
             dimension=info.integer(f"{family}.embedding_length"),
             configured_ctx=int(configured[1]) if configured else None,
+            sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE) is not None,
+            bare_prompt=shown.text("template").strip() == "{{ .Prompt }}" and not shown.text("renderer"),
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
@@ -197,13 +224,13 @@ class OllamaHost:
         """
         with self.http.stream("POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel) as reply:
             if reply.status != 200:
-                raise translate(reply.status, reply.read().decode("utf-8", "replace"), host=self.name, model=model)
+                raise translate_pull(reply.status, reply.read().decode("utf-8", "replace"), host=self.name, model=model)
             done = False
             for line in filter(None, reply.lines()):
                 step = Fields.parse(line, self.name)
                 if "error" in step:
-                    # the first line is out before the registry is asked, so an unknown model comes as status 200
-                    raise translate(404, step.text("error"), host=self.name, model=model)
+                    # the first line is out before the registry is asked, so every failure comes as status 200
+                    raise translate_pull(200, step.text("error"), host=self.name, model=model)
                 done = step.text("status") == "success"
                 yield PullProgress(step.text("status"), step.integer("completed"), step.integer("total"))
             if not done:
@@ -218,6 +245,23 @@ class OllamaHost:
         if reply.status != 200:
             raise translate(reply.status, reply.text, host=self.name, model=model, embedding=embedding)
         return Fields(reply.json(self.name), self.name)
+
+    def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
+        """Ask the addresses in order, and go on with the first that answers; with the last where none does."""
+        *others, last = self._clients
+        for client in others:
+            try:
+                reply = client.call("GET", path, timeout_s=timeout_s)
+            except (ProviderUnreachable, ProviderTimeout):
+                continue
+            self._use(client)
+            return self.check(reply, "")
+        self._use(last)
+        return self.check(last.call("GET", path, timeout_s=timeout_s), "")
+
+    def _use(self, client: HttpClient) -> None:
+        if client is not self.http:
+            self.http, self._version = client, None
 
     def _ask(
         self,

@@ -12,12 +12,14 @@ from app.core.types import Prompt, Token, Usage
 from app.providers.http import StreamReply
 from app.providers.json_fields import Fields
 from app.providers.logprobs import spread
-from app.providers.ollama import OllamaHost
-from app.providers.ollama_errors import translate
+from app.providers.ollama import ModelDetails, OllamaHost
+from app.providers.ollama_errors import no_template, translate
 from app.providers.retries import with_retries
 from app.providers.slots import CallSlots
 
 _MIN_WINDOW = 256
+REPEAT_PENALTY = 1.1
+"""What Ollama had by default before 0.32.10 and small models need; sent where the model file sets none."""
 
 
 class OllamaGenerator:
@@ -52,7 +54,7 @@ class OllamaGenerator:
         self._host, self._model, self._slots = host, model, slots
         self._num_ctx, self._keep_alive = num_ctx, keep_alive
         self._temperature, self._max_tokens = temperature, max_tokens
-        self._windows: dict[str, int] = {}
+        self._known: dict[str, ModelDetails] = {}
 
     @property
     def name(self) -> str:
@@ -85,6 +87,8 @@ class OllamaGenerator:
             yield from self._tokens(lines, model)
 
     def _open(self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack) -> Iterator[Fields]:
+        if self._details(model, cancel).bare_prompt and not self._host.uses_own_templates():
+            raise no_template(model, "its model file has only {{ .Prompt }}")
         body = self._body(prompt, model, cancel)
         reply = stack.enter_context(self._host.http.stream("POST", "/api/chat", body, cancel=cancel))
         if reply.status != 200:
@@ -100,11 +104,7 @@ class OllamaGenerator:
             "truncate": False,
             "shift": False,
             "keep_alive": self._keep_alive,
-            "options": {
-                "num_ctx": self._window(model, cancel),
-                "num_predict": self._max_tokens if prompt.max_tokens is None else prompt.max_tokens,
-                "temperature": self._temperature if prompt.temperature is None else prompt.temperature,
-            },
+            "options": self._options(prompt, model, cancel),
         }
         if prompt.logprobs and self._host.gives_logprobs():
             body["logprobs"] = True
@@ -113,11 +113,24 @@ class OllamaGenerator:
         return body
 
     def _window(self, model: str, cancel: CancelToken | None = None) -> int:
-        known = self._windows.get(model)
+        of_model = self._details(model, cancel).context_tokens
+        return max(_MIN_WINDOW, min(self._num_ctx, of_model or self._num_ctx))
+
+    def _details(self, model: str, cancel: CancelToken | None = None) -> ModelDetails:
+        known = self._known.get(model)
         if known is None:  # two threads may ask at once; they get the same answer
-            of_model = self._host.details(model, cancel).context_tokens
-            known = self._windows[model] = max(_MIN_WINDOW, min(self._num_ctx, of_model or self._num_ctx))
+            known = self._known[model] = self._host.details(model, cancel)
         return known
+
+    def _options(self, prompt: Prompt, model: str, cancel: CancelToken) -> dict[str, object]:
+        options: dict[str, object] = {
+            "num_ctx": self._window(model, cancel),
+            "num_predict": self._max_tokens if prompt.max_tokens is None else prompt.max_tokens,
+            "temperature": self._temperature if prompt.temperature is None else prompt.temperature,
+        }
+        if not self._details(model, cancel).sets_repeat_penalty:
+            options["repeat_penalty"] = REPEAT_PENALTY
+        return options
 
     def _lines(self, reply: StreamReply) -> Iterator[Fields]:
         for line in reply.lines():

@@ -35,6 +35,10 @@ _FLOAT_DOWN = (0, 1)
 """Layers whose down-projections stay float32 where no outliers are named."""
 
 
+BERT_POSITIONS = 512
+"""Of a BERT model whose configuration names none."""
+
+
 @dataclass(frozen=True, slots=True)
 class BertShape:
     """What the graph needs to know besides the weights."""
@@ -42,6 +46,8 @@ class BertShape:
     layers: int
     heads: int
     epsilon: float
+    positions: int = BERT_POSITIONS
+    """Longest text, in tokens: the rows of the position embedding."""
 
     @classmethod
     def from_config(cls, path: Path) -> BertShape:
@@ -54,7 +60,12 @@ class BertShape:
             config = json.loads(path.read_bytes())
             if config["model_type"] != "bert" or config["hidden_act"] != "gelu":
                 raise ValueError(f"model_type {config['model_type']!r} with {config['hidden_act']!r}")  # noqa: TRY301 - one translation
-            return cls(int(config["num_hidden_layers"]), int(config["num_attention_heads"]), float(config["layer_norm_eps"]))
+            return cls(
+                int(config["num_hidden_layers"]),
+                int(config["num_attention_heads"]),
+                float(config["layer_norm_eps"]),
+                int(config.get("max_position_embeddings", BERT_POSITIONS)),
+            )
         except (OSError, ValueError, KeyError, TypeError) as exc:
             raise Unreadable(f"{str(path)!r} does not describe a BERT model with exact GELU ({exc})") from exc
 

@@ -10,6 +10,13 @@ from app.providers.presets import Preset
 
 _TOO_LONG = re.compile(r"context.?length|maximum context|too many (input )?tokens|exceeds? .*tokens", re.IGNORECASE)
 _NO_MODEL = re.compile(r"model", re.IGNORECASE)
+_LOADING = re.compile(r"loading model|model is loading", re.IGNORECASE)
+_NOT_LOADED = re.compile(r"no models? loaded|models? (is )?(not loaded|unloaded)", re.IGNORECASE)
+_NO_TEMPLATE = re.compile(r"chat.template", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"insufficient (system )?(memory|resources)|out.of.memory|not enough memory", re.IGNORECASE)
+_WRONG_KIND = re.compile(
+    r"does not support (the )?(chat|completion|embedding)|not a chat model|is an? embedding model", re.IGNORECASE
+)
 _RETRY_S = 5.0
 
 
@@ -43,14 +50,31 @@ def translate(
     said = re.sub(r"\b(sk|gsk|key|AIza)[-_\w*]{6,}", "***", said)[:200]
     if status in {401, 403}:
         return ProviderBadResponse(f"{host} refuses the key ({said}); check {preset.env_prefix}_API_KEY")
-    if status == 404 and _NO_MODEL.search(said):
-        return ModelNotInstalled(f"{host} has no model {model!r} ({said}); check the model's name")
+    if (trouble := _model_trouble(status, said, host, model, embedding)) is not None:
+        return trouble
     if status in {429, 502, 503, 529}:
         wait = float(retry_after) if retry_after and retry_after.strip().isdigit() else _RETRY_S
-        trouble = "limits how often it is asked" if status == 429 else "is overloaded"
-        return Busy(f"{host} {trouble} ({said}); try again later", retry_after_s=wait)
+        loading = f"is loading {model!r}" if _LOADING.search(said) else "is overloaded"
+        why = "limits how often it is asked" if status == 429 else loading
+        return Busy(f"{host} {why} ({said}); try again later", retry_after_s=wait)
     if status in {400, 413, 422} and _TOO_LONG.search(said):
         if embedding:
             return PassageTooLong(f"a text is longer than {model!r} reads ({said}); split it")
         return InvalidInput(f"the prompt is longer than the window of {model!r} ({said}); ask with fewer passages")
     return ProviderBadResponse(f"{host} answered {status} for {model!r}: {said!r}")
+
+
+def _model_trouble(status: int, said: str, host: str, model: str, embedding: bool) -> DocuMindError | None:
+    """Return the error for a model that cannot serve; hosts use all kinds of status for one that is there."""
+    if _NOT_LOADED.search(said):
+        return ProviderBadResponse(f"{host} has not loaded {model!r} ({said}); load it there and ask again")
+    if _NO_TEMPLATE.search(said):
+        return ProviderBadResponse(f"model {model!r} has no chat template ({said}); choose an instruct model")
+    if _NO_MEMORY.search(said):
+        return ProviderBadResponse(f"model {model!r} is too large for the memory of {host} ({said}); choose a smaller model")
+    if _WRONG_KIND.search(said):
+        wanted = "embed; choose an embedding model" if embedding else "chat; choose a chat model"
+        return ProviderBadResponse(f"model {model!r} cannot {wanted} ({host}: {said})")
+    if status == 404 and _NO_MODEL.search(said):
+        return ModelNotInstalled(f"{host} has no model {model!r} ({said}); check the model's name")
+    return None

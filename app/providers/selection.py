@@ -45,14 +45,22 @@ class OllamaWatch:
     While one thread asks, others go on with the last answer, so a host that hangs delays one question by a second.
     """
 
-    def __init__(self, host: OllamaHost, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        host: OllamaHost,
+        *,
+        twin: Callable[[str], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Prepare; nothing is sent.
 
         Args:
             host: The host to watch.
+            twin: Tells whether a model of the host is the embedded one.
             clock: Seconds, for tests.
         """
         self.host = host
+        self.twin = twin
         self._clock = clock
         self._asking = threading.Lock()
         self._status: OllamaStatus | None = None
@@ -113,7 +121,7 @@ class EmbedderChoice:
     model: str
     hosted: bool = False
     notice: str = ""
-    """Set when the configuration asks for another embedder than the library was made with."""
+    """Set when the configuration asks for another embedder than this; says why this one it is."""
 
 
 def choose_generator(options: ProviderOptions, watch: OllamaWatch, model: str | None = None) -> GeneratorChoice:
@@ -212,9 +220,13 @@ def _why_not(model: str, status: OllamaStatus, watch: OllamaWatch, *, named: boo
 
 def _configured_embedder(options: ProviderOptions, watch: OllamaWatch) -> EmbedderChoice:
     if options.embedding_provider == "auto":
-        if watch.status().has(options.embedding_model):
-            return EmbedderChoice("ollama", options.embedding_model)
-        return EmbedderChoice("minilm", MINILM)
+        model = options.embedding_model
+        if not watch.status().has(model):
+            return EmbedderChoice("minilm", MINILM)
+        if watch.twin(model):
+            notice = f"Ollama's {model!r} is the embedded model, which gives the same vectors sooner, so that one embeds"
+            return EmbedderChoice("minilm", MINILM, notice=notice)
+        return EmbedderChoice("ollama", model)
     if options.embedding_provider == "minilm":
         return EmbedderChoice("minilm", MINILM)
     if options.embedding_provider == "ollama":

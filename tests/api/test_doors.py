@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import threading
 from collections.abc import Iterator
@@ -212,6 +213,19 @@ def test_services_that_cannot_be_built_end_the_process_and_say_why(tmp_path: Pat
         assert (ready.status_code, ready.json()["status"]) == (503, "failed")
         assert "process 1" in ready.json()["detail"]
     assert [type(error) for error in failures] == [Locked]
+
+
+def test_a_directory_that_cannot_be_written_is_said_without_a_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    @contextmanager
+    def refused(_: Settings) -> Iterator[LocalServices]:
+        raise PermissionError(errno.EROFS, "Read-only file system", "/data/originals")
+        yield  # type: ignore[unreachable]  # a generator, for contextmanager
+
+    app = create_app(settings_for(tmp_path), build=refused, on_failure=lambda _: None)
+    with TestClient(app, base_url=BASE) as client:
+        assert app.state.edge.startup.wait(20)
+        assert "make the data directory writable" in client.get("/health/ready").json()["detail"]
+    assert "Traceback" not in caplog.text
 
 
 def test_unfinished_uploads_of_an_earlier_process_are_removed(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.evaluation import session
 from app.evaluation.arms import Arm
 from app.evaluation.runner import Found
 from app.evaluation.workshop import PlaceSearch
@@ -211,15 +210,6 @@ def test_what_turns_out_impossible_fails_the_job_with_its_cure(shop: Site, body:
     job = _finish(shop, shop.client.post("/api/v1/evaluations", json=body).json())
     assert job["state"] == "failed"
     assert said in str(job["errors"])
-
-
-def test_without_the_extra_the_cure_is_named(shop: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "EXTRA", ("scipy", "no_such_package"))
-    reply = shop.client.post("/api/v1/evaluations", json={})
-    assert reply.status_code == 422
-    assert "no_such_package" in reply.json()["detail"]
-    assert "scipy" not in reply.json()["detail"]
-    assert "make dev" in reply.json()["detail"]
 
 
 def test_a_run_is_cancelled_between_questions(shop: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import threading
 import time
@@ -19,10 +20,11 @@ from mcp_types import CallToolResult, TextContent
 from starlette.testclient import TestClient
 
 from app.api.app import create_app
+from app.api.mcp import McpDoor
 from app.client import DocuMindClient, FileToSend
 from app.index.lock import DirectoryLock
 from app.settings import Settings
-from tests.api.conftest import BASE, LIBRARY, listening, settings_for
+from tests.api.conftest import BASE, LIBRARY, listening, settings_for, site
 from tests.api.test_streaming import SlowModel
 from tests.fakes.generators import FixedModels
 from tests.fakes.services import LocalServices, local_services
@@ -230,3 +232,21 @@ def test_the_same_tools_over_stdio(served: Served, tmp_path: Path) -> None:
 
     with DirectoryLock([tmp_path], served.url), unwrapped():
         anyio.run(visit)
+
+
+def test_a_door_that_cannot_be_opened_does_not_end_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = McpDoor._make
+    failures = [OSError(errno.EMFILE, "Too many open files")]
+
+    def make(door: McpDoor) -> object:
+        if failures:
+            raise failures.pop()
+        return made(door)
+
+    monkeypatch.setattr(McpDoor, "_make", make)
+    monkeypatch.setattr("app.api.mcp.RETRY_S", 0.01)
+    with site(tmp_path) as opened:
+        while opened.client.post("/mcp", json={}).status_code == 503:
+            time.sleep(0.01)
+        assert opened.client.get("/health/ready").status_code == 200
+    assert failures == []

@@ -33,7 +33,9 @@ async def hello(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def serving(app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = GuardedHttp, loop: str = "auto") -> Iterator[int]:
+def serving(
+    app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = GuardedHttp, loop: str = "auto", proxies: str = ""
+) -> Iterator[int]:
     config = uvicorn.Config(
         app,
         host="127.0.0.1",
@@ -44,6 +46,8 @@ def serving(app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = Gu
         http=http,
         loop=loop,
         limit_concurrency=limit,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies or None,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -205,3 +209,71 @@ def test_a_request_that_came_while_the_server_was_busy_is_answered() -> None:
         threading.Event().wait(0.1)  # ten times as long as a connection may be unused
         go_on.set()
         assert said(connection).count(HELLO) == 1  # and unused again, it is closed
+
+
+PLACES = 8
+"""Connections that there may be in the tests below."""
+
+
+@contextmanager
+def half_open(port: int, count: int, sent: bytes = LINE) -> Iterator[list[socket.socket]]:
+    """Connections of 127.0.0.1 that have sent this much of a head and no more."""
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(connected(port)) for _ in range(count)]
+        for connection in opened:
+            with contextlib.suppress(OSError):  # those over their share are refused at once
+                connection.sendall(sent)
+        yield opened
+
+
+def asked(port: int, address: str) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S, source_address=(address, 0)) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(LINE + b"Connection: close\r\n\r\n")
+        return said(connection)
+
+
+@pytest.mark.parametrize("sent", [b"", LINE], ids=["nothing sent", "half a head"])
+def test_heads_that_do_not_end_leave_half_of_all_places_to_others(sent: bytes) -> None:
+    with serving(hello, limit=PLACES) as port, half_open(port, PLACES, sent) as held:
+        refused = [said(connection) for connection in held[PLACES // 2 :]]
+        assert all(reply.startswith(b"HTTP/1.1 503 ") and b"retry-after: 1" in reply for reply in refused)
+        assert asked(port, "127.0.0.1").startswith(b"HTTP/1.1 503 ")
+        assert asked(port, "127.0.0.2").startswith(HELLO)
+        held[0].sendall(b"\r\n" if sent else LINE + b"\r\n")
+        assert held[0].recv(4096).startswith(HELLO)
+        assert asked(port, "127.0.0.1").startswith(HELLO)  # a place is free again
+
+
+def test_the_second_head_of_a_connection_counts_too() -> None:
+    with serving(hello, limit=PLACES) as port, half_open(port, PLACES - 1, LINE + b"\r\n") as held:
+        for connection in held:
+            assert connection.recv(4096).startswith(HELLO)
+        for connection in held:
+            connection.sendall(LINE)
+        late = [said(connection) for connection in held[PLACES // 2 :]]
+        assert all(reply.startswith(b"HTTP/1.1 503 ") for reply in late)
+        assert asked(port, "127.0.0.2").startswith(HELLO)
+
+
+def test_connections_in_use_are_not_shared_out_by_address() -> None:
+    hold = threading.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        while scope["path"] != "/" and not hold.is_set():  # set in another thread
+            await asyncio.sleep(0.01)
+        await hello(scope, receive, send)
+
+    with serving(slow, limit=PLACES) as port, half_open(port, PLACES - 1, b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n") as held:
+        assert asked(port, "127.0.0.1").startswith(HELLO)
+        hold.set()
+        assert all(connection.recv(4096).startswith(HELLO) for connection in held)
+
+
+def test_a_proxy_has_no_share() -> None:
+    with serving(hello, limit=PLACES, proxies="127.0.0.1") as port, half_open(port, PLACES - 1):
+        assert asked(port, "127.0.0.1").startswith(HELLO)
+
+
+def test_a_head_has_five_seconds() -> None:
+    assert GuardedHttp.head_s == 5.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,3 +78,81 @@ def test_what_an_older_release_has_read_is_read_anew_when_asked(
     code, again = sync(folder, "--again")
     assert (code, again["replaced"], again["unchanged"]) == (0, ["copper.txt"], 0)
     assert sync(folder, "--again")[1]["unchanged"] == 1
+
+
+def documents(served: Site) -> list[str]:
+    rows = served.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    return sorted(row["filename"] for row in rows)
+
+
+def test_a_folder_from_elsewhere_removes_nothing_whatever_its_manifest_says(served: Site, tmp_path: Path) -> None:
+    mine = b"An upload that no folder knows of."
+    assert served.upload(("mine.txt", mine))[0] == 201
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    (ours / "a.txt").write_text("Tides are caused by the Moon.")
+    assert sync(ours)[1]["added"] == ["a.txt"]
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "b.txt").write_text("Copper is a soft red metal.")
+    entries = {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "mtime_ns": 1}
+        for name, content in (("mine.txt", mine), ("a.txt", (ours / "a.txt").read_bytes()))
+    }
+    shutil.copy(ours / ".documind-sync.json", foreign)
+    for manifest in (None, {"version": 1, "libraries": {"papers": entries}}):
+        if manifest is not None:
+            (foreign / ".documind-sync.json").write_text(json.dumps(manifest))
+        assert sync(foreign)[1]["removed"] == []
+    assert documents(served) == ["a.txt", "b.txt", "mine.txt"]
+
+
+def test_a_folder_without_its_manifest_still_removes_what_came_from_it(served: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / f"{name}.txt").write_text(f"Text of {name}.")
+    sync(folder)
+    (folder / ".documind-sync.json").unlink()
+    (folder / "a.txt").unlink()
+    moved = folder.rename(tmp_path / "moved")
+    assert sync(moved)[1]["removed"] == [], "under another path it is another folder"
+    moved.rename(folder)
+    assert sync(folder)[1]["removed"] == ["a.txt"]
+    assert documents(served) == ["b.txt"]
+
+
+def test_what_was_replaced_from_elsewhere_stays_and_again_makes_it_the_folders(served: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    served.upload(("a.txt", b"Copper is a soft red metal."))
+    (folder / "a.txt").write_bytes(b"Copper is a soft red metal.")
+    assert sync(folder)[1]["unchanged"] == 1
+    (folder / "a.txt").rename(tmp_path / "a.txt")
+    assert sync(folder)[1]["removed"] == [], "it came as an upload"
+    (tmp_path / "a.txt").rename(folder / "a.txt")
+    assert sync(folder, "--again")[1]["unchanged"] == 1
+    served.upload(("a.txt", b"Copper melts at 1085 degrees."))
+    (folder / "a.txt").unlink()
+    assert sync(folder)[1]["removed"] == [], "it holds other bytes now"
+    served.upload(("a.txt", b"Copper is a soft red metal."))
+    assert sync(folder)[1]["removed"] == ["a.txt"]
+
+
+def test_the_server_removes_only_what_the_folder_sent(served: Site) -> None:
+    client = served.client
+    form = {"library": "papers", "sync_folder": "here:/a"}
+    sent = client.post("/api/v1/ingest", data=form, files={"file": ("a.txt", b"Copper is a soft red metal.")})
+    assert sent.status_code == 201
+    served.upload(("b.txt", b"Tides are caused by the Moon."))
+    listed = client.get("/api/v1/sync/documents", params={"library": "papers", "folder": "here:/a"}).json()
+    assert listed == {"source_keys": ["a.txt"]}
+    for folder, removed in (("there:/a", []), ("here:/a", ["a.txt"]), ("here:/a", [])):
+        body = {"library": "papers", "folder": folder, "source_keys": ["a.txt", "b.txt", "no.txt"]}
+        reply = client.post("/api/v1/sync/remove", json=body)
+        assert (reply.status_code, reply.json()) == (200, {"source_keys": removed})
+    assert documents(served) == ["b.txt"]
+    with served.services.store.database.read_raw() as cursor:
+        assert cursor.execute("SELECT count(*) FROM sync_claims").fetchone() == (0,), "names of purged documents go too"
+    twice = client.post("/api/v1/ingest", data={"sync_folder": ["x", "y"]}, files={"file": ("c.txt", b"text")})
+    assert twice.status_code == 422

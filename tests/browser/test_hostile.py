@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FilePayload, Page, expect
+from playwright.sync_api import FilePayload, Page, Route, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.documents import ENGINEER, lighthouse_pdf
@@ -89,3 +90,48 @@ def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: Op
     page.get_by_role("button", name="Open document").first.click()
     expect(page.get_by_role("region", name="Text of the document")).to_contain_text("weather at sea")
     _nothing_ran(page)
+
+
+MALFORMED = "https://[bad"
+DUSK = "What does the condor of Bogota drink at dusk?"
+
+
+def test_a_document_with_a_malformed_address_is_shown_without_a_link(empty: DocuMind, open_page: OpenPage, tmp_path: Path) -> None:
+    row = {
+        "id": "2",
+        "title": "Condor",
+        "text": "The condor of Bogota drinks green rain at dusk, says the encyclopedia.",
+        "url": MALFORMED,
+    }
+    source = tmp_path / "birds.jsonl"
+    source.write_text(json.dumps(row) + "\n", "utf-8")
+    empty.bulk_index(source)
+    page = open_page(empty)
+    choose(page, "Papers")
+    ask(page, DUSK)
+    card = page.get_by_role("article", name="Source 1: Condor")
+    expect(card).to_contain_text("green rain")
+    assert card.locator("a").count() == 0
+
+
+def test_a_source_that_cannot_be_shown_leaves_the_rest_of_the_page(empty: DocuMind, open_page: OpenPage) -> None:
+    empty.upload(("condor.txt", b"Condor\n\nThe condor of Bogota drinks green rain at dusk, says the encyclopedia."))
+    page = open_page(empty)
+
+    def spoil(route: Route) -> None:
+        reply = route.fetch()
+        body = reply.text().replace('"source_url":null', f'"source_url":"{MALFORMED}"')
+        for band in ("strong", "partial", "weak"):  # a word that the page does not know: the card cannot be drawn
+            body = body.replace(f'"band":"{band}"', '"band":"odd"')
+        route.fulfill(response=reply, body=body)
+
+    page.route("**/api/v1/**", spoil)
+    choose(page, "Papers")
+    ask(page, DUSK)
+    sources = page.get_by_role("region", name="Source list")
+    expect(sources.get_by_role("alert")).to_contain_text("Source 1 cannot be shown.")
+    expect(page.get_by_role("article", name=DUSK)).to_be_visible()
+    page.unroute("**/api/v1/**")
+    page.goto(f"{empty.base}/#/search")
+    page.get_by_label("Search", exact=True).fill("condor")
+    expect(page.get_by_role("listitem").first).to_contain_text("condor")

@@ -23,7 +23,8 @@ from app.core.errors import DiskFull, StorageError
 from app.index.options import IndexOptions
 from app.index.probe import Finding, probe
 from app.index.resting_store import Expected
-from app.index.store import IndexStore, catalog_path
+from app.index.start_checks import catalog_path
+from app.index.store import IndexStore
 from tests.crash.forks import Forks
 from tests.unit.index.drafts import make_draft
 from tests.unit.index.test_writer import embed_all

@@ -14,7 +14,8 @@ from app.core.types import Library
 from app.index.options import IndexOptions
 from app.index.probe import probe
 from app.index.self_query import too_many
-from app.index.store import IndexStore, catalog_path
+from app.index.start_checks import catalog_path
+from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
 

@@ -17,8 +17,9 @@ from app.index.exact import ExactIndex
 from app.index.options import IndexOptions
 from app.index.probe import probe
 from app.index.resting_store import Expected
+from app.index.start_checks import catalog_path
 from app.index.steps import Steps
-from app.index.store import IndexStore, catalog_path
+from app.index.store import IndexStore
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS

@@ -28,6 +28,7 @@ from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, Mod
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
+from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
@@ -36,6 +37,7 @@ from app.index.conversation_store import SqliteConversationStore
 from app.index.ledger import SqliteLedger
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -45,8 +47,9 @@ from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk, BulkIndexJob
 from app.jobs.bulk_plan import BulkPlanJob
+from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
+from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
@@ -55,6 +58,7 @@ from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
 from app.providers.ollama import PullProgress
+from app.retrieval.calibration import Calibrations
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -113,6 +117,9 @@ class LocalServices:
             extractive=ExtractiveGenerator(),
         )
 
+    def missing(self) -> tuple[str, ...]:
+        return self.store.missing()
+
     def _retriever(self) -> Retriever:
         store = self.store
         return Retriever(store.catalog, store.vectors, store.lexical, self.embedder, self.settings.retrieval(), writer=store.writer)
@@ -166,6 +173,10 @@ class LocalServices:
         return self.store.writer
 
     @property
+    def claims(self) -> SyncClaims:
+        return self.store.claims
+
+    @property
     def ledger(self) -> SqliteLedger:
         return self.store.ledger
 
@@ -197,7 +208,7 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
     ingest = settings.ingest()
 
     def pipeline_of(_: Library) -> IngestPipeline:
-        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
+        return IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect)
 
     def backfill_of(_: Library) -> VectorBackfill:
         return VectorBackfill(store.writer, embedder, ingest)
@@ -209,8 +220,9 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
         root=bundled(), pipeline_of=pipeline_of, backfill_of=backfill_of, catalog=store.catalog, writer=store.writer, later=later
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
-    client = ArxivClient("http://127.0.0.1:9", interval_s=0.0)
-    arxiv = ArxivJob(client=client, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    arxiv_host = settings.arxiv_base_url if "arxiv_base_url" in settings.model_fields_set else "http://127.0.0.1:9"
+    client = ArxivClient(arxiv_host, interval_s=0.0)
+    arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
     jobs.register(ARXIV, arxiv, lane="network")
 
 
@@ -236,7 +248,7 @@ def local_services(
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
-            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest),
+            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect),
             backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
             catalog=store.catalog,
             originals=store.writer,
@@ -248,6 +260,15 @@ def local_services(
         local = LocalServices(
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
         )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=lambda _: embedder,
+            reference=lambda: embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         jobs.register(REPLAY, ReplayJob(local.replayer()))
         local.model_tests = register_model_tests(jobs, local.tester(), store.models)
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")

@@ -25,18 +25,22 @@ def test_a_dump_becomes_text_files_that_are_a_source(dump: Path, tmp_path: Path,
     assert titles == [article.title for article in open_articles(str(dump)) if article.redirect_to is None][:20]
 
 
-def test_the_beginning_of_a_source(dump: Path) -> None:
-    first = FirstArticles(open_articles(str(dump)), 7)
+def test_the_beginning_of_a_source_is_counted_in_articles(dump: Path) -> None:
+    first = FirstArticles(open_articles(str(dump)), 20)
     for _ in range(2):
-        assert [article.key for article in first] == [str(number) for number in range(1, 8)]
+        found = list(first)
+        assert [article.key for article in found] == [str(number) for number in range(1, len(found) + 1)]
+        assert sum(article.redirect_to is None for article in found) == 20
+        assert len(found) > 20  # the redirects among them came along
         assert first.position() == 1.0
 
 
 def test_everything_must_be_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["x"])
-    with pytest.raises(SystemExit):
-        build_public_corpus.main()
-    assert "--allow-unbounded" in capsys.readouterr().err
+    for arguments in ([], ["--articles", "0"], ["--articles", "-1", "--allow-unbounded"]):
+        monkeypatch.setattr(sys, "argv", ["x", *arguments])
+        with pytest.raises(SystemExit):
+            build_public_corpus.main()
+        assert "--allow-unbounded" in capsys.readouterr().err
 
 
 def test_the_command_line_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,12 +49,15 @@ def test_the_command_line_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "documind", asked.append)
     monkeypatch.setattr(sys, "argv", ["x", "--articles", "9"])
     build_public_corpus.main()
+    monkeypatch.setattr(sys, "argv", ["x", "--articles", "0", "--allow-unbounded"])
+    build_public_corpus.main()
     monkeypatch.setattr(sys, "argv", ["x", "folder", "--workers", "2"])
     bulk_index_public.main()
     monkeypatch.setattr(sys, "argv", ["x", "folder", "--dry-run"])
     bulk_index_public.main()
     assert asked == [
         ["bulk", "index", build_public_corpus.SOURCE, "--library", "public", "--articles", "9"],
+        ["bulk", "index", build_public_corpus.SOURCE, "--library", "public"],
         ["bulk", "index", "folder", "--library", "public", "--workers", "2"],
         ["bulk", "plan", "folder", "--library", "public"],
     ]

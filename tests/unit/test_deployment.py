@@ -1,6 +1,7 @@
 """Rules for what is deployed. No container engine runs here, so the files themselves are held to what can go wrong in them."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import yaml
 
 from app.settings import Settings
 from scripts.dockerfile import ignored, patterns_of, stages
+from scripts.write_env_example import compose
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -35,6 +37,7 @@ def test_the_image_installs_only_what_the_lock_names() -> None:
     assert installs
     assert all("--no-deps" in line for line in installs)
     assert any("--require-hashes -r requirements.lock" in line for line in installs)
+    assert any('--require-hashes -r "requirements-${extra}.lock"' in line for line in installs)
 
 
 def test_what_the_dockerfile_copies_exists() -> None:
@@ -63,9 +66,49 @@ def test_the_server_cannot_write_outside_its_volume() -> None:
     assert "host.docker.internal:host-gateway" in server["extra_hosts"]
 
 
-def test_compose_passes_only_known_settings() -> None:
+def test_every_setting_reaches_the_container() -> None:
     known = {name.upper() for name in Settings.model_fields}
+    image = next(one for one in stages(DOCKERFILE)[-1].instructions if one.name == "ENV").pairs()
+    reaching = set(SERVICES["documind"]["environment"]) | set(image)
+    assert known <= reaching
     assert set(SERVICES["documind"]["environment"]) <= known
+    assert not {"API_HOST", "API_PORT", "DATA_DIR"} & set(SERVICES["documind"]["environment"])  # the image's own
+
+
+@pytest.mark.parametrize("profile", ["", "ollama", "ollama-gpu", "monitoring"])
+def test_compose_hands_settings_on_from_the_environment_and_from_env(profile: str, tmp_path: Path) -> None:
+    handed = SERVICES["documind"]["environment"]
+    assert handed["OLLAMA_BASE_URL"].startswith("${OLLAMA_BASE_URL:-http://ollama:11434,http://host.docker.internal")
+    assert handed["CHUNK_SIZE"] is None  # a name alone: from the environment or .env, not set where neither has it
+    if shutil.which("docker-compose") is None:  # with it, as in CI, compose itself reads the file
+        return
+    shutil.copy(ROOT / "docker-compose.yml", tmp_path)
+    handed = handed_on(profile, tmp_path)  # a fresh clone: no .env
+    assert handed["OLLAMA_BASE_URL"].startswith("http://ollama:11434,")
+    assert handed["CHUNK_SIZE"] is None
+    (tmp_path / ".env").write_text("CHUNK_SIZE=700\nHELPER_MODEL=tiny\nOLLAMA_BASE_URL=\nLLM_MODEL=\n")
+    handed = handed_on(profile, tmp_path, OPENAI_API_KEY="k3y")
+    assert (handed["CHUNK_SIZE"], handed["HELPER_MODEL"], handed["OPENAI_API_KEY"]) == ("700", "tiny", "k3y")
+    assert handed["OLLAMA_BASE_URL"].startswith("http://ollama:11434,")
+    assert handed["LLM_MODEL"] == ""  # which the server takes as not set, see test_settings
+
+
+def handed_on(profile: str, folder: Path, **environment: str) -> dict[str, Any]:
+    """Return the server's environment as compose itself reads it, without this machine's own settings."""
+    names = {name.upper() for name in Settings.model_fields}
+    given = {name: value for name, value in os.environ.items() if name not in names} | environment
+    read = subprocess.run(
+        ["docker-compose", *(["--profile", profile] if profile else []), "config"],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=60, env=given,
+    )  # fmt: skip
+    assert read.returncode == 0, read.stderr
+    found: dict[str, Any] = yaml.safe_load(read.stdout)["services"]["documind"]["environment"]
+    return found
+
+
+def test_what_compose_hands_on_is_what_the_settings_say() -> None:
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    assert compose(text) == text, "run: python -m scripts.write_env_example"
 
 
 PROFILES = {
@@ -133,8 +176,10 @@ def test_the_dockerfile_is_understood_step_by_step() -> None:
     page, environment, image = stages(DOCKERFILE)
     assert (page.name, page.base, environment.base) == ("page", "node:20-slim", "python:3.11-slim")
     assert [one.name for one in page.instructions] == ["WORKDIR", "COPY", "RUN", "COPY", "COPY", "RUN"]
+    scripts_read = {"evaluation/retrieval_ablation.json", "evaluation/wiki_public_bench.json", "evaluation/query_cases.json"}
+    assert scripts_read <= {word for one in image.instructions if one.name == "COPY" for word in one.words()}
     copies = [one for one in image.instructions if one.name == "COPY"]
-    assert [one.flags.get("from") for one in copies] == ["environment", "page", None]
+    assert [one.flags.get("from") for one in copies] == ["environment", "page", None, None, None]
     env = next(one for one in image.instructions if one.name == "ENV").pairs()
     assert env["DATA_DIR"] == next(one.text for one in image.instructions if one.name == "VOLUME")
     assert set(env) - {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"} <= {name.upper() for name in Settings.model_fields}
@@ -153,9 +198,18 @@ def test_the_build_context_leaves_out_what_is_no_part_of_the_image() -> None:
         ".env",
         "app/core/__pycache__/x.pyc",
         "var/a",
+        "evaluation/reports/bulk.md",
+        "evaluation/workbench.py",
     ]
     assert all(ignored(PurePosixPath(path), patterns) for path in out)
-    kept = ["app/core/text.py", "web/src/main.tsx", "data/sample_docs/public/x.md", "requirements.lock", ".env.example"]
+    kept = [
+        "app/core/text.py",
+        "web/src/main.tsx",
+        "data/sample_docs/public/x.md",
+        "requirements.lock",
+        ".env.example",
+        "evaluation/query_cases.json",
+    ]
     assert not any(ignored(PurePosixPath(path), patterns) for path in kept)
 
 
@@ -172,7 +226,7 @@ def test_the_forge_only_calls_make_check() -> None:
     assert {row["package-ecosystem"] for row in updates} == {"github-actions", "pip", "npm"}
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.lock")))
 def test_locks_carry_hashes_and_no_addresses_and_no_torch(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text

@@ -50,3 +50,9 @@ def test_keys_never_show_in_a_repr() -> None:
 @pytest.mark.parametrize(("gib", "vectors"), [(0, 100_000), (8, 1_048_576), (24, 3_145_728)])
 def test_dense_vectors_follow_memory(gib: int, vectors: int) -> None:
     assert dense_vectors_for(gib * 1024**3) == vectors
+
+
+@pytest.mark.parametrize("stage", ["development", "staging", "production"])
+def test_the_stages_of_a_deployment(monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    monkeypatch.setenv("APP_ENV", stage)
+    assert settings().app_env == stage

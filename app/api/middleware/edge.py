@@ -1,13 +1,16 @@
-"""The request edge: what nobody expected becomes a 500 with a request id, and a traceback in the log."""
+"""The request edge: what nobody expected becomes a 500 with a request id and a traceback in the log, a shutdown a 503."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.errors import internal_problem, problem_response
+from app.api.errors import internal_problem, problem_response, response_of
+from app.core.errors import Busy
+from app.core.system_errors import refusal
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +36,19 @@ class RequestEdge:
 
         try:
             await self._app(scope, receive, watched)
-        except Exception:
+        except asyncio.CancelledError:
+            if started:
+                raise
+            stops = Busy("the server is stopping; send this again when it has started: what it accepted is kept", retry_after_s=5)
+            await response_of(stops, scope.get("request_id", ""))(scope, receive, send)
+        except Exception as error:
             request_id = scope.get("request_id", "")
-            logger.exception("%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id})
+            refused = refusal(error)
+            if refused is not None:
+                logger.warning("%s %s: %s", scope["method"], scope["path"], refused.message, extra={"request_id": request_id})
+            else:
+                logger.exception("%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id})
             if started:
                 raise  # too late for a reply of ours; the server closes the connection
-            await problem_response(internal_problem(request_id))(scope, receive, send)
+            reply = problem_response(internal_problem(request_id)) if refused is None else response_of(refused, request_id)
+            await reply(scope, receive, send)

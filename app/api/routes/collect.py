@@ -6,19 +6,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from app.api.deps import Composition, RequestIdentity
+from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
-from app.api.routes.ingest import outcome_response
+from app.api.routes.ingest import outcome
 from app.api.schemas.base import Request, WaitName
+from app.api.schemas.documents import SamplesRemoved
 from app.api.schemas.jobs import IngestResponse
-from app.api.services import Services
-from app.api.waiting import settled
-from app.core.types import Job
+from app.core.errors import Conflict
+from app.core.types import Library
 from app.jobs.board import is_finished
 from app.jobs.kinds import ARXIV, SAMPLES
-from app.jobs.payloads import has_text
+from app.jobs.samples import remove_samples
 from app.providers.arxiv import base_id
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
@@ -44,10 +44,21 @@ class ArxivRequest(Request):
     response_model=IngestResponse,
     responses={**_ACCEPTED, **declared("not_found", "conflict", "disk_full", "index_damaged")},
 )
-async def samples(services: Composition, request_id: RequestIdentity, wait: Wait = "true") -> Response:
+async def samples(services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true") -> Response:
     """Index the bundled documents into both libraries; doing it again changes nothing."""
     job = services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
-    return await _settle(services, job, wait, request_id)
+    return await outcome(job, wait, services, edge, request_id)
+
+
+@router.delete(
+    "/samples", operation_id="remove_samples", response_model=SamplesRemoved, responses=declared("conflict", "disk_full")
+)
+def drop_samples(services: Composition) -> SamplesRemoved:
+    """Remove the bundled documents from both libraries, and only them; removing them again removes nothing."""
+    if any(job.kind == SAMPLES and not is_finished(job) for job in services.jobs.list(100)):
+        raise Conflict("the samples are being indexed: wait for that job, or cancel it")
+    removed = remove_samples(services.catalog, services.writer)
+    return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
 
 
 @router.post(
@@ -63,16 +74,10 @@ async def samples(services: Composition, request_id: RequestIdentity, wait: Wait
         ),
     },
 )  # fmt: skip
-async def fetch_arxiv(asked: ArxivRequest, services: Composition, request_id: RequestIdentity, wait: Wait = "true") -> Response:
+async def fetch_arxiv(
+    asked: ArxivRequest, services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true"
+) -> Response:
     """Fetch a paper by its arXiv id into `papers`."""
     base_id(asked.arxiv_id)
     job = services.jobs.submit(ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files")
-    return await _settle(services, job, wait, request_id)
-
-
-async def _settle(services: Services, job: Job, wait: WaitName, request_id: str) -> Response:
-    """Answer when the job has come as far as was asked."""
-    if wait == "false":
-        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
-    job = await settled(services.jobs, job.id, has_text if wait == "text" else is_finished)
-    return outcome_response(job, request_id)
+    return await outcome(job, wait, services, edge, request_id)

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections import Counter
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from app.api.deps import AtEdge, Composition
@@ -13,10 +14,14 @@ from app.api.errors import declared
 from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
 from app.api.services import Services
-from app.core.release import package_version
+from app.core.release import checkout_sha, package_version
 from app.core.types import Library
+from app.index.disk import bytes_by_store
 
 router = APIRouter(tags=["health"])
+
+_LOOKS = CapacityLimiter(2)
+"""Threads that look at the disk for readiness probes."""
 
 
 @router.get("/health/live", operation_id="live", response_model=Live)
@@ -37,6 +42,13 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
     if startup.missing:
         response.status_code = 503
         return Ready(status="starting", missing=list(startup.missing))
+    # Not by the pool of the routes: a probe does not wait behind questions.
+    if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
+        response.status_code = 503
+        detail = (
+            f"{' and '.join(missing)} gone or damaged under the server; stop it, see what became of DATA_DIR, and start it again"
+        )
+        return Ready(status="failed", missing=list(missing), detail=detail)
     return Ready(status="ready", missing=[])
 
 
@@ -100,7 +112,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
         )
     return Diagnostics(
         version=package_version(),
-        git_sha=settings.documind_git_sha,
+        git_sha=settings.documind_git_sha or checkout_sha(),
         python=sys.version.split()[0],
         platform=platform.platform(terse=True),
         uptime_s=round(edge.uptime_s(), 1),
@@ -121,7 +133,10 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "grounding_min_similarity": settings.grounding_min_similarity,
             "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
         },
+        acting={library: dict(constants) for library, constants in status.acting.items()},
+        inert=list(status.inert),
         chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
+        disk=bytes_by_store(settings.data_dir, settings.chroma_dir),
         limits={
             "max_file_size_bytes": settings.max_file_size_mb * 2**20,
             "thread_pool_size": settings.thread_pool_size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -11,16 +12,19 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared, problem, problem_response, status_of_code
+from app.api.routes.sync import MAX_FOLDER_CHARACTERS
 from app.api.schemas.base import LibraryName, WaitName
 from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
 from app.api.services import Services
 from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
-from app.core.errors import Conflict, InvalidInput
+from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.core.types import IngestOutcome, Job, JobFile, Library
 from app.ingest.names import display_name, source_key
 from app.jobs.board import is_finished
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
+
+logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
 
@@ -43,6 +47,10 @@ _FORM = {
                             "items": {"type": "string"},
                             "description": "a relative path per file, in the order of the files",
                         },
+                        "sync_folder": {
+                            "type": "string",
+                            "description": "names the folder that is synced: what it sent can be removed by /api/v1/sync/remove",
+                        },
                     },
                 }
             }
@@ -60,7 +68,10 @@ _FAILURES = ("unsupported_type", "encrypted", "no_text_layer", "unreadable", "to
     openapi_extra=_FORM,
     responses={
         200: {"model": IngestResponse, "description": "all files were known and unchanged"},
-        202: {"model": IngestResponse, "description": "accepted: the files are on disk, the job goes on"},
+        202: {
+            "model": IngestResponse,
+            "description": "accepted: the files are on disk, the job goes on; also while the server stops",
+        },
         207: {"model": IngestResponse, "description": "some files failed"},
         **declared(*_FAILURES),
     },
@@ -85,10 +96,7 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
         job = await to_thread.run_sync(_accept, receiver, bytes(pending), services, library, edge, wait == "false")
     finally:
         await to_thread.run_sync(receiver.discard)
-    if wait == "false":
-        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
-    job = await settled(services.jobs, job.id, has_text if wait == "text" else is_finished)
-    return outcome_response(job, request_id)
+    return await outcome(job, wait, services, edge, request_id)
 
 
 def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
@@ -97,7 +105,7 @@ def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
         content_type,
         settings.data_dir / "uploads",
         max_file_bytes=settings.max_file_size_mb * 2**20,
-        allowed_fields=frozenset({"library", "source_key"}),
+        allowed_fields=frozenset({"library", "source_key", "sync_folder"}),
     )
 
 
@@ -110,17 +118,31 @@ def _accept(
     library = _library(upload, in_query) or edge.settings.default_library
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
-    files = tuple(
-        UploadedFile(name, key, services.writer.store_original(file.path))
-        for name, key, file in zip(names, keys, upload.files, strict=True)
-    )
-    return services.jobs.submit(
-        "ingest",
-        IngestPayload(Library(library), files, retry).to_json(),
-        files=[JobFile(name, "queued", 0.0) for name in names],
-        total=len(files),
-        unit="files",
-    )
+    folder = _folder(upload)
+    files: list[UploadedFile] = []
+    try:
+        for name, key, file in zip(names, keys, upload.files, strict=True):
+            files.append(UploadedFile(name, key, services.writer.store_original(file.path)))
+        if folder:
+            services.claims.record(Library(library), folder, {file.source_key: file.sha256 for file in files})
+        return services.jobs.submit(
+            "ingest",
+            IngestPayload(Library(library), tuple(files), retry).to_json(),
+            files=[JobFile(name, "queued", 0.0) for name in names],
+            total=len(files),
+            unit="files",
+        )
+    except (DocuMindError, OSError):
+        _discard([file.sha256 for file in files], services)
+        raise
+
+
+def _discard(shas: list[str], services: Services) -> None:
+    """Leave nothing of an upload that was not accepted."""
+    try:
+        services.writer.discard_unaccepted(shas)
+    except (DocuMindError, OSError):
+        logger.warning("originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True)
 
 
 def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
@@ -135,6 +157,14 @@ def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None
     return next((name for name in ("public", "papers") if name in distinct), None)
 
 
+def _folder(upload: Upload) -> str:
+    """Return the name of the folder that is synced; empty for any other upload."""
+    given = upload.fields.get("sync_folder", [])
+    if len(given) > 1 or any(not 0 < len(folder) <= MAX_FOLDER_CHARACTERS for folder in given):
+        raise InvalidInput(f"sync_folder must be given once, with 1 to {MAX_FOLDER_CHARACTERS:,} characters")
+    return given[0] if given else ""
+
+
 def _keys(upload: Upload, names: list[str]) -> list[str]:
     """Return the source key of each file: given ones in order, else the file names."""
     given = upload.fields.get("source_key", [])
@@ -147,6 +177,19 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
             raise InvalidInput(f"two files have the source key {key!r}, so one would replace the other; send source_key for each")
         seen.add(key)
     return keys
+
+
+async def outcome(job: Job, wait: WaitName, services: Services, edge: AtEdge, request_id: str) -> Response:
+    """Return what became of an accepted job once it has come as far as was asked, or that it was accepted (202).
+
+    Raises:
+        Conflict: The job was cancelled or paused while it was waited for.
+    """
+    until = has_text if wait == "text" else is_finished
+    found = None if wait == "false" else await settled(services.jobs, job.id, until, edge.stopping)
+    if found is None:
+        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
+    return outcome_response(found, request_id)
 
 
 def outcome_response(job: Job, request_id: str) -> Response:

@@ -123,6 +123,7 @@ def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
         signals=Signals(dense=signals.dense, bm25=signals.bm25, overlap=signals.overlap, sentence=signals.sentence),
         source_url=document.source_url,
         view_url=view_url(Evidence(1, hit)),
+        flags=list(document.flags),
     )
 
 

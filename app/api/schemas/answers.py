@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.api.schemas.base import Reply, ScopeName
+from app.api.schemas.base import Reply, ScopeName, WebLink
 from app.core.types import AnswerStatus, Band, CitedBy, Mode, NoticeCode, Strategy, Verdict
 
 
@@ -40,9 +40,13 @@ class Source(Reply):
     score: float = Field(description="order of this answer's sources; higher is better, not comparable between questions")
     signals: Signals
     preview: str
-    source_url: str | None
+    source_url: WebLink
     view_url: str
     licence: str | None
+    flags: list[str] = Field(
+        default_factory=list,
+        description="findings at ingest a reader should see, of the whole document; not in answers kept before",
+    )
 
 
 class Citation(Reply):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from app.core.links import web_link
 
 LibraryName = Literal["public", "papers"]
 ScopeName = Literal["public", "papers", "all"]
@@ -13,6 +15,9 @@ WaitName = Literal["true", "text", "false"]
 
 DocId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$", examples=["3f2a9c0d41b7e685"])]
 """16 hex digits, or the fixed id of a sample."""
+
+WebLink = Annotated[str | None, BeforeValidator(web_link)]
+"""The address that a document names, where a browser opens it on the web; null for anything else."""
 
 Flag = Annotated[bool, Field(strict=True)]
 """true or false; 0, 1 and "yes" are mistakes, not flags."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from app.api.schemas.answers import Notice, Signals
-from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.base import LibraryName, Reply, Request, WebLink
 from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH
 from app.core.types import Band, EmbeddingState
@@ -36,7 +36,7 @@ class Document(Reply):
     chunks: int
     embedded: int = Field(description="chunks that have a vector")
     duplicate_of: str | None
-    source_url: str | None
+    source_url: WebLink
     licence: str | None
     has_original: bool
     flags: list[str] = Field(description="findings at ingest a reader should see")
@@ -100,6 +100,13 @@ class Deleted(Reply):
     quotes_blanked: int = Field(description="quotes of it removed from stored answers")
     purged: bool = Field(description="false while the grace period runs")
     out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
+
+
+class SamplesRemoved(Reply):
+    """How many sample documents were removed, by library."""
+
+    public: int
+    papers: int
 
 
 class Cleared(Reply):
@@ -236,8 +243,9 @@ class SearchHit(Reply):
     score: float
     band: Band | None
     signals: Signals
-    source_url: str | None
+    source_url: WebLink
     view_url: str
+    flags: list[str] = Field(description="findings at ingest a reader should see, of the whole document")
 
 
 class SearchResponse(Reply):

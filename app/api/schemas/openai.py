@@ -107,6 +107,7 @@ class UrlCitation(BaseModel):
     start: int = Field(description="ours: first character in the document")
     end: int = Field(description="ours: one past the last")
     support: float = Field(description="ours: 0 to 1")
+    flags: list[str] = Field(description="ours: findings at ingest a reader should see, of the whole document")
 
 
 class Annotation(BaseModel):

@@ -20,8 +20,8 @@ class Ready(Reply):
     """Whether requests will be answered."""
 
     status: Literal["ready", "starting", "failed"]
-    missing: list[str] = Field(description="what is not there yet; empty when ready")
-    detail: str = Field("", description="why the start failed")
+    missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")
+    detail: str = Field("", description="why the start failed, or what is gone under the server")
 
 
 class ModelHost(Reply):
@@ -69,8 +69,13 @@ class Diagnostics(Reply):
     generator: str
     default_library: LibraryName
     libraries: list[LibraryDiagnostics]
-    retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights in use")
+    retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights as they are set")
+    acting: dict[str, dict[str, float]] = Field(
+        description="by library, what decides there: of the fusion, and of the embedder's calibration"
+    )
+    inert: list[str] = Field(description="settings that differ from their default and have no effect, and what acts instead")
     chunking: dict[str, int] = Field(description="characters")
+    disk: dict[str, int] = Field(description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ...")
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
     watermarks: dict[str, int] = Field(description="last change each projection has applied; `changes` is the newest there is")
     lags: dict[str, int] = Field(description="changes each projection has yet to apply; 10,000 stands for more")

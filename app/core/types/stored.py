@@ -37,7 +37,7 @@ class Document:
     arxiv_id: str | None = None
     has_original: bool = False
     flags: tuple[str, ...] = ()
-    """Findings at ingest that a reader should see, for example `injection`, `stripped:12`."""
+    """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
 
     @property
     def is_sample(self) -> bool:

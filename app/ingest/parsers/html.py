@@ -6,6 +6,7 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.builder import TextBuilder
 from app.ingest.parsers.encoding import decode
@@ -23,12 +24,24 @@ _BLOCKS = frozenset(
 _TIGHT = frozenset("li dt dd tr td th".split())
 """What follows one of these stands on the next line, without a blank one between."""
 _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
-_NOT_DATA = "table, h1, h2, h3, h4, h5, h6, ul, ol, pre"
+_NOT_DATA = frozenset("table h1 h2 h3 h4 h5 h6 ul ol pre".split())
 """A table that holds one of these lays out a page; its cells are read as blocks."""
 _INVISIBLE_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:;|!|\Z)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|\Z)",
     re.IGNORECASE,
 )
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
+_OPEN_TAG = re.compile(r"<[a-z]", re.IGNORECASE)
+_OPTION = re.compile(r"</?(?:option|optgroup)\b[^<>]*+>", re.IGNORECASE)
+_ENDLESS = frozenset(
+    "area base br col embed hr img input link meta param source track wbr html head body p li dt dd tr td th thead tbody tfoot"
+    " colgroup option optgroup rt rp".split()
+)
+"""Elements that never have an end tag or need none."""
+_MOST_ELEMENTS = 1_000_000
+_DEEPEST = 2_000
+"""Browsers stop at 512; unclosed formatting of old pages counts here as well."""
+_MANY_OPTIONS = 500
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _META_WINDOW_BYTES = 4096
@@ -44,11 +57,13 @@ def parse_html(content: bytes) -> ParsedDocument:
 
     Raises:
         UnsupportedType: The bytes are not text.
+        Unreadable: It has more elements, or more within one another, than a page has.
     """
     declared = _META_CHARSET.search(content[:_META_WINDOW_BYTES])
     source, warnings = decode(content, declared[1].decode("ascii") if declared else None)
+    source = _within_bounds(source)
     tree = LexborHTMLParser(source)
-    reader = _Reader()
+    reader = _Reader(_layouts(tree.root) if "<table" in source.lower() else frozenset())
     if tree.root is not None:
         reader.read(tree.root)
     title = tree.css_first("title")
@@ -80,10 +95,59 @@ def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
     return tuple(authors), int(found[1]) if found else None
 
 
+def _within_bounds(source: str) -> str:
+    """Return markup that selectolax parses in linear time: without options, whose text is dropped anyway.
+
+    A parser looks through all open elements at many tags, and through all options of a list at each.
+
+    Raises:
+        Unreadable: Over one of the bounds.
+    """
+    if source.count("<") > _MOST_ELEMENTS and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS:
+        raise Unreadable(f"this page has more than {_MOST_ELEMENTS:,} elements; save the part that you need as a page of its own")
+    if _nests(source) > _DEEPEST:
+        raise Unreadable(f"this page has more than {_DEEPEST:,} elements within one another; save its text and add that")
+    return _OPTION.sub(" ", source) if len(_OPTION.findall(source)) > _MANY_OPTIONS else source
+
+
+def _nests(source: str) -> int:
+    """Return how many elements stand within one another at most, counting those without an end tag that need one."""
+    depth = deepest = 0
+    for tag in _TAG.finditer(source):
+        if tag[2].lower() in _ENDLESS:
+            continue
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _layouts(root: LexborNode | None) -> frozenset[int]:
+    """Return the memory ids of tables that hold what only layouts hold, in one walk."""
+    found: set[int] = set()
+    tables: list[int] = []
+    stack: list[tuple[LexborNode, bool]] = [] if root is None else [(root, False)]
+    while stack:
+        node, leaving = stack.pop()
+        if leaving:
+            tables.pop()
+            continue
+        if tables and node.tag in _NOT_DATA:
+            found.add(tables[-1])
+        if node.tag == "table":
+            tables.append(node.mem_id)
+            stack.append((node, True))
+        child = node.last_child
+        while child is not None:
+            stack.append((child, False))
+            child = child.prev
+    return frozenset(found)
+
+
 class _Reader:
     """Walks the tree without recursion (nesting is the author's choice) and hands blocks to the builder."""
 
-    def __init__(self) -> None:
+    def __init__(self, layouts: frozenset[int]) -> None:
+        self._layouts = layouts
         self.builder = TextBuilder()
         self.hidden = 0
         self._line: list[str] = []
@@ -103,7 +167,7 @@ class _Reader:
             tag = node.tag or ""
             if not node.is_element_node or tag in _DROPPED or self._is_hidden(node):
                 continue
-            if tag == "table" and node.css_first(_NOT_DATA) in (None, node) and not _nested(node):
+            if tag == "table" and node.mem_id not in self._layouts:
                 self._add_table(node)
                 continue
             self._enter(tag)
@@ -183,8 +247,3 @@ class _Reader:
         if hidden:
             self.hidden += len(_SPACE.sub("", node.text()))
         return hidden or attributes.get("aria-hidden") == "true" or attributes.get("role") == "navigation"
-
-
-def _nested(table: LexborNode) -> bool:
-    """Whether the table holds what only layouts hold; `css_first` may return the table itself."""
-    return any(node != table for node in table.css(_NOT_DATA))

@@ -1,7 +1,8 @@
 """Wikitext to readable text, fast, with mwparserfromhell for the pages this path finds doubtful.
 
-Markup is removed innermost first by a few passes of compiled expressions, which is linear in practice; a page that still holds an
-unmatched bracket afterwards is doubtful and goes through the full parser. Speed and agreement with the reference are measured by
+Markup is removed innermost first by passes of compiled expressions, each linear and at most a hundred of them. A page that still
+holds a few unmatched brackets afterwards is doubtful and goes through the full parser, whose time grows with the square of their
+number; with more of them the brackets are left out. Speed and agreement with the reference are measured by
 `make bench-bulk` (evaluation/reports/bulk.md).
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -21,20 +23,22 @@ _INVISIBLE = (
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ELEMENT = re.compile(
-    rf"<({_INVISIBLE})\b(?:[^<>/]|/(?!>))*(?:/>|>.*?</\1\s*>)", re.DOTALL | re.IGNORECASE
-)  # an attribute may hold a slash, so the lazy end is the first '/>' or the closing tag
-_NOWIKI = re.compile(r"<nowiki\s*/>|<nowiki>(.*?)</nowiki>", re.DOTALL | re.IGNORECASE)
+    rf"<({_INVISIBLE})\b(?:[^<>/]|/(?!>))*+(/?)>", re.IGNORECASE
+)  # an attribute may hold a slash, so the opening tag ends at the first '/>' or '>'
+_ELEMENT_END = re.compile(rf"</({_INVISIBLE})\s*+>", re.IGNORECASE)
+_NOWIKI = re.compile(r"<(nowiki)(?:\s*+(/))?>", re.IGNORECASE)
+_NOWIKI_END = re.compile(r"</(nowiki)>", re.IGNORECASE)
 _LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "&<>[]{}'=*#:;_-"})
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _PARAMETER = re.compile(r"\{\{\{[^{}]*\}\}\}")
 _TABLE = re.compile(r"^[ \t:*]*\{\||\|\}(?!\})", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
 _BRACKETS_IN_LINK = re.compile(r"(?<!\[)\[([^\[\]]*)\](?!\])")
-_EXTERNAL = re.compile(r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*[ \t]*([^\[\]\n]*)\]", re.IGNORECASE)
+_EXTERNAL = re.compile(r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*+[ \t]*+([^\[\]\n]*+)\]", re.IGNORECASE)
 _QUOTES = re.compile(r"'{2,}")
 _BREAK = re.compile(r"<br\s*/?>|</?(?:p|div|blockquote|center|li|tr)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
-_HEADING = re.compile(r"^(={1,6})[ \t]*(.+?)[ \t]*\1[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^=[^\n]*$", re.MULTILINE)
 _LIST = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _RULE = re.compile(r"^-{4,}", re.MULTILINE)
 _MAGIC = re.compile(r"__[A-Z]+__")
@@ -42,6 +46,13 @@ _SPACES = re.compile(r"[ \t\xa0]{2,}")
 _EMPTY_BRACKETS = re.compile(r"[ \t]?\([ \t,;]*\)")
 _BLANK = re.compile(r"[ \t]*\n[ \t]*\n\s*")
 _DOUBTFUL = re.compile(r"\{\{|\{\||<ref\b", re.IGNORECASE)
+_UNMATCHED = re.compile(r"\{\{|\{\||\[\[|\[(?=[a-z]{3,6}:)|<[a-z!]", re.IGNORECASE)
+"""What the full parser tries to find the end of."""
+_MOST_UNMATCHED = 20
+_LONGEST_CAREFUL = 200_000
+"""Characters; the full parser goes through all behind a bracket again when that has no end: two seconds at the worst."""
+_MOST_PASSES = 100
+"""Templates and links are nested no deeper than this; MediaWiki itself expands 100 levels."""
 _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
 
 _FILE_PREFIXES = frozenset("file image category media datei bild kategorie fichier archivo imagen categoría".split())
@@ -68,11 +79,16 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
     Templates, tables, references, files and categories are dropped; a few templates that stand for text (`lang`, `convert`,
     `nowrap`, ...) keep it. Paragraphs are separated by blank lines, list items start with "- ".
     """
-    text = _fast(source)
+    resolved = _resolved(source)
+    text = _inline(resolved)
     warnings: tuple[str, ...] = ()
     if _DOUBTFUL.search(text):
-        text = _careful(source)
-        warnings = ("unbalanced markup: parsed with mwparserfromhell",)
+        if len(source) <= _LONGEST_CAREFUL and len(_UNMATCHED.findall(resolved)) <= _MOST_UNMATCHED:
+            text = _careful(source)
+            warnings = ("unbalanced markup: parsed with mwparserfromhell",)
+        else:
+            text = re.sub(r"\{\{|\{\|", "", text)
+            warnings = ("unbalanced markup: too much of it to be parsed with care, brackets without an end were left out",)
     text, stripped = normalise(text)
     body, headings = _assemble(text)
     return ParsedDocument(
@@ -80,24 +96,60 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
     )
 
 
-def _fast(text: str) -> str:
+def _resolved(text: str) -> str:
+    """Return text without comments, invisible elements, templates and tables, its links as they read."""
     if "<" in text:
         text = _COMMENT.sub("", text)
-        text = _NOWIKI.sub(lambda match: (match[1] or "").translate(_LITERAL), text)
-        text = _ELEMENT.sub("", text)
+        text = _without_elements(text, _NOWIKI, _NOWIKI_END, literal=True)
+        text = _without_elements(text, _ELEMENT, _ELEMENT_END)
     text = _drop_templates(text)
     if "{|" in text:
         text = _drop_tables(text)
-    text = _resolve_links(text)
-    return _inline(text)
+    return _resolve_links(text)
+
+
+def _without_elements(text: str, opening: re.Pattern[str], closing: re.Pattern[str], *, literal: bool = False) -> str:
+    """Return text without elements from each opening tag to the next closing one; one that never ends stays.
+
+    Both patterns name the element in their first group, an opening that closes itself has a second. Every tag is looked at once.
+
+    Args:
+        text: Wikitext.
+        opening: Opening tags.
+        closing: Closing tags.
+        literal: Keeps what stands within, its markup as literal characters.
+    """
+    ends: dict[str, deque[tuple[int, int]]] = defaultdict(deque)
+    for end in closing.finditer(text):
+        ends[end[1].lower()].append(end.span())
+    kept: list[str] = []
+    at = 0
+    for tag in opening.finditer(text):
+        if tag.start() < at:
+            continue
+        inner, after = tag.end(), tag.end()
+        if not tag[2]:
+            waiting = ends[tag[1].lower()]
+            while waiting and waiting[0][0] < tag.end():
+                waiting.popleft()
+            if not waiting:
+                continue
+            inner, after = waiting[0]
+        kept.append(text[at : tag.start()])
+        if literal:
+            kept.append(text[tag.end() : inner].translate(_LITERAL))
+        at = after
+    kept.append(text[at:])
+    return "".join(kept)
 
 
 def _drop_templates(text: str) -> str:
     if "{{{" in text:
         text = _PARAMETER.sub("", text)
-    changed = 1
-    while changed and "{{" in text:
+    for _ in range(_MOST_PASSES):
         text, changed = _TEMPLATE.subn(_template_text, text)
+        if not changed or "{{" not in text:
+            break
     return text
 
 
@@ -173,11 +225,14 @@ def _drop_tables(text: str) -> str:
 
 
 def _resolve_links(text: str) -> str:
-    changed = 1
-    while changed and "[[" in text:
+    for _ in range(_MOST_PASSES):
+        if "[[" not in text:
+            break
         text, changed = _LINK.subn(_link_text, text)
-        if not changed and "[[" in text:  # single brackets inside a link, as in [[File:a.jpg|[sic]]]
+        if not changed:  # single brackets inside a link, as in [[File:a.jpg|[sic]]]
             text, changed = _BRACKETS_IN_LINK.subn(_bracket_text, text)
+        if not changed:
+            break
     return _EXTERNAL.sub(r"\1", text)
 
 
@@ -205,7 +260,7 @@ def _inline(text: str) -> str:
     text = _QUOTES.sub("", text)
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub("\n", text))
-    text = _HEADING.sub(lambda match: f"\n\n{_LEVEL_MARK}{len(match[1])}{match[2]}\n\n", text)
+    text = _HEADING.sub(_heading_text, text)
     text = _LIST.sub("- ", text)
     text = _LOOSE.sub("", _MAGIC.sub("", _RULE.sub("", text)))
     if "&" in text:
@@ -214,11 +269,20 @@ def _inline(text: str) -> str:
     return _SPACES.sub(" ", text)
 
 
+def _heading_text(match: re.Match[str]) -> str:
+    """Return a heading line as `_assemble` knows it, any other line as it is."""
+    line = match[0].rstrip(" \t")
+    lead, trail = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
+    level = min(lead, trail, 6, (len(line) - 1) // 2)
+    title = line[level : len(line) - level].strip(" \t")
+    return f"\n\n{_LEVEL_MARK}{level}{title}\n\n" if level and title else match[0]
+
+
 def _careful(source: str) -> str:
     """Parse with the reference implementation; slower by an order of magnitude, right where brackets do not match."""
     import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
 
-    code = mwparserfromhell.parse(_ELEMENT.sub("", _COMMENT.sub("", source)), skip_style_tags=True)
+    code = mwparserfromhell.parse(_without_elements(_COMMENT.sub("", source), _ELEMENT, _ELEMENT_END), skip_style_tags=True)
     for table in code.filter_tags(matches=lambda node: str(node.tag) == "table", recursive=False):
         code.remove(table)
     for link in code.filter_wikilinks(matches=lambda node: str(node.title).partition(":")[0].strip().lower() in _FILE_PREFIXES):
@@ -226,7 +290,7 @@ def _careful(source: str) -> str:
             code.remove(link)
         except ValueError:  # it stood inside a link that is gone already
             continue
-    marked = _HEADING.sub(lambda match: f"\n\n{_LEVEL_MARK}{len(match[1])}{match[2]}\n\n", str(code))
+    marked = _HEADING.sub(_heading_text, str(code))
     text = str(mwparserfromhell.parse(marked).strip_code(normalize=True, collapse=False))
     text = _QUOTES.sub("", _EXTERNAL.sub(r"\1", text))
     text = re.sub(r"\{\{|\{\||\|\}", "", _LOOSE.sub("", _TAG.sub("", text)))

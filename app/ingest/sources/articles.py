@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import Article
+from app.ingest.bulk_work import ARTICLE_NAMESPACE
 from app.ingest.sources.dump_xml import XmlDump
 from app.ingest.sources.tables import HubDataset, JsonLines, ParquetFiles
 from app.ingest.sources.zim import ZimArchive
@@ -80,7 +80,7 @@ class FirstArticles:
     """The beginning of a source."""
 
     def __init__(self, articles: Iterable[Article], count: int) -> None:
-        """Take at most `count` articles, redirects included."""
+        """Take at most `count` articles; redirects and other pages among them come along and do not count."""
         self._articles = articles
         self._count = count
         self._read = 0
@@ -92,9 +92,11 @@ class FirstArticles:
     def __iter__(self) -> Iterator[Article]:
         """Yield them."""
         self._read = 0
-        for article in islice(self._articles, self._count):
-            self._read += 1
+        for article in self._articles:
             yield article
+            self._read += article.redirect_to is None and article.namespace == ARTICLE_NAMESPACE
+            if self._read == self._count:
+                return
 
 
 def open_articles(source: str, workers: int = 1) -> Iterable[Article]:

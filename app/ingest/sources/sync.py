@@ -1,14 +1,14 @@
 """Folder sync: what to add, replace and remove so that a library mirrors a folder.
 
-Which documents came from a folder is written down in the folder itself, in a hidden manifest. Only documents named there, and still
-holding the bytes that came from there, are ever removed: not uploads, not those of another folder, and nothing when the folder's
-disk is not mounted. See docs/decisions/0011-sync-manifest.md.
+Which documents came from a folder is kept by the server, and only those are ever removed: not uploads, not those of another folder,
+and nothing when the folder's disk is not mounted. The hidden manifest in the folder only spares reading files again and decides
+nothing about removals. See docs/decisions/0172-the-catalog-knows-what-a-folder-sent.md.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,16 +57,12 @@ class SyncPlan:
     unchanged: tuple[FolderFile, ...]
     failed: tuple[tuple[str, str], ...]
 
-    def doc_id(self, key: str) -> str:
-        """Return the id of the document that a source key names in this library."""
-        return document_id(self.library, key)
-
 
 class Manifest:
-    """The hidden file that remembers what came from a folder, by library and source key."""
+    """The hidden file that remembers size, time and hash of a folder's files, by library and source key."""
 
     def __init__(self, root: Path, library: Library) -> None:
-        """Read the manifest of `root`; a missing or foreign one is empty, so that nothing is removed."""
+        """Read the manifest of `root`; a missing or foreign one is empty, so that every file is read."""
         self._path = root / MANIFEST_FILE
         self._library = library
         self._libraries = _read_manifest(self._path)
@@ -88,7 +84,7 @@ class Manifest:
         """Write the manifest, whole or not at all.
 
         Raises:
-            InvalidInput: The folder is read-only: documents are indexed, but a later sync cannot know which to remove.
+            InvalidInput: The folder is read-only: documents are indexed, but the next sync reads every file again.
         """
         values = {name: {key: asdict(entry) for key, entry in sorted(entries.items())} for name, entries in self._libraries.items()}
         fresh = self._path.with_name(f"{MANIFEST_FILE}.new")
@@ -99,8 +95,8 @@ class Manifest:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise InvalidInput(
-                f"{str(self._path)!r} cannot be written ({exc.strerror}); files were indexed, but files deleted from this folder"
-                " will stay in the library: make the folder writable and sync again"
+                f"{str(self._path)!r} cannot be written ({exc.strerror}); files were indexed, but the next sync reads all of them"
+                " again: make the folder writable"
             ) from exc
 
 
@@ -117,7 +113,7 @@ def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
         return {}
 
 
-def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[str, str]) -> SyncPlan:
+def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[str, str], claimed: Collection[str]) -> SyncPlan:
     """Compare a folder with what is indexed.
 
     A file of the size and time that the manifest knows is not read again; every other one is compared by its bytes.
@@ -125,8 +121,9 @@ def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[st
     Args:
         root: The folder.
         library: The library to mirror it into.
-        manifest: What came from this folder before.
+        manifest: Which files need not be read again.
         live: SHA-256 of the original bytes by doc_id, for every live document of the library.
+        claimed: Source keys of the documents that the server knows to come from this folder.
 
     Raises:
         InvalidInput: `root` is no folder, or its ignore file cannot be read.
@@ -146,11 +143,7 @@ def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[st
     for key, file in found.items():
         sha256 = live.get(document_id(library, key))
         groups["add" if sha256 is None else "unchanged" if sha256 == file.entry.sha256 else "replace"].append(file)
-    gone = (
-        key
-        for key, entry in manifest.entries.items()
-        if key not in found and live.get(document_id(library, key)) == entry.sha256 and not _within(key, failed)
-    )
+    gone = (key for key in claimed if key not in found and not _within(key, failed))
     return SyncPlan(
         library, tuple(groups["add"]), tuple(groups["replace"]), tuple(sorted(gone)), tuple(groups["unchanged"]), tuple(failed)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 import numpy as np
@@ -49,7 +50,6 @@ class Script:
     tokens: tuple[str, ...]
     logprobs: tuple[float, ...] = ()
     done_reason: str = "stop"
-    thinking: str = ""
     asked: str = ""
     """Waits for a prompt that contains this."""
 
@@ -72,10 +72,18 @@ class DoubleModel:
     obedient: bool = False
     """Does what text in the passages tells it to, like a weak model under injection."""
     tells_capabilities: bool = True
+    template: str = "{{ .Messages }}"
+    parameters: str = ""
+    """Further lines of the model file's parameters."""
+    parameter_size: str = "3.2B"
+    quantisation: str = "Q4_K_M"
+    size: int = 1_000_000
+    weights: str = ""
+    """Digest, where several names have the same model."""
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(f"{self}".encode()).hexdigest()
+        return self.weights or hashlib.sha256(f"{self}".encode()).hexdigest()
 
     @property
     def capabilities(self) -> list[str]:
@@ -93,6 +101,17 @@ class DoubleModel:
         return unit
 
 
+@dataclass
+class Runner:
+    """A model in memory, with what was asked when it was loaded."""
+
+    name: str
+    asked: int
+    shifts: bool
+    window: int
+    until: datetime
+
+
 DEFAULT_MODELS = (
     DoubleModel("llama3.2:latest"),
     DoubleModel("nomic-embed-text:latest", "nomic-bert", 2048, dimension=768, num_ctx=8192),
@@ -108,6 +127,11 @@ class Recorded:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+def full_name(name: str) -> str:
+    """A name with its tag."""
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
 def count_tokens(text: str) -> int:
     """Words and signs, about what a sub-word tokenizer makes of English."""
     return len(re.findall(r"\w{1,8}|[^\w\s]", text))
@@ -117,7 +141,9 @@ def default_answer(prompt: str, obedient: bool) -> str:
     """What the double says unscripted: the first sentence of the first passage, or what an injected order asks for."""
     if obedient and (
         order := re.search(
-            r"(?:say|print|output|write|reply with|respond with|include)[: ]+[\"'`]?([^\"'`\n.]+)", prompt, re.IGNORECASE
+            r"(?:say|print|output|write|reply with|respond with|include)[: ]+[\"'`]?([^\"'`\n.]+)",
+            prompt,
+            re.IGNORECASE,
         )
     ):
         return order[1].strip()

@@ -8,7 +8,9 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +21,13 @@ if TYPE_CHECKING:
     from tests.fakes.ollama_double.server import OllamaDouble
 
 JSON = "application/json; charset=utf-8"
+BUFFER = 2048
+"""Longest JSON that Go sends with its length; more goes in chunks."""
 Fields = dict[str, object]
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "123Z"  # nine digits, as Go writes them
 
 
 class Gone(Exception):
@@ -58,6 +66,9 @@ class Wire(BaseHTTPRequestHandler):
             self.end_headers()
         return fault
 
+    def _raise_if_gone(self) -> None:
+        self._sleep_until(time.monotonic() + 1e-6)
+
     def _sleep(self, seconds: float) -> None:
         """Wait, unless the client goes first."""
         self._sleep_until(time.monotonic() + seconds)
@@ -69,6 +80,8 @@ class Wire(BaseHTTPRequestHandler):
                 raise Gone
 
     def _stream(self, lines: Iterator[Fields], fault: Fault | None) -> None:
+        """Send lines; nothing leaves before the first is there, so that what is wrong before it has a status of its own."""
+        first = next(lines)
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
@@ -76,7 +89,7 @@ class Wire(BaseHTTPRequestHandler):
         pause = 1 / self.server.tokens_per_s if self.server.tokens_per_s else 0.0
         due = time.monotonic()
         joined = bytearray()
-        for sent, value in enumerate(lines):
+        for sent, value in enumerate(chain([first], lines)):
             line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
             if fault is not None and sent == fault.after and self._break(line, fault):
                 return
@@ -140,15 +153,24 @@ class Wire(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
         self.wfile.flush()
 
-    def _error(self, status: int, message: str) -> None:
-        self._send(status, json.dumps({"error": message}).encode(), JSON)
+    def _error(self, status: int, message: str, kind: str = JSON) -> None:
+        self._send(status, json.dumps({"error": message}, ensure_ascii=False).encode(), kind)
 
     def _json(self, status: int, value: Fields) -> None:
-        self._send(status, json.dumps(value).encode(), JSON)
+        self._send(status, json.dumps(value, ensure_ascii=False).encode(), JSON)
 
-    def _send(self, status: int, content: bytes, kind: str) -> None:
+    def _send(self, status: int, content: bytes, kind: str, **headers: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
+        if kind:
+            self.send_header("Content-Type", kind)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        chunked = len(content) > BUFFER and self.command != "HEAD"
+        self.send_header(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(content)))))
         self.end_headers()
-        self.wfile.write(content)
+        if chunked:
+            for at in range(0, len(content), BUFFER):
+                self._chunk(content[at : at + BUFFER])
+            self._chunk(b"")
+        elif self.command != "HEAD":
+            self.wfile.write(content)

@@ -28,7 +28,7 @@ QUERY_RESPONSE = set(
 )  # API.md, without request_id
 SOURCE = set(
     "n doc_id duplicate_of revision library title authors year section page chunk_index start end distance similarity band score"
-    " signals preview source_url view_url licence sample".split()
+    " signals preview source_url view_url licence sample flags".split()
 )
 
 

@@ -259,7 +259,7 @@ def test_a_prompt_that_proves_too_long_is_made_shorter_once() -> None:
 
 
 def test_documents_with_suspicious_text_are_said() -> None:
-    flagged = passage("The melting point of copper is 1085 degrees.", key="odd", title="Odd Note", flags=("injection",))
+    flagged = passage("The melting point of copper is 1085 degrees.", key="odd", title="Odd Note", flags=("override",))
     answer = Bench(passages=[flagged]).ask(papers(QUESTION))
     assert codes(answer) == ["injection_flagged"]
     assert "'Odd Note'" in answer.notices[0].message

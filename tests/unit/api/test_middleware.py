@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
@@ -395,6 +396,23 @@ def test_an_unknown_error_is_a_500_with_the_request_id_and_nothing_else(caplog: 
     assert body["request_id"] == reply.headers["x-request-id"]
     assert "secret" not in reply.text
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_request_that_a_shutdown_cuts_short_is_a_503_that_says_so() -> None:
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.Event().wait()
+
+    async def cut_short() -> list[Message]:
+        call = asyncio.create_task(_call_async(RequestId(RequestEdge(endless))))
+        await asyncio.sleep(0)
+        call.cancel("the server stops")
+        return await call
+
+    start, body = asyncio.run(cut_short())
+    assert start["status"] == 503
+    assert dict(start["headers"])[b"content-type"] == b"application/problem+json"
+    assert dict(start["headers"])[b"retry-after"] == b"5"
+    assert json.loads(body["body"])["code"] == "busy"
 
 
 # --- calling an app without a client ----------------------------------------------------------------------------------------------

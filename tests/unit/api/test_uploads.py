@@ -131,3 +131,33 @@ def test_what_a_full_disk_left_is_removed_although_it_cannot_be_written_to_its_e
         receiver.feed(part("file", b"still buffered", b"a.txt").removesuffix(b"\r\n"))
     receiver.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+BODY = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\none\r\n--b--\r\n'
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    boundary=st.one_of(
+        st.text(st.characters(max_codepoint=255), max_size=300),
+        st.text("b", min_size=250, max_size=400),
+        st.sampled_from(["b*=utf-8''x", '"b', "b; boundary=c", "\x00", "=?utf-8?q?b?="]),
+    )
+)
+def test_any_boundary_is_read_or_refused(boundary: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    staging = tmp_path_factory.mktemp("staging") / "uploads"
+    try:
+        receiver = UploadReceiver(
+            f"multipart/form-data; boundary={boundary}", staging, max_file_bytes=1000, allowed_fields=frozenset()
+        )
+    except InvalidInput:
+        assert not staging.exists()
+        return
+    try:
+        receiver.feed(BODY)
+        receiver.finish()
+    except InvalidInput:
+        pass
+    finally:
+        receiver.discard()
+        assert list(staging.iterdir()) == []

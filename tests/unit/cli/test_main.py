@@ -167,3 +167,16 @@ def test_every_evaluation_in_the_docs_parses_and_every_axis_has_a_row() -> None:
         assert f"`{field.name}`" in page
     for field in fields(AnswerCase):
         assert f"`{field.name}`" in page
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("fsck",), ("rebuild",), ("status",)], ids=" ".join)
+def test_a_data_directory_that_cannot_be_used_is_one_line_and_1(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "file" / "data"))
+    assert run(monkeypatch, *command) == 1
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("error: ")
+    assert "make the data directory writable" in said
+    assert "\n" not in said

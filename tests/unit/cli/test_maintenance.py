@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 from app.cli.main import app, exit_code
 from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import Library
+from app.index.backup import verify
 from app.index.lock import DirectoryLock
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.ingest.sources.samples import bundled
 from tests.unit.index.drafts import make_draft
 
 
@@ -83,6 +85,56 @@ def test_restore_brings_the_backup_back_and_keeps_what_was_there(data: Path, tmp
     (tmp_path / "backup" / "backup.json").unlink()
     status, said = documind("restore", str(tmp_path / "backup"))
     assert (status, "no complete backup" in said) == (1, True)
+
+
+def test_a_restored_catalog_does_not_run_the_backup_that_it_remembers(data: Path, tmp_path: Path) -> None:
+    with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
+        backup = store.jobs.create("backup", {"path": str(tmp_path / "backup")})
+        export = store.jobs.create("export", {"path": str(tmp_path / "export"), "library": "papers"})
+        store.backup(tmp_path / "backup")
+    assert documind("restore", str(tmp_path / "backup"))[0] == 0
+    with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
+        assert store.jobs.get(backup.id).state == "cancelled"
+        assert [job.id for job in store.jobs.unfinished()] == [export.id]
+    verify(tmp_path / "backup")  # the backup itself is as it was
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("list",), ("status",), ("rebuild",)])
+def test_data_without_its_catalog_is_refused_in_one_line(data: Path, command: tuple[str, ...]) -> None:
+    (data / "originals" / f"{'a' * 64}.bin").write_bytes(b"kept")
+    (data / "catalog.sqlite3").unlink()
+    status, said = documind(*command)
+    assert (status, len(said.strip().splitlines())) == (1, 1)
+    assert "documind fsck --repair --library papers" in said
+    assert not (data / "catalog.sqlite3").exists()
+    assert (data / "originals" / f"{'a' * 64}.bin").exists()
+
+
+def test_uploads_that_lost_their_catalog_get_entries(data: Path) -> None:
+    samples = bundled() / "papers"
+    kept = {}
+    with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
+        for name in ("citation-checking.pdf", "chunk-size-study.docx"):
+            kept[name] = store.originals.store(samples / name)
+        refused = store.originals.store(bytes(range(256)))
+    (data / "catalog.sqlite3").unlink()
+    assert documind("fsck", "--repair", "--library", "nonsense")[0] == 1
+    status, said = documind("fsck")
+    assert (status, "original_unknown" in said, "--repair" in said) == (7, True, True)
+    status, said = documind("fsck", "--repair", "--library", "papers", "--json")
+    assert status == 7, "one of them is no document"
+    unknown = [fault for fault in json.loads(said)["faults"] if fault["code"] == "original_unknown"]
+    assert [(fault["count"], fault["repaired"]) for fault in unknown] == [(2, True), (1, False)]
+    assert unknown[1]["detail"].startswith(f"{refused}.bin stays without an entry: ")
+    with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
+        documents = {document.title: document for document in store.catalog.documents(Library.PAPERS)[0]}
+        assert set(documents) == {"Checking Citations by Alignment", "How Large Should a Passage Be? A Study on Technical Manuals"}
+        for document in documents.values():
+            assert "recovered" in document.flags
+            assert document.sha256 in kept.values()
+            assert store.catalog.original(Library.PAPERS, document.doc_id).exists()
+        assert store.originals.names() == {*kept.values(), refused}
+        assert len(store.lexical.search(Library.PAPERS, "alignment citations", 5)) > 0
 
 
 @pytest.mark.parametrize("command", [("rebuild",), ("restore", "anywhere"), ("fsck", "--repair"), ("fsck",)])

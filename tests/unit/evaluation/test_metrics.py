@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.metrics import area_under_curve, grounded, overlap_with, per_question, percentile
+from app.evaluation.metrics import MEASURES, area_under_curve, grounded, overlap_with, per_question, percentile
 
 RELEVANCE = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
 
@@ -64,3 +65,26 @@ def test_the_area_is_the_share_of_pairs_won(positives: list[int], negatives: lis
 def test_the_area_needs_both_sides() -> None:
     with pytest.raises(ValueError, match="positives and negatives"):
         area_under_curve([], [1.0])
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(-1, 3), min_size=1),
+    st.permutations("abcdefghijklmnopqrst"),
+    st.integers(0, 20),
+)
+def test_measures_are_those_of_trec_eval(grades: dict[str, int], order: list[str], length: int) -> None:
+    names = (*MEASURES, "nDCG@3", "P@1", "R@2")
+    ranking = order[:length]
+    ours = per_question({"q": ranking}, {"q": grades}, names)
+    qrels = [ir_measures.Qrel("q", passage, grade) for passage, grade in grades.items()]
+    scored = [ir_measures.ScoredDoc("q", passage, -float(rank)) for rank, passage in enumerate(ranking)]
+    theirs = dict.fromkeys(names, 0.0)
+    parsed = {ir_measures.parse_measure(name): name for name in names}
+    for value in ir_measures.iter_calc(list(parsed), qrels, scored):
+        theirs[parsed[value.measure]] = value.value
+    assert {name: ours[name]["q"] for name in names} == pytest.approx(theirs)
+
+
+def test_an_unknown_measure_is_named() -> None:
+    with pytest.raises(ValueError, match="no measure 'P@five'"):
+        per_question({"q1": ["a"]}, RELEVANCE, ["P@five"])

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, NotFound
 from app.core.sentences import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
-from app.evaluation.probes import GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms
+from app.evaluation.probes import GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms, with_articles
 from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
 from app.evaluation.report import Provenance, Report, to_json, to_markdown
 from app.evaluation.runner import DOCUMENTS, Found
@@ -23,15 +23,33 @@ ROOT = Path(__file__).parents[3]
 EVALUATION = ROOT / "evaluation"
 
 
-@pytest.mark.parametrize(("name", "count"), [("retrieval_ablation.json", 8), ("wiki_public_bench.json", 20)])
-def test_the_bundled_probes_can_be_answered_from_the_samples(name: str, count: int) -> None:
-    probes = load_probes(EVALUATION / name)
-    assert len(probes) == count
-    assert len({probe.id for probe in probes}) == count
+def test_the_ablation_probes_can_be_answered_from_the_samples() -> None:
+    probes = load_probes(EVALUATION / "retrieval_ablation.json")
+    assert len({probe.id for probe in probes}) == len(probes) == 8
     public = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "data" / "sample_docs" / "public").glob("*.txt"))
     for probe in probes:
         if probe.library == "public":
             assert any(part.lower() in public.lower() for part in probe.expected_substrings), probe.question
+
+
+def test_the_encyclopedia_is_asked_about_twenty_articles_that_are_no_samples() -> None:
+    probes = load_probes(EVALUATION / "wiki_public_bench.json")
+    assert len({probe.article for probe in probes}) == len(probes) == 20
+    titles = {path.read_text(encoding="utf-8").splitlines()[0] for path in (ROOT / "data/sample_docs/public").glob("*.txt")}
+    assert not titles & {probe.article for probe in probes}
+
+
+def test_probes_whose_article_is_not_indexed_are_named() -> None:
+    named = [Probe(title, "?", "public", ("x",), article=title) for title in ("Aspirin", "Black Death", "DNA")]
+    free = Probe("free", "?", "public", ("x",))
+
+    def titles_like(probe: Probe) -> list[str]:
+        return [title for title in ("aspirin", "DNA sequencing") if probe.article.lower() in title.lower()]
+
+    asked, skipped = with_articles([*named, free], titles_like)
+    assert (asked, skipped) == ((named[0], free), ("Black Death", "DNA"))
+    with pytest.raises(NotFound, match="documind bulk index"):
+        with_articles(named[1:], titles_like)
 
 
 def test_what_is_wrong_with_probes_is_named(tmp_path: Path) -> None:
@@ -66,6 +84,10 @@ def test_probes_are_scored_by_the_strings_they_expect() -> None:
     assert experiment.comparisons[0].verdict == "cannot tell it from baseline at n = 2"
     report = Report("Toy", Provenance("s", "h", "f", {}, 1), (experiment,))
     assert "| multi_query | 1.0000 |" in to_markdown(report)
+    assert "Made from git s, settings h, index f, seed 1." in to_markdown(report)
+    assert "Made from settings h, models m 0123, seed 1." in to_markdown(
+        Report("Toy", Provenance("", "h", "", {"m": "0123"}, 1), (experiment,))
+    )
     assert json.loads(to_json(report))["experiments"][0]["measure"] == GROUNDED
     with pytest.raises(InvalidInput, match="no probe"):
         run_probes("toy", [], arms, lambda *_: _found(), seed=1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from evaluation import scale_page
+from evaluation import playbook, scale_page
 
 BULK = {
     "cores": 2,
@@ -30,6 +31,22 @@ BULK = {
 def test_the_page_holds_what_the_reports_hold() -> None:
     text = scale_page.PAGE.read_text("utf-8")
     assert text == scale_page.page(text), "run: python -m evaluation.scale_page"
+
+
+def test_each_figure_of_the_playbook_names_its_report_or_is_marked_as_arithmetic() -> None:
+    found = playbook.rows(scale_page.REPORTS)
+    assert len(found) >= 15
+    for what, _, source in found:
+        names = re.findall(r"[a-z_]+\.md", source)
+        assert names or source.startswith("arithmetic: "), what
+        assert all((scale_page.REPORTS / name).exists() for name in names), what
+    text = scale_page.PAGE.read_text("utf-8")
+    assert all(f"| {what} | {figure} | {source} |" in text for what, figure, source in found)
+
+
+def test_the_error_budget_by_hand() -> None:
+    """0.5 % of 30 days of 24 hours is 3.6 hours."""
+    assert ("error budget at 99.5% of a month", "3.6 h", "arithmetic: 0.5% of 720 h") in playbook.rows(scale_page.REPORTS)
 
 
 def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,3 +109,13 @@ def test_compare_refuses_what_cannot_be_paired() -> None:
 def test_a_loss_is_called_a_loss() -> None:
     interval = bootstrap_interval(np.array([-0.2, -0.1, -0.15, -0.12]), seed=1, resamples=200)
     assert verdict(interval, 0.01, 4, "rrf").startswith("worse than rrf by 0.143")
+
+
+@pytest.mark.parametrize("n", [2, 7, 150])
+def test_the_bootstrap_is_that_of_scipy(n: int) -> None:
+    values = np.random.default_rng(n).normal(0.2, 1.0, n)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=1_200, batch=500, method="percentile", rng=np.random.default_rng(3)
+    ).confidence_interval
+    ours = bootstrap_interval(values, seed=3, resamples=1_200)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))

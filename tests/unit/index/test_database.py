@@ -15,8 +15,9 @@ from app.core.types import Library
 from app.index.database import Database
 from app.index.options import IndexOptions
 from app.index.schema import SCHEMA_VERSION, metadata
+from app.index.start_checks import catalog_path
 from app.index.steps import Steps
-from app.index.store import IndexStore, catalog_path
+from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft
 
 

@@ -14,8 +14,9 @@ import pytest
 from app.core.types import Library
 from app.index.exact import ExactIndex
 from app.index.options import IndexOptions
+from app.index.start_checks import CATALOG_NAME
 from app.index.steps import Steps
-from app.index.store import CATALOG_NAME, IndexStore
+from app.index.store import IndexStore
 from app.index.tantivy import LexicalDocument, TantivyIndex
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
@@ -100,6 +101,13 @@ def original(change: Callable[[Path], object]) -> Inject:
     return inject
 
 
+def deleted_original(options: IndexOptions) -> None:
+    """As a crash leaves it between the deletion of its last document and the unlinking."""
+    name = "0" * 64
+    (options.data_dir / "originals" / f"{name}.bin").write_bytes(b"x")
+    sql(f"INSERT INTO unlinks VALUES ('{name}', '2026-01-01T00:00:00.000Z')")(options)
+
+
 FAULTS: dict[str, tuple[str, Inject]] = {
     "library counter": ("catalog_counters", sql("UPDATE libraries SET chunks = chunks + 5")),
     "type counter": ("catalog_counters", sql("UPDATE type_counts SET documents = 77")),
@@ -116,7 +124,7 @@ FAULTS: dict[str, tuple[str, Inject]] = {
     "exact row too many": ("exact_rows", exact(lambda index: index.put([999], unit_rows(1), []))),
     "original missing": ("original_missing", original(Path.unlink)),
     "original damaged": ("original_damaged", original(lambda path: path.write_bytes(b"0riginal bytes"))),
-    "orphan original": ("original_orphan", original(lambda path: path.with_name("0" * 64 + ".bin").write_bytes(b"x"))),
+    "deleted original": ("original_orphan", deleted_original),
 }
 
 

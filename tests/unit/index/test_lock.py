@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import Locked
+from app.core.errors import Locked, StorageError
 from app.index.lock import DirectoryLock, Owner, outermost, owner
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -71,3 +72,17 @@ def test_an_owner_says_whether_it_goes_on_serving(tmp_path: Path) -> None:
         assert owner(tmp_path) == Owner(os.getpid(), "http://127.0.0.1:2", lasting=True)
         (tmp_path / ".lock").write_text('{"pid": 7, "url": "http://127.0.0.1:3"}')  # as an earlier release wrote it
         assert owner(tmp_path) == Owner(7, "http://127.0.0.1:3", lasting=True)
+
+
+def test_a_directory_that_cannot_be_written_is_said_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="choose another DATA_DIR"):
+        DirectoryLock([tmp_path / "file" / "data"])
+
+    def read_only(path: Path, *_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(os, "open", read_only)
+    for use in (lambda: DirectoryLock([tmp_path]), lambda: owner(tmp_path)):
+        with pytest.raises(StorageError, match=r"Read-only file system.*writable"):
+            use()

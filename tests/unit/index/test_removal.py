@@ -188,18 +188,19 @@ def test_a_purge_cut_short_is_finished_at_the_next_start(options: IndexOptions, 
         assert cursor.execute("SELECT count(*) FROM revisions").fetchone() == (0,)
 
 
-def test_originals_are_stored_once_and_orphans_removed(tmp_path: Path) -> None:
+def test_originals_are_stored_once_and_half_written_ones_removed(tmp_path: Path) -> None:
     originals = Originals(tmp_path / "o", Steps())
     upload = tmp_path / "upload"
     upload.write_bytes(b"content")
     sha256 = originals.store(b"content")
     assert originals.store(upload) == sha256
     assert not originals.damaged(sha256)
-    orphan = originals.store(b"other")
+    other = originals.store(b"other")
     (tmp_path / "o" / ".half.part").write_bytes(b"x")
-    assert originals.remove_orphans({sha256}) == 2
-    assert originals.path(sha256).exists()
-    assert not originals.path(orphan).exists()
+    (tmp_path / "o" / "notes.txt").write_bytes(b"not ours")
+    assert originals.remove_parts() == 1
+    assert originals.names() == {sha256, other}
+    assert (tmp_path / "o" / "notes.txt").exists()
     originals.path(sha256).write_bytes(b"c0ntent")
     assert originals.damaged(sha256)
 

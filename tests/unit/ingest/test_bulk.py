@@ -1,4 +1,6 @@
 import re
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -185,3 +187,24 @@ def test_seen_keys_know_numbers_and_names() -> None:
         seen.add(key)
     assert seen.missing(["1", "17", "A/One", "007", "7", "A/Two"]) == {"7", "A/Two"}
     assert len(seen) == 4
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_cancelling_does_not_wait_for_the_pages_that_are_read(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    """One such page takes half a second of the full parser; a group of them took half a minute."""
+    monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 1)
+    slow = "{{" + "<b " * 18 + " text" * 6_000
+    pages = [Article(str(n), "1", "S", "wikitext", "Clean text." if n < 64 else slow) for n in range(64 + 8 * 64)]
+    (writer, ledger), cancel = recorded(), CancelToken()
+    asked: list[float] = []
+
+    def stop() -> None:
+        asked.append(time.monotonic())
+        cancel.cancel()
+
+    timer = threading.Timer(3.0, stop)
+    timer.start()
+    with pytest.raises(Cancelled):
+        BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions(workers=workers), cancel=cancel)
+    assert time.monotonic() - asked[0] < 5.0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -20,18 +21,21 @@ class Shelf:
 
     def __init__(self) -> None:
         self.live: dict[str, str] = {}
+        self.claims: dict[str, tuple[Path, str]] = {}
 
     def upload(self, key: str, content: bytes) -> None:
         self.live[document_id(PAPERS, key)] = content_sha256(content)
 
     def sync(self, root: Path) -> SyncPlan:
         manifest = Manifest(root, PAPERS)
-        plan = plan_sync(root, PAPERS, manifest, self.live)
+        claimed = [key for key, (of, sha) in self.claims.items() if of == root and self.live.get(document_id(PAPERS, key)) == sha]
+        plan = plan_sync(root, PAPERS, manifest, self.live, claimed)
         for file in (*plan.add, *plan.replace):
-            content = file.raw().content
-            self.live[plan.doc_id(file.source_key)] = content_sha256(content)
+            sha256 = content_sha256(file.raw().content)
+            self.live[document_id(PAPERS, file.source_key)] = sha256
+            self.claims[file.source_key] = root, sha256
         for key in plan.remove:
-            del self.live[plan.doc_id(key)]
+            del self.live[document_id(PAPERS, key)]
         manifest.record((*plan.add, *plan.replace, *plan.unchanged), plan.remove)
         manifest.save()
         return plan
@@ -85,11 +89,15 @@ def test_a_document_replaced_from_elsewhere_is_not_removed(root: Path) -> None:
     assert shelf.sync(root).remove == ()
 
 
-def test_without_its_manifest_a_folder_removes_nothing(root: Path) -> None:
+def test_the_manifest_decides_nothing_about_removal(root: Path) -> None:
     shelf = Shelf()
+    shelf.upload("uploaded.pdf", b"mine")
     shelf.sync(root)
     (root / MANIFEST_FILE).write_text("{broken")
     (root / "a.md").unlink()
+    assert shelf.sync(root).remove == ("a.md",)
+    known = {"uploaded.pdf": {"sha256": content_sha256(b"mine"), "size": 4, "mtime_ns": 1}}
+    (root / MANIFEST_FILE).write_text(json.dumps({"version": 1, "libraries": {"papers": known}}))
     assert shelf.sync(root).remove == ()
 
 
@@ -142,7 +150,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_documents(root: Path, monkeypa
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     with pytest.raises(InvalidInput, match="no folder"):
-        plan_sync(gone, PAPERS, Manifest(gone, PAPERS), {})
+        plan_sync(gone, PAPERS, Manifest(gone, PAPERS), {}, ())
     with pytest.raises(InvalidInput, match="no file or folder"):
         list(FileSource((gone,)))
 

@@ -29,6 +29,12 @@ def test_logits_equal_the_numpy_forward_pass(tmp_path: Path) -> None:
     assert model.name == "tiny-ranker"
 
 
+def test_a_pair_longer_than_the_model_is_cut_to_its_positions(tmp_path: Path) -> None:
+    model = CrossEncoder(write_cross_encoder(tmp_path / "short"), threads=1, precision="fp32")
+    long = "the river carries silt to the sea " * 40
+    assert model.score("a river", [long]) == pytest.approx([expected("a river", long, TINY.positions)], abs=1e-4)
+
+
 def test_int8_is_close_and_cached(tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "tiny")
     exact = CrossEncoder(folder, threads=1, precision="fp32").score("snow", TEXTS)

@@ -49,7 +49,7 @@ def test_an_answer_with_what_the_host_was_asked(double: OllamaDouble, host: Olla
     tokens = list(generator(host).stream(PROMPT, CancelToken()))
     assert text(iter(tokens)) == "Paris is the capital of France. [1]"
     assert tokens[-1].finish == "stop"
-    assert tokens[-1].usage == Usage(30, 7, prompt_seconds=0.002, completion_seconds=0.0015, load_seconds=0.001)
+    assert tokens[-1].usage == Usage(30, 8, prompt_seconds=0.003, completion_seconds=0.0016, load_seconds=0.001)
     (body,) = double.bodies(CHAT)
     assert {key: body[key] for key in ("think", "truncate", "shift", "stream", "keep_alive")} == {
         "think": False,
@@ -58,7 +58,7 @@ def test_an_answer_with_what_the_host_was_asked(double: OllamaDouble, host: Olla
         "stream": True,
         "keep_alive": "30m",
     }
-    assert body["options"] == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.2}
+    assert body["options"] == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.2, "repeat_penalty": 1.1}
     assert double.truncations == 0
 
 
@@ -99,7 +99,7 @@ def test_odd_line_ends_and_emoji_survive_any_cutting(double: OllamaDouble, host:
 
 def test_thinking_is_switched_off(double: OllamaDouble, host: OllamaHost) -> None:
     double.models.append(DoubleModel("thinker", thinks=True))
-    double.say(Script(("Yes",), thinking="secret thoughts"))
+    double.say(Script(("Yes",)))
     assert text(generator(host, "thinker").stream(PROMPT, CancelToken())) == "Yes"
 
 
@@ -120,7 +120,7 @@ MATRIX: list[tuple[str, list[Fault], type[DocuMindError], str, int]] = [
     ("bad option", [_status(500, "option 'num_ctx' must be of type integer")], ProviderBadResponse, "answered 500", 1),
     ("queue full", [_status(503, "server busy, please try again.  maximum pending requests exceeded")] * 3, Busy, "busy", 3),
     ("runner died twice", [_status(500, STOPPED)] * 2, RunnerStopped, "more memory", 2),
-    ("cannot load", [_status(500, "llama-server reported out-of-memory during startup: x")] * 2, RunnerStopped, "could not run", 2),
+    ("cannot load", [_status(500, "llama-server reported out-of-memory during startup: x")] * 2, RunnerStopped, "too large", 2),
     ("forbidden", [Fault("status", status=403, body="")], ProviderBadResponse, "refuses", 1),
     (
         "proxy page",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, InvalidInput, ModelNotInstalled, ProviderBadResponse, ProviderTimeout
+from app.core.errors import Cancelled, InvalidInput, ModelNotInstalled, ProviderBadResponse, ProviderTimeout, ProviderUnreachable
 from app.providers.error_bodies import error_text
 from app.providers.ollama import OllamaHost, same_model
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
@@ -44,13 +44,10 @@ def test_a_pull_with_progress(double: OllamaDouble, host: OllamaHost) -> None:
 
 
 def test_pulls_that_fail(double: OllamaDouble, host: OllamaHost) -> None:
-    with pytest.raises(ModelNotInstalled, match="unknown-model"):
+    with pytest.raises(ModelNotInstalled, match="registry of Ollama has no model 'unknown-model'"):
         list(host.pull("unknown-model", CancelToken()))
     double.fail("/api/pull", Fault("no_done", after=2))
     with pytest.raises(ProviderBadResponse, match="it resumes"):
-        list(host.pull("new", CancelToken()))
-    double.fail("/api/pull", Fault("error_line", after=1, message="pull model manifest: dial tcp: no route to host"))
-    with pytest.raises(ProviderBadResponse, match="no route to host"):
         list(host.pull("new", CancelToken()))
     cancel = CancelToken()
     double.fail("/api/pull", Fault("stall", after=1))
@@ -110,3 +107,20 @@ def test_error_texts_are_unwrapped() -> None:
     assert error_text('"quoted"') == "quoted"
     assert error_text("[1]") == "[1]"
     assert error_text("") == ""
+
+
+def test_of_several_addresses_the_first_that_answers_is_used(double: OllamaDouble) -> None:
+    nothing = "http://127.0.0.1:9"
+    with OllamaDouble() as second:
+        second.version = "0.6.1"
+        second.models = [DoubleModel("second:latest")]
+        host = OllamaHost(f"{nothing}, {second.url}")
+        assert host.base_url == nothing
+        assert [row.name for row in host.models()] == ["second:latest"]
+        assert (host.base_url, host.version()) == (second.url, "0.6.1")
+        both = OllamaHost(f"{double.url},{second.url}")
+        assert (both.version(), both.base_url) == ("0.33.0", double.url)
+    with pytest.raises(ProviderUnreachable):
+        OllamaHost(f"{nothing},{second.url}").models()
+    with pytest.raises(InvalidInput, match="the address of Ollama"):
+        OllamaHost(f"{double.url},http://:x")

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
 import { libraries } from "@/api/queries";
 import { Banner } from "@/components/ui/banner";
+import { Guarded } from "@/components/ui/guarded";
 import { Skeleton } from "@/components/ui/states";
 import { SearchPage } from "@/features/search/search-page";
 import { ReaderPane } from "@/features/reader/reader-pane";
@@ -43,23 +44,25 @@ export function App() {
       )}
       <main className="min-h-0 flex-1">
         <h1 className="sr-only">{nameOf(page)}</h1>
-        {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
-        {page === "search" && (
-          <Beside aside={reader === null ? null : <ReaderPane target={reader} />}>
-            <SearchPage />
-          </Beside>
-        )}
-        <Suspense
-          fallback={
-            <div className="mx-auto max-w-5xl p-6">
-              <Skeleton />
-            </div>
-          }
-        >
-          {page === "inspect" && <InspectPage answerId={argument} />}
-          {page === "evaluate" && <EvaluatePage reportId={argument} />}
-          {page === "status" && <StatusPage />}
-        </Suspense>
+        <Guarded key={`${page}/${argument ?? ""}`} what={`The view ${nameOf(page)}`}>
+          {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
+          {page === "search" && (
+            <Beside aside={reader === null ? null : <Guarded key={`${reader.library}/${reader.doc_id}`} what="This document"><ReaderPane target={reader} /></Guarded>}>
+              <SearchPage />
+            </Beside>
+          )}
+          <Suspense
+            fallback={
+              <div className="mx-auto max-w-5xl p-6">
+                <Skeleton />
+              </div>
+            }
+          >
+            {page === "inspect" && <InspectPage answerId={argument} />}
+            {page === "evaluate" && <EvaluatePage reportId={argument} />}
+            {page === "status" && <StatusPage />}
+          </Suspense>
+        </Guarded>
       </main>
       <UploadInputs files={inputs.files} folder={inputs.folder} />
       <KeyDialog />

@@ -1,4 +1,5 @@
 import { cx } from "@/components/ui/cx";
+import { Guarded } from "@/components/ui/guarded";
 import { ChatPane } from "@/features/chat/chat-pane";
 import { DocumentsPane } from "@/features/documents/documents-pane";
 import { ReaderPane } from "@/features/reader/reader-pane";
@@ -27,13 +28,25 @@ export function AskPage({ onPickFiles, onPickFolder }: Props) {
     <div className="flex h-full min-h-0 flex-col">
       <div className="flex min-h-0 flex-1">
         <div className={cx("min-h-0 w-full shrink-0 lg:block lg:w-72", pane !== "documents" && "hidden", !documentsShown && "lg:hidden", reader !== null && "lg:max-xl:hidden")}>
-          <DocumentsPane onPickFiles={onPickFiles} onPickFolder={onPickFolder} />
+          <Guarded what="The list of documents">
+            <DocumentsPane onPickFiles={onPickFiles} onPickFolder={onPickFolder} />
+          </Guarded>
         </div>
         <div className={cx("min-h-0 min-w-0 flex-1 lg:block", pane !== "chat" && "hidden")}>
-          <ChatPane empty={<Welcome onPickFiles={onPickFiles} />} />
+          <Guarded what="The conversation">
+            <ChatPane empty={<Welcome onPickFiles={onPickFiles} />} />
+          </Guarded>
         </div>
         <div className={cx("min-h-0 w-full shrink-0 lg:block", pane !== "sources" && "hidden", reader === null ? "lg:w-[22rem]" : "lg:w-[min(46rem,46%)]")}>
-          {reader === null ? <SourcesPane /> : <ReaderPane target={reader} />}
+          {reader === null ? (
+            <Guarded what="The sources">
+              <SourcesPane />
+            </Guarded>
+          ) : (
+            <Guarded key={`${reader.library}/${reader.doc_id}`} what="This document">
+              <ReaderPane target={reader} />
+            </Guarded>
+          )}
         </div>
       </div>
       <nav aria-label="Panes" className="flex shrink-0 border-t border-line bg-paper lg:hidden">

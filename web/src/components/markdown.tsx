@@ -3,6 +3,7 @@ import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize, { defaultSchema } from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 import { answerMarks, type AnswerMarks } from "@/lib/answer-marks";
+import { webLink } from "@/lib/links";
 import { plainReferences } from "@/lib/plain-references";
 
 /** Only what GitHub allows, without images and without attributes that name things. */
@@ -76,27 +77,18 @@ function dropImages() {
 }
 
 function httpOnly(url: string): string {
-  return /^https?:\/\//i.test(url) ? url : "";
+  return webLink(url)?.href ?? "";
 }
 
 /** A link out of the page; its host is shown, so that the text cannot say another. */
 function SafeLink({ href, children }: { href: string | undefined; children: ReactNode }) {
-  const host = hostOf(href);
-  if (host === null) return <>{children}</>;
-  const plain = typeof children === "string" && children.includes(host);
+  const link = webLink(href);
+  if (link === null) return <>{children}</>;
+  const plain = typeof children === "string" && children.includes(link.host);
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+    <a href={link.href} target="_blank" rel="noopener noreferrer nofollow">
       {children}
-      {!plain && <span className="text-muted"> ({host})</span>}
+      {!plain && <span className="text-muted"> ({link.host})</span>}
     </a>
   );
-}
-
-function hostOf(href: string | undefined): string | null {
-  if (href === undefined || httpOnly(href) === "") return null;
-  try {
-    return new URL(href).host;
-  } catch {
-    return null;
-  }
 }

@@ -14,7 +14,16 @@ export function parseHash(hash: string): Route {
   const [name = "", ...rest] = hash.replace(/^#\/?/, "").split("/");
   const page = PAGES.find((one) => one === name) ?? "ask";
   const argument = rest.join("/");
-  return { page, argument: argument === "" ? null : decodeURIComponent(argument) };
+  return { page, argument: argument === "" ? null : decoded(argument) };
+}
+
+/** What is not percent-encoded as it should be stays as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function hrefOf(page: PageName, argument?: string): string {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { IconButton } from "@/components/ui/button";
+import { Guarded } from "@/components/ui/guarded";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { Composer } from "./composer";
@@ -45,7 +46,13 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
         }}
       >
         <div className="mx-auto max-w-[46rem] px-5">
-          {exchanges.length === 0 ? empty : exchanges.map((exchange) => <ExchangeView key={exchange.id} exchange={exchange} onAskAgain={ask} />)}
+          {exchanges.length === 0
+            ? empty
+            : exchanges.map((exchange) => (
+                <Guarded key={exchange.id} what="This answer">
+                  <ExchangeView exchange={exchange} onAskAgain={ask} />
+                </Guarded>
+              ))}
         </div>
       </div>
       <div className="mx-auto w-full max-w-[48rem] shrink-0 px-3 pb-3">

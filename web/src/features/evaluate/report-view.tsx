@@ -46,7 +46,7 @@ export function ReportView({ id }: { id: string }) {
         </Section>
       )}
       <p className="text-2xs text-muted [overflow-wrap:anywhere]">
-        Made from git {data.provenance.git_sha.slice(0, 12)}, settings {data.provenance.settings_hash}, index {data.provenance.fingerprint}, seed {data.provenance.seed}. Intervals are 95 % paired bootstrap, p-values paired
+        Made from {data.provenance.git_sha && `git ${data.provenance.git_sha.slice(0, 12)}, `}settings {data.provenance.settings_hash}, index {data.provenance.fingerprint}, seed {data.provenance.seed}. Intervals are 95 % paired bootstrap, p-values paired
         permutation tests with Holm's correction.
       </p>
     </>

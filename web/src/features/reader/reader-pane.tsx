@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { documentRecord } from "@/api/queries";
+import { FlagTag } from "@/components/flag-tag";
 import { IconButton } from "@/components/ui/button";
 import { Segmented } from "@/components/ui/field";
 import { Failure, Skeleton } from "@/components/ui/states";
-import { Tag } from "@/components/ui/tag";
 import { type ReaderTarget, useWorkspace } from "@/hooks/use-workspace";
-import { flagLines } from "@/lib/flags";
 import { byline } from "@/lib/format";
 import { TextView } from "./text-view";
 
@@ -31,11 +30,7 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
           </h2>
           {document.data !== undefined && <p className="truncate text-2xs text-muted">{byline(document.data.authors, document.data.year) || document.data.filename}</p>}
         </div>
-        {(document.data?.flags.length ?? 0) > 0 && (
-          <Tag tone="warn" title={flagLines(document.data?.flags ?? []).join("\n")}>
-            flagged
-          </Tag>
-        )}
+        <FlagTag flags={document.data?.flags} />
         {paged && (
           <Segmented
             label="Show"

@@ -2,10 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { search } from "@/api/queries";
 import type { SearchHit } from "@/api/types";
+import { FlagTag } from "@/components/flag-tag";
 import { BandTag, SignalBars } from "@/components/signals";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Input, Segmented, Select } from "@/components/ui/field";
+import { Guarded } from "@/components/ui/guarded";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
@@ -52,7 +54,9 @@ export function SearchPage() {
           </p>
           <ol className="flex flex-col rounded-lg border border-line bg-surface">
             {found.data?.hits.map((hit, i) => (
-              <HitRow key={`${hit.library}/${hit.doc_id}/${hit.start}`} hit={hit} rank={i + 1} />
+              <Guarded key={`${hit.library}/${hit.doc_id}/${hit.start}`} what={`Passage ${i + 1}`}>
+                <HitRow hit={hit} rank={i + 1} />
+              </Guarded>
             ))}
           </ol>
         </>
@@ -64,7 +68,7 @@ export function SearchPage() {
 function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
   const { read } = useWorkspace();
   const open = (): void => read({ library: hit.library, doc_id: hit.doc_id, title: hit.title, revision: hit.revision, start: hit.start, end: hit.end, page: hit.page });
-  const place = [byline(hit.authors, hit.year), hit.page === null ? "" : `p. ${hit.page}`, hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
+  const place = [hit.sample ? "sample" : "", byline(hit.authors, hit.year), hit.page === null ? "" : `p. ${hit.page}`, hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
   return (
     <li className="grid gap-x-5 gap-y-2 border-b border-line px-4 py-3.5 last:border-b-0 md:grid-cols-[1fr_15rem]">
       <div className="min-w-0">
@@ -75,6 +79,7 @@ function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
               {hit.title}
             </button>
           </h2>
+          <FlagTag flags={hit.flags} />
           <BandTag band={hit.band} />
         </div>
         <p className="ml-7 text-2xs text-muted">{place}</p>

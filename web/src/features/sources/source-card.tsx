@@ -2,12 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { documentText } from "@/api/queries";
 import type { SourceRecord } from "@/api/types";
+import { FlagTag } from "@/components/flag-tag";
 import { MarkedText } from "@/components/marked-text";
 import { BandTag, SignalBars } from "@/components/signals";
 import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import { byline } from "@/lib/format";
+import { webLink } from "@/lib/links";
 
 interface Props {
   source: SourceRecord;
@@ -47,6 +49,7 @@ export function SourceCard({ source, focus, onOpen }: Props) {
           </h3>
           <p className="text-2xs text-muted">{placeOf(source)}</p>
         </div>
+        <FlagTag flags={source.flags} />
         <BandTag band={source.band} />
       </div>
       <div className={cx("mt-2 font-serif text-[0.875rem] leading-[1.4rem] [overflow-wrap:anywhere]", !whole && "line-clamp-4")}>
@@ -82,6 +85,7 @@ export function SourceCard({ source, focus, onOpen }: Props) {
 
 function placeOf(source: SourceRecord): string {
   return [
+    source.sample ? "sample" : "",
     byline(source.authors, source.year),
     source.page === null ? "" : `p. ${source.page}`,
     source.section === "body" ? "" : source.section,
@@ -92,15 +96,15 @@ function placeOf(source: SourceRecord): string {
 }
 
 function Licence({ source }: { source: SourceRecord }) {
-  const link = source.source_url !== null && /^https?:\/\//i.test(source.source_url) ? source.source_url : null;
+  const link = webLink(source.source_url);
   if (source.licence === null && link === null) return null;
   return (
     <p className="mt-1 truncate text-2xs text-muted">
       {source.licence}
       {source.licence !== null && link !== null && " · "}
       {link !== null && (
-        <a href={link} target="_blank" rel="noopener noreferrer nofollow" className="underline underline-offset-2 hover:text-ink">
-          {new URL(link).host}
+        <a href={link.href} target="_blank" rel="noopener noreferrer nofollow" className="underline underline-offset-2 hover:text-ink">
+          {link.host}
         </a>
       )}
     </p>

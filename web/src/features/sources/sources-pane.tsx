@@ -1,3 +1,4 @@
+import { Guarded } from "@/components/ui/guarded";
 import { Empty } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
@@ -18,14 +19,15 @@ export function SourcesPane() {
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label="Source list">
         {sources.map((source) => (
-          <SourceCard
-            key={`${exchange?.id ?? ""}-${source.n}`}
-            source={source}
-            focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}
-            onOpen={({ start, end }) =>
-              read({ library: source.library, doc_id: source.doc_id, title: source.title, revision: source.revision, start, end, page: source.page })
-            }
-          />
+          <Guarded key={`${exchange?.id ?? ""}-${source.n}`} what={`Source ${source.n}`}>
+            <SourceCard
+              source={source}
+              focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}
+              onOpen={({ start, end }) =>
+                read({ library: source.library, doc_id: source.doc_id, title: source.title, revision: source.revision, start, end, page: source.page })
+              }
+            />
+          </Guarded>
         ))}
         {sources.length === 0 && (
           <Empty title={exchange === undefined ? "Sources appear here" : busy ? "Searching" : "No sources"}>

@@ -1,0 +1,40 @@
+"""What the operating system refuses, in our words: too many open files, and files that may not be written."""
+
+from __future__ import annotations
+
+import errno
+
+from app.core.errors import Busy, DocuMindError, StorageError
+
+_NO_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+_NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
+
+
+def refusal(error: BaseException) -> DocuMindError | None:
+    """Return our error for one of the system's, or for one that was raised from such a one; None when it means something else."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _NO_FILES:
+            return no_files()
+        if isinstance(cause, OSError) and cause.errno in _NOT_PERMITTED:
+            return not_permitted(cause)
+        cause = cause.__cause__
+    return None
+
+
+def no_files() -> Busy:
+    """Return the error of a process that has as many files and connections open as it may."""
+    return Busy("too many open files and connections; try again in a moment, or start with a higher `ulimit -n`", retry_after_s=2)
+
+
+def says_no_files(message: str) -> bool:
+    """Whether a message of tantivy or the system says that too many files are open."""
+    return "Too many open files" in message or "os error 24" in message
+
+
+def not_permitted(error: OSError) -> StorageError:
+    """Return the error of a file or directory that this process may not use."""
+    where = f"{error.filename!r} cannot be used" if error.filename else "a file cannot be used"
+    return StorageError(
+        f"{where} ({error.strerror}): make the data directory writable for the user that runs DocuMind, or choose another DATA_DIR"
+    )

@@ -1,0 +1,242 @@
+"""Instructions to a model by what their words mean together, in English, German, Spanish, French and Chinese.
+
+No sentence is spelt out here. A rule names meanings that make an instruction when they stand near each other in one sentence, in
+any order: what sets aside, rules and something earlier are `Ignore the rules above` as well as `Die bisherigen Vorgaben gelten als
+hinfällig`. Chinese, which has no spaces, has expressions of the same kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import or_
+
+from app.generation.directive_words import Directive, Means, directive_words
+
+_OPENS = 1 << len(Means)
+"""Set on the first two words of a clause: where an imperative stands."""
+_REPLY = _OPENS << 1
+"""An answer, as a noun."""
+_HERE = _OPENS << 3
+"""A text, where `this` stands before it."""
+_QUOTE = _OPENS << 2
+"""Words in quotation marks stand in the sentence."""
+_SET_ASIDE, _NOT, _HEED = int(Means.SET_ASIDE), int(Means.NOT), int(Means.HEED)
+_RULES, _WORDS, _EARLIER, _ALL = int(Means.RULES), int(Means.WORDS), int(Means.EARLIER), int(Means.ALL)
+_YOU, _MACHINE, _SYSTEM, _SPEECH = int(Means.YOU), int(Means.MACHINE), int(Means.SYSTEM), int(Means.SPEECH)
+_MUST, _SAY, _ADVISE, _READING = int(Means.MUST), int(Means.SAY), int(Means.ADVISE), int(Means.READING)
+_ONLY, _ROLE, _FREE, _REVEAL = int(Means.ONLY), int(Means.ROLE), int(Means.FREE), int(Means.REVEAL)
+_SECRET, _ORDER, _TASK, _AND, _LIGHT, _ME = (
+    int(Means.SECRET),
+    int(Means.ORDER),
+    int(Means.TASK),
+    int(Means.AND),
+    int(Means.LIGHT),
+    int(Means.ME),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Meanings that must stand within a number of words; each part is met by a word that has any of its bits."""
+
+    finding: Directive
+    window: int
+    parts: tuple[int, ...]
+    opening: int = 0
+    """Bits of the word that must open a clause as well, 0 for none."""
+    first: bool = False
+    """That word must be the first of the sentence."""
+
+    def possible(self, union: int) -> bool:
+        """Return whether a sentence with these bits may meet every part."""
+        for part in self.parts:
+            if not union & part:
+                return False
+        return not self.opening or bool(union & self.opening)
+
+
+_RULES_OF_SENTENCES = (
+    _Rule("override", 12, (_RULES, _SET_ASIDE, _EARLIER | _YOU | _MACHINE)),
+    _Rule("override", 12, (_RULES | _WORDS, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _SET_ASIDE),
+    _Rule("override", 12, (_RULES | _WORDS, _SET_ASIDE, _EARLIER | _ALL | _YOU), _LIGHT),
+    _Rule("override", 12, (_WORDS, _SET_ASIDE, _EARLIER, _MUST)),
+    _Rule("override", 12, (_WORDS, _NOT, _HEED, _EARLIER, _MUST)),
+    _Rule("override", 14, (_RULES, _NOT, _HEED, _EARLIER)),
+    _Rule("override", 14, (_RULES | _WORDS, _HEED, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _NOT),
+    _Rule("role", 14, (_YOU, _ROLE, _MACHINE | _FREE)),
+    _Rule("role", 8, (_YOU | _ME,), _ROLE),
+    _Rule("role", 14, (_FREE | _MACHINE, _ROLE, _NOT), _ROLE),
+    _Rule("role", 5, (_ROLE,), _LIGHT, first=True),
+    _Rule("role", 12, (_YOU, _ONLY, _ROLE | _MACHINE)),
+    _Rule("role", 12, (_SECRET, _ONLY, _ROLE, _ME)),
+    _Rule("output", 24, (_MACHINE, _MUST, _SAY | _ADVISE | _REVEAL, _READING | _ONLY | _YOU | _ALL | _ADVISE)),
+    _Rule("output", 20, (_SYSTEM, _READING, _MUST, _ADVISE)),
+    _Rule("output", 20, (_SYSTEM, _HERE, _MUST, _SAY | _ADVISE | _REVEAL)),
+    _Rule("output", 12, (_ONLY | _YOU,), _ORDER),
+    _Rule("output", 12, (_ONLY | _YOU | _QUOTE,), _ORDER | _TASK, first=True),
+    _Rule("output", 5, (_REPLY, _ALL, _MUST)),
+    _Rule("disclosure", 10, (_SECRET, _YOU | _ALL | _MACHINE), _REVEAL),
+    _Rule("disclosure", 14, (_SECRET, _MUST, _REVEAL, _YOU | _MACHINE)),
+)
+_TURNING = _RULES | _WORDS | _YOU | _ME | _MACHINE | _SYSTEM | _FREE | _REPLY | _SECRET | _ORDER | _TASK | _LIGHT
+"""Every rule has a part of these: a sentence without them, as most are, needs no look at any."""
+_REPLIES = re.compile(r"(?:answer|reply|replies|response|antwort|respuesta|reponse|resume[ns]|ausgabe)[a-z]{0,2}\Z")
+_FROM_NOW = (
+    r"(?:from (?:now|here|this (?:point|moment))(?: on| onwards?)?|henceforth"
+    r"|(?:ab|von) (?:jetzt|nun|sofort|hier)(?: an)?|kunftig|fortan"
+    r"|(?:a partir de|desde) (?:ahora|aqui|este momento)|en adelante|de ahora en adelante"
+    r"|(?:a partir de|des) (?:maintenant|cet instant)|desormais|dorenavant)"
+)
+_PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
+    (
+        "role",
+        re.compile(
+            r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+ ){0,2}"
+            r"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now|no longer|nicht mehr|ya no)\b"
+            r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras|vous etes|vous serez|you are)\b"
+            rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+ (?:du|sie|vous)\b)"
+        ),
+    ),
+    (
+        "output",
+        re.compile(
+            rf"\b{_FROM_NOW} (?:answer|reply|respond|write|say|speak|act|tell|use|always|please|end|begin|translate|never|do not)\b"
+            r"|\b(?:dein|deine|deiner|tu|tus|ta|tes|votre|vos|your) (?:\w+ )?(?:antwort|antworten|respuestas?|reponses?)\b"
+        ),
+    ),
+    (
+        "output",
+        re.compile(
+            r"\b(?:if|when|as|wenn|falls|sofern|da|als|si|cuando|como|puisque|comme) "
+            r"(?:you are|you re|du|sie|eres|usted es|tu es|vous etes|you happen to be)\b"
+            r"(?: \w+){0,5} (?:ai|llms?|assistants?|assistent|chatbot|asistente|ki|ia|sprachmodell|language model"
+            r"|modelo de lenguaje|modele de langage|bot|agent|modele|modell)\b"
+        ),
+    ),
+)
+"""What small words say, which have no meaning of their own here: read only in sentences that address a reader or a machine."""
+_TURNS = frozenset(
+    "now here henceforth moment point sie jetzt sofort hier kunftig fortan ahora adelante maintenant desormais dorenavant".split()
+)
+"""One of these or a second person stands in each phrase."""
+_TEXT = (
+    "text document page passage paragraph article content file website section dokument seite absatz abschnitt artikel inhalt"
+    " documento texto pagina parrafo pasaje contenido articulo fragmento texte paragraphe contenu"
+)
+_TEXTS = frozenset(_TEXT.split())
+_THIS = frozenset("this diesen diese dieses diesem dieser este esta ce cet cette present".split())
+_POLITE = frozenset(
+    "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten stellen zeigen verraten empfehlen"
+    " erwahnen ubersetzen fassen beenden beginnen beachten befolgen verwenden wiederholen".split()
+)
+"""German imperatives before `Sie`."""
+
+
+class _Meanings(dict[str, int]):
+    """The bits of every word seen, for all threads; forgets all when full."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        bits = 0
+        for means, pattern in _patterns().items():
+            if pattern.match(word):
+                bits |= means
+        if _REPLIES.match(word):
+            bits |= _REPLY
+        self[word] = bits
+        return bits
+
+
+_MOST_WORDS = 200_000
+_MEANINGS = _Meanings()
+
+
+@cache
+def _patterns() -> Mapping[int, re.Pattern[str]]:
+    """Return the expression of each meaning."""
+    return {
+        int(means): re.compile(f"(?:{'|'.join(spelling.replace('*', '[a-z]*') for spelling in sorted(spellings))})\\Z")
+        for means, spellings in directive_words().words.items()
+    }
+
+
+def meaning_known(word: str) -> bool:
+    """Return whether a lower-case word has a meaning here."""
+    return _MEANINGS[word] != 0
+
+
+def directives(sentence: str, found: Sequence[str]) -> Iterator[Directive]:
+    """Yield the families of instructions that a sentence shows, with repetitions.
+
+    Args:
+        sentence: As `disguises.plain` returns it.
+        found: Its words, lower case.
+    """
+    bits = list(map(_MEANINGS.__getitem__, found))
+    if "sie" in found:
+        _mark(bits, found, (_POLITE, frozenset({"sie"})), _ORDER | _YOU, 0)
+    union = reduce(or_, bits, 0)
+    if not union & _TURNING:
+        return
+    if union & _YOU or not _TURNS.isdisjoint(found):
+        spoken = " ".join(found)
+        yield from (finding for finding, pattern in _PHRASES if pattern.search(spoken))
+    if union & _SYSTEM and union & _READING:
+        _mark(bits, found, (_THIS, _TEXTS), _HERE, 1)
+    placed = _placed(bits, _QUOTE if any(mark in sentence for mark in _QUOTES) else 0)
+    union = reduce(or_, placed, 0)
+    yield from _near(placed, [rule for rule in _RULES_OF_SENTENCES if rule.possible(union)])
+
+
+def _mark(bits: list[int], found: Sequence[str], pair: tuple[frozenset[str], frozenset[str]], added: int, which: int) -> None:
+    """Add bits to the first or the second of two words that follow each other."""
+    for at in range(len(found) - 1):
+        if found[at] in pair[0] and found[at + 1] in pair[1]:
+            bits[at + which] |= added
+
+
+_QUOTES = '"\u201c\u201e\u00ab\u2018'
+
+
+def _placed(bits: list[int], quote: int) -> list[int]:
+    """Return the bits of each word with those that its place gives it."""
+    placed = [one | quote for one in bits]
+    for at, one in enumerate(bits):
+        if at < _IMPERATIVE or bits[at - 1] & _AND:
+            placed[at] |= _OPENS
+        if one & _SYSTEM and any(other & _SPEECH for other in (*bits[max(0, at - 1) : at], *bits[at + 1 : at + 3])):
+            placed[at] |= _MACHINE  # language model, modelo de lenguaje
+    return placed
+
+
+_IMPERATIVE = 2
+"""Words of a sentence in which its imperative stands."""
+
+
+def _near(placed: list[int], rules: Iterable[_Rule]) -> Iterator[Directive]:
+    """Yield the finding of each rule all of whose parts stand within its window, not all met by one word."""
+    for rule in rules:
+        parts = (*rule.parts, rule.opening) if rule.opening else rule.parts
+        last = [-len(placed) - rule.window] * len(parts)
+        for at, bits in enumerate(placed):
+            for index, part in enumerate(parts):
+                if bits & part and (index < len(rule.parts) or (at == 0 if rule.first else bits & _OPENS)):
+                    last[index] = at
+            if at - min(last) <= rule.window and len(set(last)) > 1:
+                yield rule.finding
+                break
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def chinese_directives(sentence: str) -> Iterator[Directive]:
+    """Yield the families of instructions that a Chinese sentence shows, with repetitions."""
+    if _HAN.search(sentence):
+        for finding, pattern in directive_words().chinese:
+            if pattern.search(sentence):
+                yield finding

@@ -1,0 +1,51 @@
+"""Which address of a document may leave as a link."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.api.schemas.documents import Document
+from app.core.links import web_link
+
+BAD = (
+    "https://[bad", "https://", "http:///x", "https://[", "HTTPS://[::1", "https://x:99999/", "https://x:port/", "https://a b/",
+    "https://a\n/", "https://%/", "javascript:alert(1)", "//host/x", "ftp://host/", "", 'https://h/"onclick=', "https://h/<b>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BAD)
+def test_what_no_browser_opens_is_no_link(url: str) -> None:
+    assert web_link(url) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/x?y=1#z",
+        "http://[::1]:8001/",
+        "HTTP://EXAMPLE.org",
+        "https://m\u00fcnchen.example/\u00fc",
+        "http://a_b.c/",
+    ],
+)
+def test_addresses_of_the_web_stay_as_they_are(url: str) -> None:
+    assert web_link(url) == url
+
+
+@given(st.text(max_size=40))
+def test_any_text_behind_the_scheme_is_judged(text: str) -> None:
+    assert web_link(f"https://{text}") in {None, f"https://{text}"}
+
+
+def test_no_document_leaves_with_a_malformed_link() -> None:
+    shown = Document.model_validate({**dict.fromkeys(Document.model_fields, None), **KNOWN, "source_url": "https://[bad"})
+    assert shown.source_url is None
+
+
+KNOWN: dict[str, object] = {
+    "doc_id": "0" * 16, "library": "public", "source_key": "2", "filename": "2", "title": "Condor", "authors": [], "type": "text",
+    "sha256": "0" * 64, "revision": 1, "state": "live", "characters": 1, "pages": 1, "chunks": 1, "embedded": 0,
+    "has_original": False, "flags": [], "added_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+}  # fmt: skip

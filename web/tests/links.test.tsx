@@ -1,0 +1,58 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import type { SourceRecord } from "@/api/types";
+import { Guarded } from "@/components/ui/guarded";
+import { Markdown } from "@/components/markdown";
+import { SourceCard } from "@/features/sources/source-card";
+import { parseHash } from "@/hooks/use-route";
+import { webLink } from "@/lib/links";
+
+const BAD = ["https://[bad", "https://", "http://", "https://[", "https://a b/", "https://%", "https://x:99999/", "HTTPS://[::1", "javascript:alert(1)", "//host/x", "ftp://host/", ""];
+
+function source(source_url: string | null): SourceRecord {
+  return {
+    n: 1, library: "public", doc_id: "0".repeat(16), revision: 1, title: "Condor", authors: [], year: null, type: "text", page: null,
+    section: "body", start: 0, end: 4, text: "text", preview: "text", score: 1, band: null, source_url, licence: "CC BY 4.0",
+    signals: { dense: null, lexical: null, fusion: null, overlap: null, adjacency: null, rerank: null },
+  } as unknown as SourceRecord;
+}
+
+function shown(node: ReactNode): string {
+  return renderToStaticMarkup(<QueryClientProvider client={new QueryClient()}>{node}</QueryClientProvider>);
+}
+
+describe("links of documents and answers", () => {
+  it.each(BAD)("%j is no link", (url) => {
+    expect(webLink(url)).toBeNull();
+    expect(shown(<SourceCard source={source(url)} focus={null} onOpen={() => undefined} />)).not.toContain("<a ");
+    expect(shown(<Markdown text={`See [this](<${url}>) and ${url} now.`} sources={0} renderCitation={() => null} />)).toContain("now.");
+  });
+
+  it("shows where a good one goes", () => {
+    expect(webLink("https://example.org/x?y=1")).toEqual({ href: "https://example.org/x?y=1", host: "example.org" });
+    expect(shown(<SourceCard source={source("https://example.org/x")} focus={null} onOpen={() => undefined} />)).toContain(">example.org</a>");
+    expect(webLink(null)).toBeNull();
+  });
+});
+
+describe("an address of a view", () => {
+  it.each(["%", "%zz", "a%b"])("%j is taken as it is", (text) => {
+    expect(parseHash(`#/inspect/${text}`)).toEqual({ page: "inspect", argument: text });
+  });
+});
+
+describe("an error in what is shown", () => {
+  it("stays inside its guard, which says what cannot be shown", () => {
+    expect(Guarded.getDerivedStateFromError(new Error("no host"))).toEqual({ error: new Error("no host") });
+    expect(Guarded.getDerivedStateFromError("no host").error).toBeInstanceOf(Error);
+    const guard = new Guarded({ what: "Source 1", children: "fine" });
+    expect(guard.render()).toBe("fine");
+    guard.state = { error: new Error("no host") };
+    const html = renderToStaticMarkup(guard.render());
+    expect(html).toContain("Source 1 cannot be shown.");
+    expect(html).toContain("no host");
+    expect(html).toContain("Retry");
+  });
+});
