@@ -15,11 +15,12 @@ from app.core.errors import Conflict, InvalidInput, StorageError
 from app.core.types import EmbeddingState, Library, Notice
 from app.index.store import IndexStore
 from app.jobs.bulk import BULK
-from app.jobs.kinds import ARXIV, BACKFILL, IMPORT, INGEST, SAMPLES
+from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
 from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
 from app.providers.ollama import same_model
 from app.providers.selection import EmbedderChoice
+from app.retrieval.calibration import Calibrations
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class LibraryEmbedders:
         """Look at the builds of `store` and the hosts of `models`."""
         self._store = store
         self._models = models
+        self.calibrations = Calibrations(store.calibrations)
         self._offers: dict[Library, str] = {}
 
     def state(self, library: Library) -> EmbeddingState:
@@ -82,7 +84,15 @@ class LibraryEmbedders:
     def notices(self, library: Library) -> tuple[Notice, ...]:
         """Return what a search of the library says of it; asks no host, so that no question waits for one."""
         offer = self._offers.get(library)
-        return (Notice("reembed_offered", offer),) if offer else ()
+        offers = (Notice("reembed_offered", offer),) if offer else ()
+        fingerprint = self._store.made_with(library)
+        if fingerprint is None or self.calibrations.of(fingerprint) is not None:
+            return offers
+        said = (
+            f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands, cutoff and confidence of the library"
+            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate --library {library.value}"
+        )
+        return (*offers, Notice("bands_not_calibrated", said))
 
 
 class Adopter:
@@ -95,6 +105,8 @@ class Adopter:
         self._runner = runner
         self._asked: set[tuple[Library, str]] = set()
         """What was begun already: one that failed or was cancelled is not tried without end."""
+        self._calibrated_at: dict[tuple[Library, str], int] = {}
+        """Documents at the last calibration that was asked for; one that found too few is tried again at twice as many."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
 
@@ -121,14 +133,31 @@ class Adopter:
         """Embed a library with the model that has come if it may; return whether it would take one."""
         self._embedders.look(library)
         if not self._store.catalog.counts(library).is_disposable:
+            self._calibrate(library)
             return False
         better = self._embedders.better(library)
-        if better is None or (library, better.model) in self._asked or self._is_filled(library):
+        if better is None:
+            self._calibrate(library)
+            return True
+        if (library, better.model) in self._asked or self._is_filled(library):
             return True
         self._asked.add((library, better.model))
         logger.info("library %s takes %s (%s), which has come", library.value, better.model, better.provider)
         request_reembed(self._runner, ReembedPayload(library, provider=better.provider, model=better.model, force=True))
         return True
+
+    def _calibrate(self, library: Library) -> None:
+        """Ask for the row of an embedder that has none, once the library has its vectors."""
+        counts, fingerprint = self._store.catalog.counts(library), self._store.made_with(library)
+        if fingerprint is None or self._embedders.calibrations.of(fingerprint) is not None:
+            return
+        tried = (library, fingerprint.embedding_model)
+        enough = counts.documents >= 2 * self._calibrated_at.get(tried, 0)
+        if enough and counts.embedded == counts.chunks and not self._is_filled(library):
+            self._calibrated_at[tried] = counts.documents
+            self._runner.submit(
+                CALIBRATE, {"library": library.value, "retry": True, "automatic": True}, unit="pairs", coalesce=True
+            )
 
     def _is_filled(self, library: Library) -> bool:
         """Whether a job that writes into the library is under way; the next look comes soon."""

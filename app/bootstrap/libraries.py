@@ -19,6 +19,7 @@ from app.ingest.chunking import CHUNKER_VERSION
 from app.ingest.embedding import VectorBackfill
 from app.ingest.options import IngestOptions
 from app.ingest.pipeline import IngestPipeline
+from app.retrieval.calibration import Calibration, Calibrations
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
@@ -53,6 +54,8 @@ class Wired:
     embedder: Embedder | None
     build: int | None
     """The build it is wired to; None before the first vector."""
+    calibration: Calibration | None
+    """What its bands, cutoff and confidence go by; None where the embedder has no row: those of MiniLM."""
     retriever: Retriever
     pipeline: IngestPipeline
 
@@ -73,6 +76,7 @@ class Libraries:
         """Keep what every library is wired from; `remarks` are said at every search of a library."""
         self._remarks = remarks
         self._store = store
+        self._calibrations = Calibrations(store.calibrations)
         self._embedder_for = embedder_for
         self._parser = parser
         self._ingest = ingest
@@ -87,13 +91,14 @@ class Libraries:
         # A library without a vector takes what is there now; `claim` makes its build over.
         embedder = self._embedder_for(self._store.made_with(library))
         build = live.number if live else None
+        row = self._calibrations.of(live.fingerprint) if live else None
         with self._lock:
             wired = self._wired.get(library)
-            if wired is None or wired.embedder is not embedder or wired.build != build:
-                wired = self._wired[library] = self._wire(library, embedder, live)
+            if wired is None or (wired.embedder, wired.build, wired.calibration) != (embedder, build, row):
+                wired = self._wired[library] = self._wire(library, embedder, live, row)
         return wired
 
-    def _wire(self, library: Library, embedder: Embedder | None, live: HeldBuild | None) -> Wired:
+    def _wire(self, library: Library, embedder: Embedder | None, live: HeldBuild | None, row: Calibration | None) -> Wired:
         store = self._store
         build = live.number if live else None
         view = None if build is None else store.reembedding.view(build)
@@ -102,7 +107,7 @@ class Libraries:
             view or store.vectors,
             store.lexical,
             embedder,
-            self._retrieval,
+            row.applied(self._retrieval) if row else self._retrieval,
             writer=view or store.writer,
             reranker=self._reranker,
             remarks=lambda: self._remarks(library),
@@ -112,7 +117,7 @@ class Libraries:
             embedder is not None and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
         )
         pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect, rereads=takes_vectors)
-        return Wired(embedder, build, retriever, pipeline)
+        return Wired(embedder, build, row, retriever, pipeline)
 
     def shelf(self, library: Library) -> Shelf:
         """Return what the query use case searches."""

@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
+from app.bootstrap.acting import acting_constants, inert_settings
 from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
@@ -42,16 +44,18 @@ from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
+from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
+from app.retrieval.calibration import Calibrations
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -70,6 +74,7 @@ class Services:
     jobs: JobRunner
     bulk: BulkDesk
     evaluations: EvaluationDesk
+    model_tests: ModelTestDesk
     rag: RAGService
     memory: ConversationMemory
     journal: AnswerJournal
@@ -134,7 +139,14 @@ class Services:
         """Return how the parts are; asks model hosts, never runs a model."""
         builds = {library.value: self.catalog.build_state(library) for library in Library}
         embedding = {library.value: self.embedders.state(library) for library in Library}
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding)
+        options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
+        made_with = {library: self.store.made_with(library) for library in Library}
+        acting = {
+            library.value: acting_constants(options, library, calibrations.of(made) if made else None)
+            for library, made in made_with.items()
+        }
+        inert = tuple(inert_settings(self.settings))
+        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding, acting, inert)
 
 
 @contextmanager
@@ -154,6 +166,8 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
         spans = stack.enter_context(open_spans(settings, package_version()))
+        for line in inert_settings(settings):
+            logger.warning("%s", line)
         prompts = PromptLibrary.load(settings.prompts_dir)
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
@@ -197,6 +211,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         jobs.register(ARXIV, arxiv, lane="network")
         jobs.register(PULL, PullJob(models.pull), lane="network")
+        model_tests = register_model_tests(
+            jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
+        )
         replayer = Replayer(
             store=store.answers,
             catalog=store.catalog,
@@ -230,6 +247,15 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             live_embedder=lambda library: libraries.wired(library).embedder,
             embedder_named=models.embedder_named,
         )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=lambda library: libraries.wired(library).embedder,
+            reference=lambda: models.sentence_embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         maintenance = StoreMaintenance(store, evaluations.reports)
         register_maintenance(jobs, maintenance)
         jobs.start()
@@ -257,6 +283,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             jobs,
             bulk,
             evaluations,
+            model_tests,
             rag,
             memory,
             journal,

@@ -41,6 +41,7 @@ def register(app: typer.Typer) -> None:
     app.command("export")(export_library)
     app.command("import")(import_library)
     app.command()(reembed)
+    app.command()(calibrate)
     app.command()(backup)
     app.command()(restore)
 
@@ -223,6 +224,28 @@ def reembed(
         say(f"{found['outcome']}: {found['reason']}")
     if found["outcome"] == "kept":
         sys.exit(NEW_VECTORS_FIND_LESS)
+
+
+def calibrate(
+    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
+    as_json: JsonOption = False,
+) -> None:
+    """Find what the similarities of a library's embedding model mean, from the library's own sentences.
+
+    Bands, cutoff and confidence go by it in every library of that model. It runs by itself after indexing.
+
+    Example: documind calibrate --library papers
+    """
+    if library not in LIBRARIES:
+        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
+    with connect(Settings()) as client:
+        job = client.post("/api/v1/calibrate", {"library": library})
+        found = cast("Json", run_job(client, job, f"calibrating {library}")["result"])
+    if as_json:
+        emit(found)
+    else:
+        line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
+        say(f"{found['embedding_model']}: {line} is on the scale of the thresholds, by {found['pairs']} pairs")
 
 
 def backup(

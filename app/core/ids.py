@@ -33,3 +33,10 @@ def fingerprint8(fingerprint: Fingerprint) -> str:
 def new_id() -> str:
     """Return a fresh random id of 32 hex digits (jobs, answers, conversations, requests)."""
     return uuid.uuid4().hex
+
+
+def embedder_key(fingerprint: Fingerprint) -> str:
+    """Return 16 hex digits that name an embedder: two libraries whose similarities can be compared have the same."""
+    made = (fingerprint.embedding_model, fingerprint.model_digest, str(fingerprint.dimension))
+    prefixes = (fingerprint.query_prefix, fingerprint.passage_prefix)
+    return hashlib.sha256("\0".join((*made, *prefixes)).encode()).hexdigest()[:16]

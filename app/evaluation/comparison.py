@@ -91,7 +91,7 @@ def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int =
         2019, section 4.
     """
     rng = np.random.default_rng(seed)
-    documents = list(_documents(catalog, library))
+    documents = list(listed_documents(catalog, library))
     if not documents:
         return []
     chosen = rng.permutation(len(documents))[:limit]
@@ -105,14 +105,15 @@ def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int =
             continue
         if len(words(document.title)) in _SENTENCE_WORDS and at % 4 == 0:
             found.append(RankingCase(document.title, frozenset({document.doc_id})))
-        sentences = list(_sentences(chunks))
+        sentences = list(telling_sentences(chunks))
         for pick in rng.permutation(len(sentences))[:share].tolist():
             text, chunk_id = sentences[pick]
             found.append(RankingCase(text, frozenset({document.doc_id}), not_chunk=chunk_id if len(chunks) > 1 else None))
     return found
 
 
-def _documents(catalog: Catalog, library: Library) -> Iterator[Document]:
+def listed_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
+    """Yield documents of a library that are no copies, up to a bound that keeps a large library quick."""
     cursor: str | None = None
     for _ in range(_PAGES):
         page, cursor = catalog.documents(library, "", cursor, _PAGE)
@@ -121,7 +122,8 @@ def _documents(catalog: Catalog, library: Library) -> Iterator[Document]:
             return
 
 
-def _sentences(chunks: Sequence[Chunk]) -> Iterator[tuple[str, int]]:
+def telling_sentences(chunks: Sequence[Chunk]) -> Iterator[tuple[str, int]]:
+    """Yield sentences long enough to ask something, with the chunk that each stands in."""
     for chunk in chunks:
         for start, end in sentence_spans(chunk.text):
             text = " ".join(chunk.text[start:end].split())

@@ -96,8 +96,9 @@ _TASK_VERBS = (
 _OPENING = (
     r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
     r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
-    r"|(?-i:(?<=[a-z)\]] )(?=[A-Z])(?:(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
-    r"|(?<=[)\]] )(?<!\(\w\) ))))"
+    r"|(?-i:(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
+    r"|(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
+    r"|(?<=[0-9)\]>] )(?<!\(\w\) ))))"
 )
 # An imperative opens its clause; its verb is followed by what an object starts with, so that "Use of steel grew" and "List price"
 # pass.

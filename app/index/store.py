@@ -15,6 +15,7 @@ from app.index.answer_store import SqliteAnswerStore
 from app.index.backup import BackupReport, backup
 from app.index.builds import Builds
 from app.index.bundle import Bundler
+from app.index.calibrations import SqliteCalibrations
 from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.changes import ChangeLog
 from app.index.chroma import ChromaStore
@@ -122,11 +123,7 @@ class IndexStore:
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
-        self.jobs = SqliteJobStore(self.database)
-        self.ledger = SqliteLedger(self.database)
-        self.claims = SyncClaims(self.database)
-        self.answers, self.conversations = SqliteAnswerStore(self.database), SqliteConversationStore(self.database)
-        self.models = CatalogModelStore(self.database)
+        self._open_state()
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
@@ -160,6 +157,16 @@ class IndexStore:
             self.keeper.start()
         elif vector_store == "foreground":
             self.keeper.bring_up()
+
+    def _open_state(self) -> None:
+        """Open what the catalog keeps besides documents."""
+        self.jobs = SqliteJobStore(self.database)
+        self.ledger = SqliteLedger(self.database)
+        self.claims = SyncClaims(self.database)
+        self.answers = SqliteAnswerStore(self.database)
+        self.calibrations = SqliteCalibrations(self.database)
+        self.conversations = SqliteConversationStore(self.database)
+        self.models = CatalogModelStore(self.database)
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value

@@ -20,6 +20,7 @@ BACKFILL = "backfill"
 SAMPLES = "samples"
 ARXIV = "arxiv"
 PULL = "pull"
+MODEL_TEST = "model_test"
 REPLAY = "replay"
 FSCK = "fsck"
 EXPORT = "export"
@@ -27,6 +28,7 @@ IMPORT = "import"
 BACKUP = "backup"
 PURGE = "purge"
 EVALUATION = "evaluation"
+CALIBRATE = "calibrate"
 
 
 def register_ingest(

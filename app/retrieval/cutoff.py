@@ -42,19 +42,19 @@ def passes(reading: Reading, fusion: Fusion, library: Library, mode: Mode, optio
     slack = options.compare_slack if mode == "compare" else 0.0
     if math.isnan(reading.distance):
         return reading.overlap >= options.coverage_threshold - slack
-    return closeness(1.0 - reading.distance, reading.overlap) >= options.closeness_threshold - slack
+    return closeness(options.on_scale(1.0 - reading.distance), reading.overlap) >= options.closeness_threshold - slack
 
 
 def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
     """Return how near the passage is; one that did not pass the cutoff is weak whatever its similarity."""
     if not passed:
         return "weak"
-    similarity = reading.similarity
-    if similarity is None:
+    if reading.similarity is None:
         return "partial"
+    similarity = options.on_scale(reading.similarity)
     if similarity > options.band_strong:
         return "strong"
-    return "partial" if similarity >= options.band_partial or reading.overlap >= options.coverage_threshold else "weak"
+    return "partial" if similarity >= options.band_partial else "weak"
 
 
 def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOptions) -> float:
@@ -69,7 +69,10 @@ def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOp
         return 0.0
     if fusion == "dense":
         return _mean_closeness(readings)
-    best = max(closeness(1.0 - reading.distance, reading.overlap) for reading in readings)
+    best = max(
+        reading.overlap if reading.similarity is None else closeness(options.on_scale(reading.similarity), reading.overlap)
+        for reading in readings
+    )
     return 1.0 / (1.0 + math.exp(-options.confidence_slope * (best - options.confidence_midpoint)))
 
 

@@ -72,7 +72,7 @@ def _figure(reading: Reading, fusion: Fusion, library: Library, mode: Mode, opti
     slack = options.compare_slack if mode == "compare" else 0.0
     if math.isnan(reading.distance):
         return f"coverage {reading.overlap:.2f}, needs {options.coverage_threshold - slack:.2f} (no vector)"
-    near = closeness(1.0 - reading.distance, reading.overlap)
+    near = closeness(options.on_scale(1.0 - reading.distance), reading.overlap)
     return f"closeness {near:.2f}, needs {options.closeness_threshold - slack:.2f}"
 
 

@@ -31,6 +31,11 @@ class RetrievalOptions:
     """Closeness of the best hit at which it is as likely as not that the library answers the question; for MiniLM."""
     confidence_slope: float = 28.0  # evaluation/reports/confidence.md
     """Steepness of the logistic curve of the confidence, per unit of closeness."""
+    similarity_offset: float = 0.0
+    """Of the line that takes a similarity to MiniLM's scale, `(similarity - offset) / scale`: what was measured there holds for
+    another embedder after that (`app.retrieval.calibration`)."""
+    similarity_scale: float = 1.0
+    """The same; above 0."""
     keyword_rerank_weight: float = 0.15
     """W of the arm `dense` in papers: order by `distance - W * overlap`."""
     public_keyword_rerank_weight: float = 0.15
@@ -63,3 +68,7 @@ class RetrievalOptions:
     """Cosine similarity above which a hit is strong; for MiniLM."""
     band_partial: float = 0.35
     """Cosine similarity from which a hit is partial, below strong; for MiniLM."""
+
+    def on_scale(self, similarity: float) -> float:
+        """Return a cosine similarity on the scale that the thresholds were measured on, in [-1, 1]; NaN stays NaN."""
+        return min(1.0, max(-1.0, (similarity - self.similarity_offset) / self.similarity_scale))

@@ -76,6 +76,9 @@ def test_samples_take_the_model_that_is_pulled_while_the_server_runs(serve: Call
         assert _library(client)["notices"] == []
         double.models = list(DEFAULT_MODELS)
         _until(lambda: all(_embeds(client, name, NOMIC) for name in ("public", "papers")))
+        _until(lambda: _library(client)["notices"] == [])  # calibrated by a job of its own
+        acting = client.get("/api/v1/diagnostics").json()["acting"]["papers"]
+        assert (acting["closeness_threshold"], acting["similarity_scale"] != 1.0) == (0.375, True)
         answer = client.post("/api/v1/query", json={"question": "What does alignment catch?", "library": "papers"}).json()
         assert (answer["embedder"], answer["notices"]) == (NOMIC, [])
         assert client.get("/health").json()["embedding"]["papers"] == {"embedder": NOMIC, "reachable": True, "detail": ""}
@@ -97,7 +100,11 @@ def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(ser
         assert [said["code"] for said in found["notices"]] == ["reembed_offered"]
         assert client.post("/api/v1/reembed", json={"library": "papers"}).status_code == 202
         _until(lambda: _embeds(client, "papers", NOMIC))
-        assert _library(client)["notices"] == []
+        (notice,) = cast("list[Json]", _library(client)["notices"])
+        assert notice["code"] == "bands_not_calibrated"  # one document is too little to learn from
+        refused = client.post("/api/v1/calibrate", json={"library": "papers"}).json()["id"]
+        _until(lambda: client.get(f"/api/v1/jobs/{refused}").json()["state"] == "failed")
+        assert "20 are needed" in client.get(f"/api/v1/jobs/{refused}").json()["errors"][0]
 
 
 @pytest.mark.timeout(300)

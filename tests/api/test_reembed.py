@@ -46,7 +46,7 @@ class Server:
         assert reply.status_code == 200, reply.text
         found = reply.json()
         assert "Lions" in [source["title"] for source in found["sources"]]
-        assert found["notices"] == []
+        assert {notice["code"] for notice in found["notices"]} <= {"bands_not_calibrated"}  # four documents are too few for that
         return str(found["embedder"])
 
 

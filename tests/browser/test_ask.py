@@ -49,6 +49,34 @@ def test_first_run_says_what_works_and_offers_three_ways(empty: DocuMind, open_p
     assert chooser.value.is_multiple()
 
 
+def test_samples_are_labelled_and_removed_in_one_click(empty: DocuMind, open_page: OpenPage) -> None:
+    empty.upload(("sample_own.txt", b"Copper is a soft red metal. It melts at 1085 degrees Celsius."))
+    page = open_page(empty)
+    expect(page.get_by_role("region", name="First steps", exact=True)).to_have_count(0)
+    assert requests.post(f"{empty.base}/api/v1/samples", timeout=120).ok
+    page.reload()
+    documents = page.get_by_role("list", name="Documents", exact=True)
+    expect(documents.get_by_text(re.compile("^sample · ")).first).to_be_visible()
+    page.get_by_role("button", name="Remove samples", exact=True).click()
+    expect(documents.get_by_text(re.compile("^sample · "))).to_have_count(0)
+    assert [
+        row["filename"] for row in cast("list[dict[str, object]]", empty.get("/api/v1/papers", library="papers")["documents"])
+    ] == ["sample_own.txt"]
+
+
+def test_first_steps_stay_until_something_was_done(empty: DocuMind, open_page: OpenPage) -> None:
+    assert requests.post(f"{empty.base}/api/v1/samples", timeout=120).ok
+    page = open_page(empty)
+    steps = page.get_by_role("region", name="First steps", exact=True)
+    expect(steps).to_contain_text("47 short documents in both libraries, labelled")
+    choose(page, "Papers")
+    ask(page, "What share of planted wrong citations did alignment catch?")
+    page.reload()
+    expect(page.get_by_role("region", name="Documents", exact=True)).to_be_visible()
+    page.goto(empty.base)
+    expect(page.get_by_text("What would you like to know?")).to_be_visible()
+
+
 def test_pages_that_nobody_will_find_are_named_at_the_upload(empty: DocuMind, open_page: OpenPage) -> None:
     page = open_page(empty)
     _upload(page, "half.pdf", half_scanned_pdf())

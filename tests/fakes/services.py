@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.search import Shelf
@@ -46,16 +47,18 @@ from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk, BulkIndexJob
 from app.jobs.bulk_plan import BulkPlanJob
+from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
-from app.jobs.kinds import ARXIV, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
+from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
 from app.providers.ollama import PullProgress
+from app.retrieval.calibration import Calibrations
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -82,6 +85,7 @@ class LocalServices:
     rag: RAGService = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationDesk = field(init=False)
+    model_tests: ModelTestDesk = field(init=False)
     spans: Spans = SILENT
 
     def __post_init__(self) -> None:
@@ -145,6 +149,16 @@ class LocalServices:
             options=self.settings.retrieval(),
             reranker=None,
             folder=self.settings.data_dir / "evaluations",
+        )
+
+    def tester(self) -> ModelTester:
+        return ModelTester(
+            self.models,
+            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            Grounder(None, self.settings.generation()),
+            ModelSpeeds(self.store.models),
+            self.store.models,
+            self.settings.answer().manner,
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -246,7 +260,17 @@ def local_services(
         local = LocalServices(
             settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
         )
+        calibrate = CalibrateJob(
+            catalog=store.catalog,
+            calibrations=Calibrations(store.calibrations),
+            options=settings.retrieval(),
+            made_with=store.made_with,
+            embedder_of=lambda _: embedder,
+            reference=lambda: embedder,
+        )
+        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         jobs.register(REPLAY, ReplayJob(local.replayer()))
+        local.model_tests = register_model_tests(jobs, local.tester(), store.models)
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()
         try:

@@ -27,6 +27,8 @@ PYTHON = ROOT / ".venv-live" / "bin" / "python"
 MODEL = ROOT / ".venv-live" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 CHAT = "smollm2:135m"
 REAL = os.environ.get("OLLAMA_BASE_URL", "")
+THREADS = "1"
+"""llama.cpp's threads wait for each other by spinning, which on a busy machine takes twenty times as long."""
 START_S = 60.0
 
 
@@ -77,8 +79,8 @@ def double(*options: str, port: int = 0) -> Iterator[tuple[Live, subprocess.Pope
     """The Ollama double with the model behind it, in a process of its own."""
     port = port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = ("tests.fakes.ollama_double", "--model", str(MODEL), "--name", CHAT, "--port", str(port), *options)
-    with running(*command, url=url) as process:
+    command = ("tests.fakes.ollama_double", "--model", str(MODEL), "--name", CHAT, "--port", str(port), "--threads", THREADS)
+    with running(*command, *options, url=url) as process:
         yield Live(url, CHAT, "smollm2-vectors:latest", double=True), process
 
 
@@ -109,6 +111,7 @@ def llama_url() -> Iterator[str]:
     """llama.cpp's own server, which speaks OpenAI's protocol; the address ends with /v1."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/v1"
-    options = ("--model", str(MODEL), "--n_ctx", "2048", "--port", str(port), "--interrupt_requests", "false")
+    options = ["--model", str(MODEL), "--n_ctx", "2048", "--port", str(port), "--interrupt_requests", "false"]
+    options += ["--n_threads", THREADS, "--n_threads_batch", THREADS]
     with running("llama_cpp.server", *options, url=f"{url}/models"):
         yield url

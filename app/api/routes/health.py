@@ -133,6 +133,8 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "grounding_min_similarity": settings.grounding_min_similarity,
             "embed_on_query_budget_ms": settings.embed_on_query_budget_ms,
         },
+        acting={library: dict(constants) for library, constants in status.acting.items()},
+        inert=list(status.inert),
         chunking={"chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap},
         disk=bytes_by_store(settings.data_dir, settings.chroma_dir),
         limits={

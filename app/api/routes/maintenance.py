@@ -19,7 +19,7 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.types import Library
 from app.evaluation import answer_sets, comparison
 from app.jobs.housekeeping import request_purge
-from app.jobs.kinds import BACKUP, EXPORT, FSCK, IMPORT
+from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
 from app.jobs.reembed import ReembedPayload, request_reembed
 from app.providers.options import EmbeddingProviderName
 
@@ -48,6 +48,12 @@ class BackupRequest(Request):
     """Where the backup goes."""
 
     path: ServerPath | None = Field(None, description="a new directory; null: a name with the time under DATA_DIR/backups")
+
+
+class CalibrateRequest(Request):
+    """Which library is calibrated."""
+
+    library: LibraryName
 
 
 class ReembedRequest(Request):
@@ -126,6 +132,17 @@ def backup(services: Composition, asked: BackupRequest) -> Response:
     path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
     return _accepted(services, BACKUP, {"path": str(path)})
+
+
+@router.post(
+    "/calibrate", operation_id="calibrate", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
+)
+def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
+    """Find what the similarities of a library's embedder mean, from the library's own sentences; a job.
+
+    Its result holds the constants; they count from then on in every library of that embedder.
+    """
+    return _accepted(services, CALIBRATE, {"library": asked.library})
 
 
 @router.post("/reembed", operation_id="reembed", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))

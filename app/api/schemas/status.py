@@ -69,7 +69,11 @@ class Diagnostics(Reply):
     generator: str
     default_library: LibraryName
     libraries: list[LibraryDiagnostics]
-    retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights in use")
+    retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights as they are set")
+    acting: dict[str, dict[str, float]] = Field(
+        description="by library, what decides there: of the fusion, and of the embedder's calibration"
+    )
+    inert: list[str] = Field(description="settings that differ from their default and have no effect, and what acts instead")
     chunking: dict[str, int] = Field(description="characters")
     disk: dict[str, int] = Field(description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ...")
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")

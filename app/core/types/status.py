@@ -42,6 +42,10 @@ class ServiceStatus:
     """Library -> its live build, or what is happening to it (`rebuilding 40 %`)."""
     embedding: Mapping[str, EmbeddingState] = field(default_factory=dict)
     """Library -> what embeds it."""
+    acting: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Library -> thresholds and weights that decide there."""
+    inert: tuple[str, ...] = ()
+    """Settings that have no effect as things are set, and what acts instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ class LlamaEngine:
                 embedding=True,
                 pooling_type=llama_cpp.LLAMA_POOLING_TYPE_MEAN,
                 n_threads=self._threads,
+                n_threads_batch=self._threads,
                 verbose=False,
             )
         tokens = [self._vectors.tokenize(text.encode(), add_bos=self._bos) for text in texts]

@@ -33,9 +33,9 @@ def test_what_is_loaded_when_ready_is_out_of_the_collectors_sight(
 ) -> None:
     frozen: list[int] = []
 
-    def make_app(_: Settings, __: DirectoryLock, ready: Callable[[], None]) -> None:
+    def make_app(_: Settings, __: DirectoryLock, *, on_ready: Callable[[], None], **_other: object) -> None:
         frozen.append(gc.get_freeze_count())
-        ready()
+        on_ready()
         frozen.append(gc.get_freeze_count())
 
     monkeypatch.setattr(serve, "make_app", make_app)

@@ -62,7 +62,7 @@ def test_without_a_vector_half_of_the_words_decide() -> None:
         (0.5, 0.0, True, "partial"),
         (0.65, 0.0, True, "partial"),
         (0.7, 0.0, True, "weak"),
-        (0.9, 0.9, True, "partial"),
+        (0.9, 0.9, True, "weak"),
         (0.4, 0.0, False, "weak"),
         (math.nan, 0.9, True, "partial"),
     ],

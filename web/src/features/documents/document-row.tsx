@@ -16,6 +16,7 @@ interface Props {
 
 export function DocumentRow({ document, ticked, onTick, onOpen, onDelete }: Props) {
   const details = [
+    document.sample ? "sample" : "",
     document.type,
     byline(document.authors, document.year),
     document.pages > 0 ? `${count(document.pages)} p.` : "",

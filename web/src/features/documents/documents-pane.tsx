@@ -9,9 +9,11 @@ import { cx } from "@/components/ui/cx";
 import { SearchInput, Segmented } from "@/components/ui/field";
 import { useDebounced } from "@/hooks/use-debounced";
 import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
+import { samplesIn } from "@/lib/first-steps";
 import { count } from "@/lib/format";
 import { ArxivForm } from "./arxiv-form";
 import { DocumentList } from "./document-list";
+import { SamplesLine } from "./samples-line";
 import { UploadList } from "./upload-list";
 import { useDeletion } from "./use-deletion";
 
@@ -69,6 +71,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
         )}
       </div>
       <UploadList />
+      <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
       {(deletion.undoable !== null || deletion.error !== null) && (
         <div className="border-b border-line p-2">
           {deletion.undoable !== null && (

@@ -68,7 +68,7 @@ export function SearchPage() {
 function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
   const { read } = useWorkspace();
   const open = (): void => read({ library: hit.library, doc_id: hit.doc_id, title: hit.title, revision: hit.revision, start: hit.start, end: hit.end, page: hit.page });
-  const place = [byline(hit.authors, hit.year), hit.page === null ? "" : `p. ${hit.page}`, hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
+  const place = [hit.sample ? "sample" : "", byline(hit.authors, hit.year), hit.page === null ? "" : `p. ${hit.page}`, hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
   return (
     <li className="grid gap-x-5 gap-y-2 border-b border-line px-4 py-3.5 last:border-b-0 md:grid-cols-[1fr_15rem]">
       <div className="min-w-0">

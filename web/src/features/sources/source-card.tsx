@@ -85,6 +85,7 @@ export function SourceCard({ source, focus, onOpen }: Props) {
 
 function placeOf(source: SourceRecord): string {
   return [
+    source.sample ? "sample" : "",
     byline(source.authors, source.year),
     source.page === null ? "" : `p. ${source.page}`,
     source.section === "body" ? "" : source.section,

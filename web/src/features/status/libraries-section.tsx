@@ -10,7 +10,8 @@ import { Meter } from "@/components/ui/meter";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
-import { behind, bytes, count, modelName, percent, plural } from "@/lib/format";
+import { behind, bytes, count, percent, plural } from "@/lib/format";
+import { LibraryNotices } from "./library-notices";
 
 /** Counts of each library, what it is indexed with, and how far each projection is. */
 export function LibrariesSection() {
@@ -22,7 +23,7 @@ export function LibrariesSection() {
       {all.isPending && <Skeleton lines={3} />}
       {all.isError && all.data === undefined && <Failure error={all.error} onRetry={() => void all.refetch()} />}
       {all.data !== undefined && (
-        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "With vector", "Size", "Indexed with", "Build", "Empty it"]}>
+        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "With vector", "Size", "Embedded by", "Build", "Empty it"]}>
           {all.data.libraries.map((library) => (
             <tr key={library.library}>
               <td className="font-medium capitalize">{library.library}</td>
@@ -33,7 +34,10 @@ export function LibrariesSection() {
                 {library.embedded < library.chunks && <Meter value={library.embedded / library.chunks} label={`Vectors of ${library.library}`} className="mt-1" />}
               </td>
               <td>{bytes(library.bytes)}</td>
-              <td>{library.fingerprint === null ? "nothing yet" : `${modelName(library.fingerprint.embedding_model)}, ${library.fingerprint.dimension} dimensions`}</td>
+              <td>
+                {library.chunks === 0 ? "nothing yet" : library.embedding.embedder}
+                {library.chunks > 0 && !library.embedding.reachable && ", away"}
+              </td>
               <td>{library.build}</td>
               <td className="text-right">
                 <Button look="quiet" icon="trash" disabled={library.documents === 0} onClick={() => setClearing(library)}>
@@ -44,6 +48,7 @@ export function LibrariesSection() {
           ))}
         </Table>
       )}
+      {all.data?.libraries.map((library) => <LibraryNotices key={library.library} library={library} />)}
       {about.data !== undefined && <Projections lags={about.data.lags} changes={about.data.watermarks["changes"] ?? 0} />}
       {clearing !== null && <ClearDialog library={clearing} onClose={() => setClearing(null)} />}
     </Section>

@@ -1,19 +1,21 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { call } from "@/api/http";
-import { diagnostics, health, libraries } from "@/api/queries";
+import { conversations, diagnostics, health, libraries } from "@/api/queries";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { goTo } from "@/hooks/use-route";
+import { useSamples } from "@/hooks/use-samples";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { modelsInUse } from "@/lib/models";
+import { isUntouched, samplesIn } from "@/lib/first-steps";
 import { plural } from "@/lib/format";
 
 /** What stands where answers will be: the first steps on an empty server, a quiet line on one with documents. */
 export function Welcome({ onPickFiles }: { onPickFiles: () => void }) {
   const all = useQuery(libraries);
-  if (all.isPending) {
+  const talks = useQuery(conversations);
+  if (all.isPending || talks.isPending) {
     return (
       <div className="py-10">
         <Skeleton lines={3} label="Loading libraries" />
@@ -27,8 +29,8 @@ export function Welcome({ onPickFiles }: { onPickFiles: () => void }) {
       </div>
     );
   }
-  const documents = all.data.libraries.reduce((sum, library) => sum + library.documents, 0);
-  return documents === 0 ? <FirstRun onPickFiles={onPickFiles} /> : <Ready />;
+  const untouched = isUntouched(all.data.libraries, talks.data?.conversations.length ?? 0);
+  return untouched ? <FirstRun onPickFiles={onPickFiles} samples={samplesIn(all.data.libraries)} /> : <Ready />;
 }
 
 function Ready() {
@@ -62,16 +64,11 @@ function ModelNote() {
   );
 }
 
-function FirstRun({ onPickFiles }: { onPickFiles: () => void }) {
-  const client = useQueryClient();
+function FirstRun({ onPickFiles, samples }: { onPickFiles: () => void; samples: number }) {
   const state = useQuery(health);
   const about = useQuery(diagnostics);
-  const samples = useMutation({
-    mutationFn: () => call("POST", "api/v1/samples"),
-    onSettled: () => {
-      for (const key of ["libraries", "documents", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
-    },
-  });
+  const change = useSamples();
+  const loaded = samples > 0;
   const { generator, embedder } = modelsInUse(state.data ?? about.data);
   const extractive = generator === null || generator.startsWith("extractive");
   return (
@@ -91,11 +88,15 @@ function FirstRun({ onPickFiles }: { onPickFiles: () => void }) {
           }
         />
         <Step
-          title="Or try the samples"
-          text="A handful of short documents in both libraries, labelled, removable in one click."
+          title={loaded ? "Or ask the samples" : "Or try the samples"}
+          text={
+            loaded
+              ? `${plural(samples, "short document")} in both libraries, labelled, so that there is something to ask below.`
+              : "A handful of short documents in both libraries, labelled, removable in one click."
+          }
           action={
-            <Button icon="file" disabled={samples.isPending} onClick={() => samples.mutate()}>
-              {samples.isPending ? "Indexing" : "Load samples"}
+            <Button icon={loaded ? "trash" : "file"} disabled={change.isPending} onClick={() => change.mutate(loaded ? "DELETE" : "POST")}>
+              {change.isPending ? (loaded ? "Removing" : "Indexing") : loaded ? "Remove the samples" : "Load samples"}
             </Button>
           }
         />
@@ -113,9 +114,9 @@ function FirstRun({ onPickFiles }: { onPickFiles: () => void }) {
           }
         />
       </ol>
-      {samples.isError && (
+      {change.isError && (
         <div className="mt-3">
-          <Failure error={samples.error} onRetry={() => samples.mutate()} what="The samples could not be indexed." />
+          <Failure error={change.error} onRetry={() => change.mutate(loaded ? "DELETE" : "POST")} what="The samples could not be changed." />
         </div>
       )}
       <Banner tone="good" className="mt-5">
