@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Generator as Steps
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from app.core.cancel import CancelToken
@@ -12,6 +12,9 @@ from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import ModelProfile, Prompt, Token, Usage
 from app.generation.prompts import PromptLibrary, Task
+
+_CHARS_PER_TOKEN = 4
+"""Of English prose in present tokenizers; only the speed of hosts that count no tokens rests on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class ModelCalls:
                 self.cancel.raise_if_cancelled()
                 if token.usage is not None:
                     self._usages.append(token.usage)
-                    self.observe(model.name, token.usage)
+                    self.observe(model.name, _counted(token.usage, prompt))
                     span.put(_told(token.usage))
                 yield token
 
@@ -99,6 +102,13 @@ class ModelCalls:
         built = self.prompts.task(task, **values)
         prompt = Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens)
         return "".join(token.text for token in self.stream(self.helper, prompt)).strip()
+
+
+def _counted(usage: Usage, prompt: Prompt) -> Usage:
+    """Return a usage with the prompt's tokens, estimated where the host does not count them."""
+    if usage.prompt_tokens is not None:
+        return usage
+    return replace(usage, prompt_tokens=sum(len(message.content) for message in prompt.messages) // _CHARS_PER_TOKEN)
 
 
 def _told(usage: Usage) -> dict[str, int]:

@@ -29,6 +29,7 @@ from app.core.types import (
 )
 from app.jobs.bulk import BulkDesk
 from app.jobs.evaluation import EvaluationDesk
+from app.jobs.models import ModelTestDesk
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -154,6 +155,11 @@ class Services(Protocol):
     @property
     def evaluations(self) -> EvaluationDesk:
         """Where evaluations are asked for and their reports are found."""
+        ...
+
+    @property
+    def model_tests(self) -> ModelTestDesk:
+        """Where tests of models are asked for, and what they found."""
         ...
 
     @property

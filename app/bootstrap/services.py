@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.service import RAGService
@@ -50,7 +51,7 @@ from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -75,6 +76,7 @@ class Services:
     jobs: JobRunner
     bulk: BulkDesk
     evaluations: EvaluationDesk
+    model_tests: ModelTestDesk
     rag: RAGService
     checker: CheckService
     memory: ConversationMemory
@@ -215,6 +217,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         jobs.register(ARXIV, arxiv, lane="network")
         jobs.register(PULL, PullJob(models.pull), lane="network")
+        model_tests = register_model_tests(
+            jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
+        )
         replayer = Replayer(
             store=store.answers,
             catalog=store.catalog,
@@ -284,6 +289,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             jobs,
             bulk,
             evaluations,
+            model_tests,
             rag,
             checker,
             memory,

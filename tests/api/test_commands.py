@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled
+from app.core.types import ModelProfile
 from app.evaluation.answer_sets import load
+from app.generation.prompts import REFUSAL
 from app.index.lock import DirectoryLock
 from app.providers.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, listening, site
+from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.ollama_double import OllamaDouble
 from tests.unit.cli.test_main import run
 
@@ -98,6 +102,33 @@ def test_models_are_listed_and_pulled(shell: Shell) -> None:
     assert pulled["result"] == {"model": "nomic-embed-text", "status": "success"}
     code, _, complaint = shell.run("models", "pull", "nope")
     assert (code, "no model 'nope'" in complaint) == (6, True)
+
+
+def test_a_model_is_tested_and_status_and_doctor_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = FixedModels(ScriptedGenerator(*[REFUSAL] * 96), profile=ModelProfile("fake:scripted", "fake", "digest", 5e8))
+    with (
+        site(tmp_path / "server", models) as opened,
+        listening(opened.app, lifespan="off") as url,
+        DirectoryLock([tmp_path / "lock"], url),
+    ):
+        monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
+
+        def printed(*arguments: str) -> str:
+            capsys.readouterr()
+            run(monkeypatch, *arguments)
+            return capsys.readouterr().out
+
+        assert "run: documind models test" in printed("doctor")
+        told = printed("models", "test")
+        line = "fake:scripted: 4 of 24 with compact, first word after 0.0 s; quotes alone "
+        assert line in told
+        assert re.search(r"compact +4 +0 +4 +20 +0 +0 ", told)
+        assert "its words stand below the quotes" in told
+        assert f"models tested: {line}" in printed("status")
+        assert f"models tested: {line}" in printed("doctor")
+        assert json.loads(printed("models", "test", "--json"))["counts"]["compact"]["refused_wrongly"] == 20
 
 
 def test_a_replay_says_what_would_change(shell: Shell) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
 from app.answer.search import Shelf
@@ -52,7 +53,7 @@ from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -87,6 +88,7 @@ class LocalServices:
     checker: CheckService = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationDesk = field(init=False)
+    model_tests: ModelTestDesk = field(init=False)
     spans: Spans = SILENT
 
     def __post_init__(self) -> None:
@@ -155,6 +157,16 @@ class LocalServices:
             options=self.settings.retrieval(),
             reranker=None,
             folder=self.settings.data_dir / "evaluations",
+        )
+
+    def tester(self) -> ModelTester:
+        return ModelTester(
+            self.models,
+            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            Grounder(None, self.settings.generation()),
+            ModelSpeeds(self.store.models),
+            self.store.models,
+            self.settings.answer().manner,
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -266,6 +278,7 @@ def local_services(
         )
         jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         jobs.register(REPLAY, ReplayJob(local.replayer()))
+        local.model_tests = register_model_tests(jobs, local.tester(), store.models)
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()
         try:

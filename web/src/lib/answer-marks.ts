@@ -13,8 +13,8 @@ export interface AnswerMarks {
   /** The Markdown the tree was made from. */
   source: string;
   sentences: readonly MarkedSentence[];
-  /** Highest number a citation may have; `[n]` beyond it stays text. */
-  sources: number;
+  /** Numbers of the sources, which may have gaps; any other `[n]` stays text. */
+  sources: ReadonlySet<number>;
 }
 
 const MARK = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/g;
@@ -69,7 +69,7 @@ function markText(node: Text, marks: AnswerMarks, spans: readonly Span[]): Eleme
   const pills = new Map<number, { end: number; numbers: number[]; tail: string }>();
   for (const match of node.value.matchAll(MARK)) {
     const numbers = (match[1] ?? "").split(",").map(Number);
-    if (numbers.some((n) => n < 1 || n > marks.sources)) continue;
+    if (!numbers.every((n) => marks.sources.has(n))) continue;
     const end = match.index + match[0].length;
     for (const cut of [...cuts]) if (cut > match.index && cut < end) cuts.delete(cut);
     cuts.add(match.index).add(end);
