@@ -174,21 +174,20 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
     parser.add_argument("--parts", nargs="+", choices=get_args(Part), default=get_args(Part), help="of the study; others keep rows")
     options = parser.parse_args()
+    commit = checkout_sha()  # what runs now; a checkout may move on while questions are asked
     collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
     tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
     with tempfile.TemporaryDirectory(prefix="documind-models-") as folder, ExitStack() as stack:
         settings = Settings(_env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm")
         askers, model = open_askers(stack, settings, collections, options.cache)
-        kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{checkout_sha()[:12]}")
+        kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{commit[:12]}")
         rows = Rows(options.cache / f"models-study-{kept}.jsonl")
         say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
         ask_all([task for task in tasks if task.part in options.parts], askers, rows, options.minutes)
         embedder = MiniLmEmbedder(options.cache / "graph").identity
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
-        made = Provenance(
-            checkout_sha(), hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED
-        )
+        made = Provenance(commit, hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED)
     write_figures(report(tasks, rows, collections, model, made), "models")
 
 
