@@ -48,7 +48,7 @@ from evaluation.workbench import ROOT, SEED, Figures, arguments, hash_of, indexe
 T = TypeVar("T")
 STRATEGIES = ("baseline", "multi_query", "hyde", "flare")
 MODES = ("general", "compare", "methodology", "datasets", "reproduce")
-COMMAND = "make study-models"
+COMMAND = "python -m evaluation.run_models_study"
 SAMPLE_QUESTIONS = ROOT / "data" / "sample_docs" / "questions.jsonl"
 _ABSENT = 4
 """One question in so many is asked of a collection that does not answer it."""
@@ -140,7 +140,7 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
 
 
 def report(
-    tasks: Sequence[Task], rows: Rows, collections: Mapping[str, Collection], model: ModelProfile, made: Provenance
+    tasks: Sequence[Task], rows: Rows, collections: Mapping[str, Collection], model: ModelProfile, made: Provenance, command: str
 ) -> Figures:
     """Return the report of the rows that are there; parts without a row are left out."""
     done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
@@ -162,7 +162,7 @@ def report(
         "Shares and differences with 95 % bootstrap intervals; times are medians, on a machine that may do other work.",
         "Right: an expected string stands in the text. Seen: in the whole answer, quotes included. Refused: of questions whose"
         " answer is absent, the samples' own and, for squad, questions of cranfield.",
-        f"Command: `{COMMAND}`.",
+        f"Command: `{command}`.",
     )
     return Figures("Real models", made, figures, remarks=remarks, tables=tables)
 
@@ -174,6 +174,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
     parser.add_argument("--parts", nargs="+", choices=get_args(Part), default=get_args(Part), help="of the study; others keep rows")
     options = parser.parse_args()
+    parts = " ".join(options.parts)
+    command = f"{COMMAND} --questions {options.questions} --minutes {options.minutes:g} --parts {parts}"
     commit = checkout_sha()  # what runs now; a checkout may move on while questions are asked
     collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
     tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
@@ -188,7 +190,7 @@ def main() -> None:
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
         made = Provenance(commit, hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED)
-    write_figures(report(tasks, rows, collections, model, made), "models")
+    write_figures(report(tasks, rows, collections, model, made, command), "models")
 
 
 if __name__ == "__main__":
