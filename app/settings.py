@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     arxiv_base_url: str = Field("https://export.arxiv.org", description="arXiv host for fetch-arxiv")
     samples: bool = Field(True, description="index the sample documents once when both libraries are empty")
     seed_sample_docs: bool = Field(False, description="purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes")
-    sample_corpus_version: str = Field("1", description="marker for SEED_SAMPLE_DOCS")
+    sample_corpus_version: str = Field("2", description="marker for SEED_SAMPLE_DOCS")
 
     # retrieval
     top_k_results: int = Field(5, ge=1, le=50, description="passages for an answer when the request names no top_k")

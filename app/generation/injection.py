@@ -92,11 +92,12 @@ _TASK_VERBS = (
 )
 # Where a clause may open: at the start, after a stop that the sentence splitter did not take for one (not where a colon says what
 # an aim is), or at a capital that no stop explains, as in text appended to a passage cut in mid-sentence. Not behind a short
-# word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for") or the letter of a list ("(d) What").
+# word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for", unless it is a title at the
+# start) or the letter of a list ("(d) What").
 _OPENING = (
     r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
     r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
-    r"|(?-i:(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
+    r"|(?-i:\A[A-Z][a-z]+ (?=[A-Z])|(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
     r"|(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
     r"|(?<=[0-9)\]>] )(?<!\(\w\) ))))"
 )

@@ -100,8 +100,7 @@ class IndexStore:
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log = ChangeLog(self.database)
-        self._loader = CatalogLoader(self.database)
+        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
             self._loader.on_unusable = unusable.drop
@@ -149,8 +148,7 @@ class IndexStore:
         self.bundler = Bundler(
             self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
         )
-        self._presence = Presence(self.database.path, self._tantivy)
-        self._threads: list[threading.Thread] = []
+        self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
         if heal:
             self._start()
         if vector_store == "background":

@@ -26,6 +26,7 @@ const source: SourceRecord = {
   source_url: "https://arxiv.org/abs/2210.03629v3",
   view_url: "/",
   licence: "CC BY 4.0",
+  sample: false,
 };
 
 describe("attribution", () => {
