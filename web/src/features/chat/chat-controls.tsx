@@ -3,7 +3,7 @@ import { models } from "@/api/queries";
 import type { EvidenceKind, Mode, Strategy } from "@/api/types";
 import { Select } from "@/components/ui/field";
 import { useChat } from "@/hooks/use-chat";
-import { chatModels } from "@/lib/models";
+import { adviceOn, chatModels } from "@/lib/models";
 
 const MODES: readonly { value: Mode; label: string }[] = [
   { value: "general", label: "General" },
@@ -40,6 +40,7 @@ export function ChatControls() {
       {installed.length > 0 && (
         <Select
           label="Model"
+          title={adviceOn(controls.model, data)}
           value={controls.model ?? ""}
           options={[{ value: "", label: "Default model" }, ...installed.map((name) => ({ value: name, label: name }))]}
           onValue={(model) => setControls({ model: model === "" ? null : model })}
