@@ -177,7 +177,14 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         reranker = models.reranker()
         embedders = LibraryEmbedders(store, models)
         libraries = Libraries(
-            store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker, embedders.notices
+            store,
+            models.embedder_for,
+            parser,
+            settings.ingest(),
+            settings.retrieval(),
+            reranker,
+            embedders.notices,
+            lambda: models.late_encoder,
         )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
@@ -246,7 +253,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         adopter = Adopter(embedders, store, jobs)
         adopter.start()
         stack.callback(adopter.close)
-        resume_backfills(jobs, store.catalog)
+        resume_backfills(jobs, store.catalog, libraries.lacks_codes)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )

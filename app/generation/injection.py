@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
+from app.core.function_words import FUNCTION_WORDS
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.generation.directives import chinese_directives, directives, meaning_known
@@ -124,12 +125,6 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _TO_ASSISTANT = re.compile(r"\b(?:can|could|would|will) you\b|\bhow (?:do|can|should|would) (?:i|you)\b", re.IGNORECASE)
-_FUNCTION_WORDS = frozenset(
-    tokenise(
-        "a an the of in on at to for by and or with from as is are was were be been do does did what which who whom whose when"
-        " where why how that this these those it its there can could would will should may have has had not no if than then so such"
-    )
-)
 _NEIGHBOURS = 3
 """Sentences on each side that a question is compared with."""
 _SHARED_MAX = 0.5
@@ -199,7 +194,7 @@ def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
     """Whether a question shares little with the sentences around it."""
-    own = set(tokenise(question)) - _FUNCTION_WORDS
+    own = set(tokenise(question)) - FUNCTION_WORDS["en"]
     around = set(tokenise(sentences[index].replace(question, " ")))
     for position in range(max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)):
         if position != index:

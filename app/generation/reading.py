@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from app.core.function_words import CLAIMLESS_WORDS
 from app.core.lazy import lazy
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
@@ -20,21 +21,12 @@ MAX_QUOTE_CHARS = 600
 """A quote is something to read beside the sentence, not a page."""
 _WORD = re.compile(r"[^\W_]+")
 
-FUNCTION_WORDS = frozenset(
-    tokenise(
-        "a about after all also although am an and any are as at be because been before being between both but by can could did do"
-        " does doing during each for from further had has have having he her here hers him his how however i if in into is it its"
-        " itself just may me might more most must my no nor not of off on once only or other our out over own same shall she should"
-        " so some such than that the their them then there these they this those through to too under until up upon us very was we"
-        " were what when where whether which while who whom whose why will with would you your"
-    )
-)
-"""Stemmed words that carry no claim of their own."""
+_CLAIMLESS = CLAIMLESS_WORDS["en"]
 
 
 def content_tokens(text: str) -> list[str]:
     """Return stemmed tokens without function words, in order."""
-    return [token for token in tokenise(text) if token not in FUNCTION_WORDS]
+    return [token for token in tokenise(text) if token not in _CLAIMLESS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ def specifics(text: str) -> Specifics:
             word = match.group()
             if word[0].isupper() and (position > 0 or any(char.isupper() for char in word[1:])):
                 names.update(tokenise(word))
-    return Specifics(figures(text), frozenset(names - FUNCTION_WORDS), negations(text))
+    return Specifics(figures(text), frozenset(names - _CLAIMLESS), negations(text))
 
 
 def figures(text: str) -> frozenset[str]:
@@ -116,7 +108,7 @@ class Claim:
     @lazy
     def content(self) -> list[str]:
         """Stemmed tokens without function words, in order."""
-        return [token for token in self.tokens if token not in FUNCTION_WORDS]
+        return [token for token in self.tokens if token not in _CLAIMLESS]
 
     @lazy
     def wanted(self) -> frozenset[str]:
@@ -213,7 +205,7 @@ class ReadPassage(ReadText):
     @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Neighbouring content words of the context."""
-        return frozenset(pairwise([token for token in self._context_tokens if token not in FUNCTION_WORDS]))
+        return frozenset(pairwise([token for token in self._context_tokens if token not in _CLAIMLESS]))
 
     @lazy
     def grams(self) -> frozenset[str]:

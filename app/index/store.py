@@ -33,6 +33,7 @@ from app.index.loading import CatalogLoader
 from app.index.model_store import CatalogModelStore
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.passage_codes import PassageCodeStore
 from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
@@ -122,6 +123,7 @@ class IndexStore:
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
+        self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
@@ -146,7 +148,7 @@ class IndexStore:
             self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
         )
         self.bundler = Bundler(
-            self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
+            self.database, self.catalog, self._loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
         )
         self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
         if heal:
@@ -204,6 +206,7 @@ class IndexStore:
                 raise damaged(self.database.path, problems[0])
 
     def _start(self) -> None:
+        self.codes.drop_others()
         self.remover.purge_due()
         self._settle_originals()
         for library in Library:

@@ -37,6 +37,7 @@ from app.core.types.answers import (
 )
 from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
 from app.core.types.checks import CheckedSentence, CheckReport, Finding
+from app.core.types.codes import CODES_VERSION, MAX_SENTENCES, MAX_TOKENS, STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
 from app.core.types.documents import (
     ChunkSpan,
     DeleteResult,
@@ -82,7 +83,12 @@ from app.core.types.vocabulary import (
 )
 
 __all__ = [
+    "CODES_VERSION",
+    "MAX_SENTENCES",
+    "MAX_TOKENS",
     "SAMPLE_PREFIX",
+    "STATE_DIMENSION",
+    "TOKEN_BITS",
     "Answer",
     "AnswerEvent",
     "AnswerStatus",
@@ -139,9 +145,11 @@ __all__ = [
     "PageText",
     "ParsedDocument",
     "Passage",
+    "PassageCode",
     "Prompt",
     "PromptKind",
     "Question",
+    "QuestionCode",
     "Quote",
     "QuoteEvent",
     "RawDocument",

@@ -27,7 +27,7 @@ Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
 Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
-Rerank = Literal["auto", "none", "sentences", "mmr", "cross_encoder"]
+Rerank = Literal["auto", "none", "late", "sentences", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
 Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
 """Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
