@@ -137,8 +137,12 @@ class TantivyIndex:
             return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks that hold a token within `edits` of this one, in the order of their ids."""
-        query = tantivy.Query.fuzzy_term_query(self._schema, BODY, token, distance=edits, transposition_cost_one=True)
+        """Return up to k chunks that hold a token within `edits` of this one in body or title, in the order of their ids."""
+        terms = [
+            tantivy.Query.fuzzy_term_query(self._schema, field, token, distance=edits, transposition_cost_one=True)
+            for field in (BODY, TITLE)
+        ]
+        query = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
         return [hit.chunk_id for hit in self._run(query, k)]
 
     def ids(self) -> list[int]:
@@ -297,5 +301,5 @@ class TantivyLexicalIndex:
         return self._indexes[library].document_frequencies(tokens)
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks whose bodies hold a token within 1 or 2 edits of a stemmed one."""
+        """Return up to k chunks that hold a token within 0 to 2 edits of a stemmed one in body or title."""
         return self._indexes[library].near(token, edits, k)

@@ -35,7 +35,7 @@ def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Ca
     spoken = words(text)
     stems = {word: (tokenise(word) or [""])[0] for word in dict.fromkeys(spoken) if _may_be_misspelt(word)}
     _, held = lexical.document_frequencies(library, list(stems.values()))
-    unknown = [word for word, stem in stems.items() if stem and not held.get(stem, 0) and not lexical.search(library, word, 1)]
+    unknown = [word for word, stem in stems.items() if stem and not held.get(stem, 0) and not lexical.near(library, stem, 0, 1)]
     if not unknown or len(unknown) > _MOST_WORDS:
         return text
     near: dict[str, str | None] = {}
@@ -55,7 +55,7 @@ def _may_be_misspelt(word: str) -> bool:
 def _nearest(word: str, edits: int, chunk_ids: Sequence[int], library: Library, catalog: Catalog) -> str | None:
     """Return the word of these passages that is nearest, of those near enough."""
     passages = catalog.passages(library, chunk_ids)
-    counts = Counter(other for passage in passages.values() for other in words(passage.chunk.text))
+    counts = Counter(other for passage in passages.values() for other in words(f"{passage.document.title} {passage.chunk.text}"))
     far = {other: edit_distance(word, other) for other in counts if abs(len(other) - len(word)) <= edits and other.isalpha()}
     near = [other for other, distance in far.items() if distance <= edits]
     return min(near, key=lambda other: (far[other], other[0] != word[0], -counts[other], other), default=None)

@@ -101,7 +101,14 @@ def test_document_frequencies_count_chunks(index: LexicalIndex) -> None:
 
 @pytest.mark.parametrize(
     ("token", "edits", "found"),
-    [("wintr", 1, {1, 3}), ("wniter", 1, {1, 3}), ("penguis", 1, {2}), ("winsr", 1, set()), ("xxxx", 2, set())],
+    [
+        ("wintr", 1, {1, 3}),
+        ("wniter", 1, {1, 3}),
+        ("penguis", 1, {2}),
+        ("penguin", 0, {2}),
+        ("winsr", 1, set()),
+        ("xxxx", 2, set()),
+    ],
 )
 def test_near_words_are_found(index: LexicalIndex, token: str, edits: int, found: set[int]) -> None:
     assert set(index.near(PAPERS, token, edits, 10)) == found

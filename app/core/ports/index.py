@@ -221,7 +221,7 @@ class LexicalIndex(Protocol):
         ...
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks whose bodies hold a token within 1 or 2 edits of a stemmed one, a swap of neighbours being one."""
+        """Return up to k chunks with a token within 0 to 2 edits of a stemmed one in body or title; a swap of neighbours is one."""
         ...
 
 
