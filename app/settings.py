@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     arxiv_base_url: str = Field("https://export.arxiv.org", description="arXiv host for fetch-arxiv")
     samples: bool = Field(True, description="index the sample documents once when both libraries are empty")
     seed_sample_docs: bool = Field(False, description="purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes")
-    sample_corpus_version: str = Field("1", description="marker for SEED_SAMPLE_DOCS")
+    sample_corpus_version: str = Field("2", description="marker for SEED_SAMPLE_DOCS")
 
     # retrieval
     top_k_results: int = Field(5, ge=1, le=50, description="passages for an answer when the request names no top_k")
@@ -107,8 +107,11 @@ class Settings(BaseSettings):
     fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
     rerank: Rerank = Field(
         "auto",
-        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is set, else none), none, sentences,"
-        " mmr or cross_encoder",
+        description="order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is set, else late), none, late,"
+        " sentences, mmr or cross_encoder",
+    )
+    late_interaction_max_chunks: int = Field(
+        100_000, ge=0, description="chunks up to which a library keeps codes for late interaction, 5 KB each; 0: off"
     )
     embed_on_query_budget_ms: float = Field(
         25, ge=0, description="milliseconds a question may spend embedding candidates without a vector"
@@ -194,7 +197,10 @@ class Settings(BaseSettings):
     def ingest(self) -> IngestOptions:
         """Return the options of ingest."""
         return IngestOptions(
-            chunk_size=self.chunk_size, chunk_overlap=self.chunk_overlap, max_file_bytes=self.max_file_size_mb * 1024 * 1024
+            chunk_size=self.chunk_size,
+            chunk_overlap=self.chunk_overlap,
+            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
+            late_interaction_max_chunks=self.late_interaction_max_chunks,
         )
 
     def index(self) -> IndexOptions:

@@ -48,7 +48,7 @@ from evaluation.workbench import ROOT, SEED, Figures, arguments, hash_of, indexe
 T = TypeVar("T")
 STRATEGIES = ("baseline", "multi_query", "hyde", "flare")
 MODES = ("general", "compare", "methodology", "datasets", "reproduce")
-COMMAND = "make study-models"
+COMMAND = "python -m evaluation.run_models_study"
 SAMPLE_QUESTIONS = ROOT / "data" / "sample_docs" / "questions.jsonl"
 _ABSENT = 4
 """One question in so many is asked of a collection that does not answer it."""
@@ -140,7 +140,7 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
 
 
 def report(
-    tasks: Sequence[Task], rows: Rows, collections: Mapping[str, Collection], model: ModelProfile, made: Provenance
+    tasks: Sequence[Task], rows: Rows, collections: Mapping[str, Collection], model: ModelProfile, made: Provenance, command: str
 ) -> Figures:
     """Return the report of the rows that are there; parts without a row are left out."""
     done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
@@ -162,7 +162,7 @@ def report(
         "Shares and differences with 95 % bootstrap intervals; times are medians, on a machine that may do other work.",
         "Right: an expected string stands in the text. Seen: in the whole answer, quotes included. Refused: of questions whose"
         " answer is absent, the samples' own and, for squad, questions of cranfield.",
-        f"Command: `{COMMAND}`.",
+        f"Command: `{command}`.",
     )
     return Figures("Real models", made, figures, remarks=remarks, tables=tables)
 
@@ -174,22 +174,23 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
     parser.add_argument("--parts", nargs="+", choices=get_args(Part), default=get_args(Part), help="of the study; others keep rows")
     options = parser.parse_args()
+    parts = " ".join(options.parts)
+    command = f"{COMMAND} --questions {options.questions} --minutes {options.minutes:g} --parts {parts}"
+    commit = checkout_sha()  # what runs now; a checkout may move on while questions are asked
     collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
     tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
     with tempfile.TemporaryDirectory(prefix="documind-models-") as folder, ExitStack() as stack:
         settings = Settings(_env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm")
         askers, model = open_askers(stack, settings, collections, options.cache)
-        kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{checkout_sha()[:12]}")
+        kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{commit[:12]}")
         rows = Rows(options.cache / f"models-study-{kept}.jsonl")
         say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
         ask_all([task for task in tasks if task.part in options.parts], askers, rows, options.minutes)
         embedder = MiniLmEmbedder(options.cache / "graph").identity
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
-        made = Provenance(
-            checkout_sha(), hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED
-        )
-    write_figures(report(tasks, rows, collections, model, made), "models")
+        made = Provenance(commit, hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED)
+    write_figures(report(tasks, rows, collections, model, made, command), "models")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from app.bootstrap.bench import Bench as IndexedBench
 from app.bootstrap.bench import CachedEmbedder, bench
+from app.core.ports import PassageEncoder
 from app.core.release import checkout_sha
 from app.core.types import Library
 from app.evaluation.arms import Arm
@@ -21,6 +22,7 @@ from app.evaluation.report import Provenance, Report, to_csv, to_json, to_markdo
 from app.evaluation.runner import RetrieverSearch
 from app.ingest.options import IngestOptions
 from app.providers.minilm import MiniLmEmbedder
+from app.retrieval.late import LateInteraction
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 
@@ -88,9 +90,12 @@ def hash_of(*settings: object) -> str:
 class Bench(IndexedBench):
     """An open index with collections in it, and what a report needs of it."""
 
+    encoder: PassageEncoder | None = None
+
     def retriever(self, options: RetrievalOptions) -> Retriever:
         """Return a retriever with these options."""
-        return Retriever(self.store.catalog, self.store.vectors, self.store.lexical, self.embedder, options)
+        late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
+        return Retriever(self.store.catalog, self.store.vectors, self.store.lexical, self.embedder, options, late=late)
 
     def search(self, library: Library) -> RetrieverSearch:
         """Return a search of arms over a library."""
@@ -114,6 +119,7 @@ def indexed(
     ingest: IngestOptions | None = None,
     boost: float | None = None,
     embedded: float = 1.0,
+    encoder: PassageEncoder | None = None,
 ) -> Iterator[Bench]:
     """Index collections, one text file per passage, and close and remove the index afterwards.
 
@@ -123,10 +129,11 @@ def indexed(
         ingest: Chunk sizes; default as the server.
         boost: Weight of the title in BM25; default as the server.
         embedded: Share of the chunks that get a vector, [0, 1], in the order of their documents.
+        encoder: Makes codes for late interaction; None makes none, and nothing is ordered by them.
     """
     embedder = CachedEmbedder(MiniLmEmbedder(cache / "graph"), cache / "passages")
-    with bench(shelves, embedder, ingest=ingest or IngestOptions(), boost=boost, embedded=embedded) as opened:
-        yield Bench(opened.store, opened.embedder, opened.passage_of, opened.fingerprint, opened.index_s, opened.embed_s)
+    with bench(shelves, embedder, ingest=ingest or IngestOptions(), boost=boost, embedded=embedded, encoder=encoder) as opened:
+        yield Bench(opened.store, opened.embedder, opened.passage_of, opened.fingerprint, opened.index_s, opened.embed_s, encoder)
 
 
 def write(report: Report, name: str) -> None:

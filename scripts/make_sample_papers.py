@@ -13,6 +13,8 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer
 
+INVENTED = "invented for this demonstration"
+"""In the keywords and the subject of each file: the studies and their figures are not real."""
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "sample_docs"
 FORMATS = {
     "lexical-first-indexing": "pdf",
@@ -42,12 +44,15 @@ def write_pdf(source: str, path: Path) -> None:
         style = {0: "BodyText", 1: "Title", 2: "Heading2"}[level]
         flow += [Paragraph(text.replace("\n", "<br/>"), styles[style]), Spacer(1, 4)]
     title = blocks(source)[0][1]
-    SimpleDocTemplate(str(path), pagesize=A4, title=title, author="the DocuMind developers", invariant=1).build(flow)
+    SimpleDocTemplate(str(path), pagesize=A4, title=title, author="the DocuMind developers", subject=INVENTED, invariant=1).build(
+        flow
+    )
 
 
 def write_docx(source: str, path: Path) -> None:
     """Write Word headings and paragraphs."""
     document = Document()
+    document.core_properties.subject = document.core_properties.keywords = INVENTED
     document.core_properties.created = document.core_properties.modified = MADE
     for level, text in blocks(source):
         if level:

@@ -120,9 +120,7 @@ class Research:
             return self._answer(turn, Outcome(REFUSAL, ()), self.draftsman.extractive.name if turn.evidence else NO_WRITER)
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
-        with turn.trace.stage("generate", len(turn.evidence)) as stage:
-            outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
-            stage.n_out = 1
+        outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
         if outcome.notice:
             turn.note(outcome.notice)
         self._note_hosted(turn)
@@ -164,7 +162,9 @@ class Research:
             reasoning=self.draftsman.reasoning(turn.question),
         )
         try:
-            written = yield from write(self.draftsman, task, model, turn.calls)
+            with turn.trace.stage("generate", len(turn.evidence)) as stage:
+                written = yield from write(self.draftsman, task, model, turn.calls)
+                stage.n_out = 1
         except (ProviderError, InvalidInput) as error:
             if quoted is None:
                 raise

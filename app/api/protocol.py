@@ -48,7 +48,8 @@ class GuardedHttp(HttpToolsProtocol):
             self._refuse_crowd("too many connections; try again in a moment")
             return
         self._wait_for_head()
-        self._share_heads()
+        if not self._has_unread():  # many that connect and ask at once are no crowd
+            self._share_heads()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timers."""
@@ -122,10 +123,14 @@ class GuardedHttp(HttpToolsProtocol):
         uvloop runs timers before it looks at sockets: when something held the interpreter for longer than the time-out, the next
         request of a client that is in use would be dropped unread.
         """
+        if not self._has_unread():
+            super().timeout_keep_alive_handler()
+
+    def _has_unread(self) -> bool:
+        """Whether bytes of the client wait in the socket."""
         waiting = select.poll()
         waiting.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
-        if not waiting.poll(0):
-            super().timeout_keep_alive_handler()
+        return bool(waiting.poll(0))
 
     def pause_writing(self) -> None:
         """The reader is slow: watch whether it takes anything at all."""

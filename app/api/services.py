@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from app.answer.checking import CheckService
 from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
 from app.core.ports import AnswerStore, BulkLedger, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
@@ -174,6 +175,11 @@ class Services(Protocol):
     @property
     def rag(self) -> Answering:
         """Answers."""
+        ...
+
+    @property
+    def checker(self) -> CheckService:
+        """Checks of texts that someone brings."""
         ...
 
     @property

@@ -8,7 +8,6 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 
 import uvicorn
@@ -43,26 +42,19 @@ class StoppingServer(uvicorn.Server):
 
     exit_s = EXIT_S
 
-    def __init__(self, config: uvicorn.Config, stopping: CancelToken, failure: Callable[[], str]) -> None:
-        """Serve a configuration; a stop cancels `stopping`; `failure` says why the application could not start, if it could not."""
+    def __init__(self, config: uvicorn.Config, stopping: CancelToken) -> None:
+        """Serve a configuration; a stop cancels `stopping`."""
         super().__init__(config)
         self._stopping = stopping
-        self._failure = failure
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let requests end and the application close, then return; the process ends after `exit_s` seconds all the same.
-
-        Raises:
-            SystemExit: The stop is that of a start that failed; the log says why.
-        """
+        """Let requests end and the application close, then return; the process ends after `exit_s` seconds all the same."""
         late = threading.Timer(self.exit_s, _end_now)
         late.daemon = True
         late.start()
         self._stopping.cancel()
         await super().shutdown(sockets)
         late.cancel()
-        if self._failure():
-            sys.exit(1)
 
 
 def _end_now() -> None:
@@ -75,7 +67,7 @@ def make_server(app: FastAPI, settings: Settings) -> uvicorn.Server:
     bound_arenas()
     sys.setswitchinterval(_SWITCH_S)
     edge: Edge = app.state.edge
-    return StoppingServer(server_config(app, settings), edge.stopping, lambda: edge.startup.failure)
+    return StoppingServer(server_config(app, settings), edge.stopping)
 
 
 def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) -> uvicorn.Config:

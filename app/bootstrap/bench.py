@@ -15,11 +15,12 @@ import numpy as np
 from app.bootstrap.libraries import fingerprint_of
 from app.core.errors import InvalidInput
 from app.core.ids import fingerprint8
-from app.core.ports import Embedder
+from app.core.ports import Embedder, PassageEncoder
 from app.core.types import EmbedderIdentity, FloatArray, Library, RawDocument
 from app.evaluation.collections import Collection
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from app.ingest.codes import CodeBackfill
 from app.ingest.embedding import VectorBackfill
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
@@ -90,6 +91,7 @@ def bench(
     parent: Path | None = None,
     boost: float | None = None,
     embedded: float = 1.0,
+    encoder: PassageEncoder | None = None,
     step: Step = lambda *_: None,
 ) -> Iterator[Bench]:
     """Index collections, one text file per passage, and close and remove the index afterwards.
@@ -101,6 +103,7 @@ def bench(
         parent: Where the temporary directory is made; the system's own place by default.
         boost: Weight of the title in BM25; default as the server.
         embedded: Share of the chunks that get a vector, [0, 1], in the order of their documents.
+        encoder: Makes codes for late interaction; None makes none.
         step: Told of each document and batch of vectors.
 
     Raises:
@@ -124,6 +127,8 @@ def bench(
                     step("vectors", done, of)
 
                 VectorBackfill(store.writer, embedder, ingest).run(library, limit=wanted, progress=progress)
+                if encoder is not None:
+                    CodeBackfill(store.codes, encoder, store.catalog, ingest.late_interaction_max_chunks).run(library)
             embed_s = time.perf_counter() - indexed_at
             yield Bench(store, embedder, passage_of, fingerprint8(fingerprint), indexed_at - start, embed_s)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.answer.search import Shelf
 from app.core.errors import FingerprintMismatch
-from app.core.ports import Embedder, Parser, Reranker
+from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
 from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fingerprint, Library, Notice
@@ -16,10 +16,12 @@ from app.generation.injection import inspect
 from app.index.builds import HeldBuild
 from app.index.store import IndexStore
 from app.ingest.chunking import CHUNKER_VERSION
+from app.ingest.codes import CodeBackfill
 from app.ingest.embedding import VectorBackfill
 from app.ingest.options import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.retrieval.calibration import Calibration, Calibrations
+from app.retrieval.late import LateInteraction
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
@@ -72,9 +74,14 @@ class Libraries:
         retrieval: RetrievalOptions,
         reranker: Reranker | None,
         remarks: Callable[[Library], Sequence[Notice]] = lambda _: (),
+        encoder_of: Callable[[], PassageEncoder] | None = None,
     ) -> None:
-        """Keep what every library is wired from; `remarks` are said at every search of a library."""
+        """Keep what every library is wired from.
+
+        `remarks` are said at every search of a library; `encoder_of` makes codes for late interaction, None makes none.
+        """
         self._remarks = remarks
+        self._encoder_of = encoder_of if ingest.late_interaction_max_chunks else None
         self._store = store
         self._calibrations = Calibrations(store.calibrations)
         self._embedder_for = embedder_for
@@ -110,6 +117,7 @@ class Libraries:
             row.applied(self._retrieval) if row else self._retrieval,
             writer=view or store.writer,
             reranker=self._reranker,
+            late=LateInteraction(store.codes, self._encoder_of()) if self._encoder_of else None,
             remarks=lambda: self._remarks(library),
         )
         # What is read again gets new vectors: while the library refuses them (see `backfill`), it keeps what it has.
@@ -142,4 +150,15 @@ class Libraries:
         live = self._store.builds.of(library, "live")
         if live is None or live.fingerprint != fingerprint:
             raise FingerprintMismatch(f"library {library.value!r} was re-embedded just now: ask again")
-        return VectorBackfill(self._store.reembedding.view(live.number), embedder, self._ingest)
+        return VectorBackfill(self._store.reembedding.view(live.number), embedder, self._ingest, self.code_backfill())
+
+    def lacks_codes(self, library: Library) -> bool:
+        """Return whether chunks of a library wait for codes."""
+        codes = self.code_backfill()
+        return codes is not None and codes.missing(library)
+
+    def code_backfill(self) -> CodeBackfill | None:
+        """Return what makes missing codes; None where late interaction is off."""
+        if self._encoder_of is None:
+            return None
+        return CodeBackfill(self._store.codes, self._encoder_of(), self._store.catalog, self._ingest.late_interaction_max_chunks)

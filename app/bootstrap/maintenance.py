@@ -14,7 +14,9 @@ from app.generation.injection import inspect
 from app.index.backup import restore
 from app.index.steps import Steps
 from app.index.store import IndexStore
+from app.ingest.codes import CodeBackfill, CodeProgress
 from app.jobs.maintenance import Progress
+from app.providers.minilm import MiniLmEmbedder
 from app.settings import Settings
 
 PURGE_AFTER_S = 60.0
@@ -25,6 +27,21 @@ PURGE_SMALL_CHUNKS = 20_000
 
 PURGE_LARGE_AFTER_S = 3_600.0
 """Seconds without a further deletion until a large library is purged: all of its text is indexed again."""
+
+
+def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) -> int:
+    """Make the codes of both libraries again and return their number; a run that is cut short goes on at the server's next start.
+
+    Raises:
+        ModelNotInstalled: The embedded model is missing.
+        DiskFull: No space.
+    """
+    options = settings.ingest()
+    encoder = MiniLmEmbedder(settings.providers().model_cache_dir).late_encoder()
+    backfill = CodeBackfill(store.codes, encoder, store.catalog, options.late_interaction_max_chunks)
+    for library in Library:
+        store.codes.clear_codes(library)
+    return sum(backfill.run(library, progress=progress) for library in Library)
 
 
 @dataclass(frozen=True, slots=True)

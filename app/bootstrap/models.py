@@ -19,6 +19,7 @@ from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
 from app.providers.cross_encoder import CrossEncoder
+from app.providers.late import LateEncoder
 from app.providers.minilm import MiniLmEmbedder
 from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.ollama import OllamaHost, PullProgress, same_model
@@ -72,6 +73,7 @@ class Models:
         self._told: set[str] = set()
         self._extractive: ExtractiveGenerator | None = None
         self._minilm: MiniLmEmbedder | None = None
+        self._late: LateEncoder | None = None
 
     def __enter__(self) -> Self:
         """Return the models."""
@@ -168,6 +170,14 @@ class Models:
             if self._minilm is None:
                 self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
             return self._minilm
+
+    @property
+    def late_encoder(self) -> LateEncoder:
+        """What makes codes for late interaction, with the embedded model whoever embeds a library."""
+        with self._lock:
+            if self._late is None:
+                self._late = self.sentence_embedder.late_encoder()
+            return self._late
 
     @property
     def grounding_embedder(self) -> Embedder:

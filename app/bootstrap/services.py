@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
+from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
@@ -19,6 +20,7 @@ from app.answer.writing import Draftsman
 from app.bootstrap.acting import acting_constants, inert_settings
 from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
+from app.bootstrap.collecting import register_collecting
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.maintenance import StoreMaintenance
@@ -31,6 +33,7 @@ from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
@@ -41,19 +44,16 @@ from app.index.store import IndexStore
 from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
-from app.ingest.sources.samples import bundled
-from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
 from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
-from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
 from app.retrieval.calibration import Calibrations
 from app.settings import Settings
@@ -76,6 +76,7 @@ class Services:
     evaluations: EvaluationDesk
     model_tests: ModelTestDesk
     rag: RAGService
+    checker: CheckService
     memory: ConversationMemory
     journal: AnswerJournal
     prompts: PromptLibrary
@@ -176,40 +177,26 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         reranker = models.reranker()
         embedders = LibraryEmbedders(store, models)
         libraries = Libraries(
-            store, models.embedder_for, parser, settings.ingest(), settings.retrieval(), reranker, embedders.notices
+            store,
+            models.embedder_for,
+            parser,
+            settings.ingest(),
+            settings.retrieval(),
+            reranker,
+            embedders.notices,
+            lambda: models.late_encoder,
         )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
-        grounder = Grounder(models.grounding_embedder, settings.generation())
+        grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
+        checker = CheckService(
+            shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
+        )
         research = Research(libraries.shelf, draftsman, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
         rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
-        register_ingest(
-            jobs,
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
-            backfill_of=libraries.backfill,
-            catalog=store.catalog,
-            originals=store.writer,
-            jobs=store.jobs,
-        )
-        samples = SamplesJob(
-            root=bundled(),
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
-            backfill_of=libraries.backfill,
-            catalog=store.catalog,
-            writer=store.writer,
-            later=lambda library: request_backfill(jobs, library),
-        )
-        jobs.register(SAMPLES, samples, exclusive=per_library)
-        arxiv = ArxivJob(
-            client=models.arxiv(),
-            catalog=store.catalog,
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
-            backfill_of=libraries.backfill,
-            later=lambda library: request_backfill(jobs, library),
-        )
-        jobs.register(ARXIV, arxiv, lane="network")
+        register_collecting(jobs, store, libraries, models)
         jobs.register(PULL, PullJob(models.pull), lane="network")
         model_tests = register_model_tests(
             jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
@@ -266,7 +253,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         adopter = Adopter(embedders, store, jobs)
         adopter.start()
         stack.callback(adopter.close)
-        resume_backfills(jobs, store.catalog)
+        resume_backfills(jobs, store.catalog, libraries.lacks_codes)
         seed(
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )
@@ -285,6 +272,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             evaluations,
             model_tests,
             rag,
+            checker,
             memory,
             journal,
             prompts,

@@ -115,7 +115,11 @@ def show_report(found: Json, *, as_json: bool) -> None:
     say("sound" if found["sound"] else "not sound; stop the server and run: documind fsck --repair")
 
 
-def rebuild() -> None:
+def rebuild(
+    passages: Annotated[
+        bool, typer.Option("--passages", help="make the codes of passages again too, for late interaction")
+    ] = False,
+) -> None:
     """Make the lexical and vector indexes anew from the catalog; nothing is embedded. The server must be stopped.
 
     Example: documind rebuild
@@ -123,6 +127,11 @@ def rebuild() -> None:
     settings = Settings()
     with stopped(settings), open_store(settings, heal=True) as store:
         store.rebuild()
+        if passages:
+            from app.bootstrap.maintenance import remake_codes  # noqa: PLC0415  # heavy imports come after the lock
+
+            made = remake_codes(settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded"))
+            say(f"{made:,} passages were coded")
     say("every index was made anew from the catalog")
 
 

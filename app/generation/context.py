@@ -131,7 +131,8 @@ def compose_prompt(
         min(max_answer_tokens, told.max_tokens) if isinstance(told, CompactPrompt) else max_answer_tokens,
     )
     plan = replace(plan, planned_tokens=_tokens(messages, estimate), by_window=allowed == budget)
-    instructions = prompts.instructions(_built(prompts, request, "", (), fence, ""))
+    told_alone = _built(prompts, request, "", (), fence, "")
+    instructions = tuple(message.content for message in told_alone if message.role != "assistant")
     size = sum(text_size(message.content) for message in messages)
     return ComposedPrompt(prompt, plan, size, instructions, len(request.history) - len(kept))
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
+from app.core.function_words import FUNCTION_WORDS
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.generation.directives import chinese_directives, directives, meaning_known
@@ -92,11 +93,12 @@ _TASK_VERBS = (
 )
 # Where a clause may open: at the start, after a stop that the sentence splitter did not take for one (not where a colon says what
 # an aim is), or at a capital that no stop explains, as in text appended to a passage cut in mid-sentence. Not behind a short
-# word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for") or the letter of a list ("(d) What").
+# word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for", unless it is a title at the
+# start) or the letter of a list ("(d) What").
 _OPENING = (
     r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
     r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
-    r"|(?-i:(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
+    r"|(?-i:\A[A-Z][a-z]+ (?=[A-Z])|(?<=[a-z0-9)\]>] )(?=[A-Z])(?:(?<= is )"
     r"|(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
     r"|(?<=[0-9)\]>] )(?<!\(\w\) ))))"
 )
@@ -123,12 +125,6 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _TO_ASSISTANT = re.compile(r"\b(?:can|could|would|will) you\b|\bhow (?:do|can|should|would) (?:i|you)\b", re.IGNORECASE)
-_FUNCTION_WORDS = frozenset(
-    tokenise(
-        "a an the of in on at to for by and or with from as is are was were be been do does did what which who whom whose when"
-        " where why how that this these those it its there can could would will should may have has had not no if than then so such"
-    )
-)
 _NEIGHBOURS = 3
 """Sentences on each side that a question is compared with."""
 _SHARED_MAX = 0.5
@@ -198,7 +194,7 @@ def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
     """Whether a question shares little with the sentences around it."""
-    own = set(tokenise(question)) - _FUNCTION_WORDS
+    own = set(tokenise(question)) - FUNCTION_WORDS["en"]
     around = set(tokenise(sentences[index].replace(question, " ")))
     for position in range(max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)):
         if position != index:

@@ -205,9 +205,10 @@ class PromptLibrary:
             raise InvalidInput(f"mode {mode!r} has no compact prompt; expected one of {get_args(AnswerMode)!r}")
         return _messages(prompt.parts, {"context": context_text, "question": question}, ())
 
-    def instructions(self, messages: Sequence[Message]) -> tuple[str, ...]:
-        """Return what a model must not recite of the messages of a prompt built without passages."""
-        return tuple(message.content for message in messages if message.role != "assistant")
+    def instructions(self) -> tuple[str, ...]:
+        """Return every text that an answer prompt tells a model, each once, placeholders left in."""
+        told = (text for prompt in self.answers.values() for text in prompt.parts.values())
+        return tuple(dict.fromkeys((*told, *self.reasoning.values())))
 
     def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:
         """Return the prompt of a mode and shelf.

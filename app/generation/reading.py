@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from app.core.function_words import CLAIMLESS_WORDS
 from app.core.lazy import lazy
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
@@ -20,21 +21,12 @@ MAX_QUOTE_CHARS = 600
 """A quote is something to read beside the sentence, not a page."""
 _WORD = re.compile(r"[^\W_]+")
 
-FUNCTION_WORDS = frozenset(
-    tokenise(
-        "a about after all also although am an and any are as at be because been before being between both but by can could did do"
-        " does doing during each for from further had has have having he her here hers him his how however i if in into is it its"
-        " itself just may me might more most must my no nor not of off on once only or other our out over own same shall she should"
-        " so some such than that the their them then there these they this those through to too under until up upon us very was we"
-        " were what when where whether which while who whom whose why will with would you your"
-    )
-)
-"""Stemmed words that carry no claim of their own."""
+_CLAIMLESS = CLAIMLESS_WORDS["en"]
 
 
 def content_tokens(text: str) -> list[str]:
     """Return stemmed tokens without function words, in order."""
-    return [token for token in tokenise(text) if token not in FUNCTION_WORDS]
+    return [token for token in tokenise(text) if token not in _CLAIMLESS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +39,16 @@ class Specifics:
 
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_NUMBER_WORDS = {
-    word: str(value)
+_UNITS = {
+    word: value
     for value, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-        " nineteen twenty".split()
+        " nineteen".split()
     )
 }
+_TENS = {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_DIGITS = "|".join(word for word, value in _UNITS.items() if 0 < value < 10)
+_SPELT = re.compile(rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_UNITS)}))\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE)
 
 
@@ -69,7 +64,7 @@ def specifics(text: str) -> Specifics:
             word = match.group()
             if word[0].isupper() and (position > 0 or any(char.isupper() for char in word[1:])):
                 names.update(tokenise(word))
-    return Specifics(figures(text), frozenset(names - FUNCTION_WORDS), negations(text))
+    return Specifics(figures(text), frozenset(names - _CLAIMLESS), negations(text))
 
 
 def figures(text: str) -> frozenset[str]:
@@ -83,9 +78,14 @@ def negations(text: str) -> int:
 
 
 def spelt_figures(text: str) -> frozenset[str]:
-    """Return the figures of a text and those it spells out, up to twenty."""
-    spelt = {_NUMBER_WORDS[word] for word in map(str.lower, _WORD.findall(text)) if word in _NUMBER_WORDS}
-    return figures(text) | spelt
+    """Return the figures of a text and those it spells out, up to ninety-nine."""
+    return figures(text) | {str(_value(match)) for match in _SPELT.finditer(text)}
+
+
+def _value(match: re.Match[str]) -> int:
+    if match["unit"]:
+        return _UNITS[match["unit"].lower()]
+    return _TENS[match["tens"].lower()] + (_UNITS[match["one"].lower()] if match["one"] else 0)
 
 
 def _plain_number(text: str) -> str:
@@ -108,7 +108,7 @@ class Claim:
     @lazy
     def content(self) -> list[str]:
         """Stemmed tokens without function words, in order."""
-        return [token for token in self.tokens if token not in FUNCTION_WORDS]
+        return [token for token in self.tokens if token not in _CLAIMLESS]
 
     @lazy
     def wanted(self) -> frozenset[str]:
@@ -119,6 +119,11 @@ class Claim:
     def specifics(self) -> Specifics:
         """Figures, names and negations."""
         return specifics(self.text)
+
+    @lazy
+    def figures(self) -> frozenset[str]:
+        """Figures, spelt ones too; `one` is a pronoun as often."""
+        return self.specifics.figures | (spelt_figures(self.text) - {"1"})
 
     @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -165,9 +170,19 @@ class ReadPassage(ReadText):
 
     def __init__(self, passage: Passage) -> None:
         """Keep the passage."""
-        super().__init__(passage.chunk.text)
-        self.title = passage.document.title
-        self.context = f"{self.title}\n{passage.chunk.section}\n{self.text}"
+        self._place(passage.chunk.text, passage.document.title, f"{passage.document.title}\n{passage.chunk.section}\n")
+
+    @classmethod
+    def of_text(cls, text: str) -> ReadPassage:
+        """Return a text of no library, without title and section, as a passage."""
+        read = cls.__new__(cls)
+        read._place(text, "", "")
+        return read
+
+    def _place(self, text: str, title: str, above: str) -> None:
+        super().__init__(text)
+        self.title = title
+        self.context = f"{above}{text}"
         """The text behind its title and section."""
 
     @lazy
@@ -190,7 +205,7 @@ class ReadPassage(ReadText):
     @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Neighbouring content words of the context."""
-        return frozenset(pairwise([token for token in self._context_tokens if token not in FUNCTION_WORDS]))
+        return frozenset(pairwise([token for token in self._context_tokens if token not in _CLAIMLESS]))
 
     @lazy
     def grams(self) -> frozenset[str]:

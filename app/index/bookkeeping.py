@@ -20,13 +20,14 @@ def search_key(title: str, filename: str) -> str:
 
 
 def retire_chunks(sql: Connection, doc: int) -> list[int]:
-    """Remove the vectors of a document's live revision, in every build, and return its chunk ids."""
+    """Remove the vectors and codes of a document's live revision, in every build, and return its chunk ids."""
     ids = [
         row[0]
         for row in sql.exec_driver_sql(
             "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc = ?", (doc,)
         )
     ]
+    sql.exec_driver_sql("DELETE FROM passage_codes WHERE chunk_id IN (SELECT value FROM json_each(?))", (id_list(ids),))
     for build in sql.exec_driver_sql(
         "SELECT b.build FROM builds b JOIN documents d ON d.library = b.library WHERE d.doc = ?", (doc,)
     ).scalars():

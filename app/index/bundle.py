@@ -14,16 +14,17 @@ from typing import IO
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
-from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata, PageSpan
+from app.core.types import CODES_VERSION, ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata, PageSpan, PassageCode
 from app.index.bundle_check import BundleCheck, BundleReport, count_parts
 from app.index.bundle_file import MAGIC, Block, read_blocks, write_block
-from app.index.bundle_parts import BundleReader
-from app.index.bundle_records import DocumentRecord, Documents, FingerprintRecord, Header, Original, Trailer
+from app.index.bundle_parts import BundleReader, Part
+from app.index.bundle_records import DocumentRecord, Documents, FingerprintRecord, Header, Original, Trailer, code_bytes
 from app.index.catalog import SqliteCatalog
 from app.index.database import Database
 from app.index.durable import disk_errors, remove_file, sync_directory, sync_file, utc_now
 from app.index.loading import CatalogLoader
 from app.index.originals import Originals
+from app.index.passage_codes import PassageCodeStore
 from app.index.rows import id_list
 from app.index.schema import BUILD_SHIFT
 from app.index.steps import Steps
@@ -46,6 +47,7 @@ class Bundler:
     loader: CatalogLoader
     writer: CatalogIndexWriter
     originals: Originals
+    codes: PassageCodeStore
     steps: Steps
     max_original_bytes: int
     """Largest original that is taken in."""
@@ -80,7 +82,7 @@ class Bundler:
     def _write(self, file: IO[bytes], library: Library, progress: Progress | None) -> BundleReport:
         fingerprint = self.catalog.fingerprint(library)
         held = FingerprintRecord(**asdict(fingerprint)) if fingerprint else None
-        write_block(file, Block(Header(library=library.value, created_at=utc_now(), fingerprint=held)))
+        write_block(file, Block(Header(library=library.value, created_at=utc_now(), fingerprint=held, codes=CODES_VERSION)))
         total = self.catalog.counts(library).documents
         counts: Counter[str] = Counter(blocks=1)
         written: set[str] = set()
@@ -91,7 +93,7 @@ class Bundler:
                 write_block(file, Block(Original(sha256=sha256), self.originals.path(sha256).read_bytes()))
                 written.add(sha256)
                 counts.update(blocks=1)
-            write_block(file, Block(Documents(documents=records), b"".join(blob for part in parts for blob in part.blobs)))
+            write_block(file, Block(Documents(documents=records), _payload(parts)))
             chunks, vectors = count_parts(records)
             counts.update(blocks=1, documents=len(records), chunks=chunks, vectors=vectors)
             if progress is not None:
@@ -149,7 +151,14 @@ class Bundler:
                 if isinstance(block.record, Original):
                     self.originals.store(block.payload)
                 elif isinstance(block.record, Documents):
-                    done += self._load_batch(into, block.record.documents, block.payload, fingerprint, inspect)
+                    done += self._load_batch(
+                        into,
+                        block.record.documents,
+                        block.payload,
+                        fingerprint,
+                        inspect,
+                        with_codes=check.codes == CODES_VERSION,
+                    )
                     if progress is not None:
                         progress(done, report.documents)
         finally:
@@ -164,17 +173,27 @@ class Bundler:
         payload: bytes,
         fingerprint: Fingerprint | None,
         inspect: Inspect,
+        *,
+        with_codes: bool,
     ) -> int:
         results = self.writer.store([_draft(library, record, inspect) for record in records])
         width = 2 * fingerprint.dimension if fingerprint else 0
         blobs: dict[int, bytes] = {}
-        at = 0
+        codes: dict[int, PassageCode] = {}
+        at, code_at = 0, width * sum(len(record.vectors) for record in records)
         for record, result in zip(records, results, strict=True):
             ids = self._chunk_ids(library, result.doc_id)
             for ordinal in record.vectors:
                 if ordinal in ids:
                     blobs[ids[ordinal]] = payload[at : at + width]
                 at += width
+            for sizes in record.codes:
+                middle, end = code_at + code_bytes(sizes)[0], code_at + sum(code_bytes(sizes))
+                if sizes[0] in ids:
+                    codes[ids[sizes[0]]] = PassageCode(payload[code_at:middle], payload[middle:end])
+                code_at = end
+        if with_codes:
+            self.codes.write_codes(codes)
         if blobs:
             self.writer.write_packed_vectors(library, self._without_vector(library, blobs))
         return len(records)
@@ -199,6 +218,11 @@ class Bundler:
             ).fetchall()
         held = {row[0] for row in rows}
         return {chunk_id: blob for chunk_id, blob in blobs.items() if chunk_id not in held}
+
+
+def _payload(parts: list[Part]) -> bytes:
+    """Return the vectors of a block's documents, then their codes."""
+    return b"".join([blob for part in parts for blob in part.blobs] + [blob for part in parts for blob in part.codes])
 
 
 def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> DocumentDraft:

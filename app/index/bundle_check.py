@@ -14,7 +14,7 @@ from app.core.errors import Conflict, NotFound
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
 from app.index.bundle_file import Block, damaged, read_blocks
-from app.index.bundle_records import DocumentRecord, Documents, Header, Original, Trailer
+from app.index.bundle_records import DocumentRecord, Documents, Header, Original, Trailer, code_bytes
 from app.index.database import Database
 
 NORM_TOLERANCE = 0.01
@@ -45,6 +45,8 @@ class BundleCheck:
         self._originals: set[str] = set()
         self._seen: set[str] = set()
         self.fingerprint: Fingerprint | None = None
+        self.codes: str | None = None
+        """Version of the codes; those of another than ours are left out, and made again."""
 
     def run(self, database: Database, library: Library | None) -> BundleReport:
         """Return what the bundle says it holds, once every block was read and found right.
@@ -81,6 +83,7 @@ class BundleCheck:
         return self._counts["documents"], self._counts["chunks"], self._counts["vectors"], len(self._originals)
 
     def _header(self, record: Header) -> BundleReport:
+        self.codes = record.codes
         if record.fingerprint is not None:
             self.fingerprint = Fingerprint(**record.fingerprint.model_dump())
         return BundleReport(record.library, 0, 0, 0, 0, fingerprint8(self.fingerprint) if self.fingerprint else None)
@@ -101,18 +104,20 @@ class BundleCheck:
                 raise damaged(self._path, f"{field}.has_original: no block before has the bytes of its sha256")
         chunks, vectors = count_parts(record.documents)
         self._counts.update(documents=len(record.documents), chunks=chunks, vectors=vectors)
-        self._vectors(vectors, block.payload)
+        codes = sum(sum(code_bytes(sizes)) for document in record.documents for sizes in document.codes)
+        self._vectors(vectors, block.payload, codes)
 
-    def _vectors(self, count: int, payload: bytes) -> None:
+    def _vectors(self, count: int, payload: bytes, code_size: int) -> None:
         dimension = self.fingerprint.dimension if self.fingerprint else 0
-        if len(payload) != 2 * dimension * count or (count and not dimension):
+        if len(payload) != 2 * dimension * count + code_size or (count and not dimension):
             raise damaged(
                 self._path,
-                f"{self._where}, payload: {len(payload):,} bytes for {count} vectors of {dimension} numbers of 2 bytes",
+                f"{self._where}, payload: {len(payload):,} bytes for {count} vectors of {dimension} numbers of 2 bytes"
+                f" and {code_size:,} bytes of codes",
             )
         if not count:
             return
-        rows = np.frombuffer(payload, dtype="<f2").reshape(count, dimension)
+        rows = np.frombuffer(payload[: 2 * dimension * count], dtype="<f2").reshape(count, dimension)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
         wrong = np.flatnonzero(~(np.abs(norms - 1) <= NORM_TOLERANCE))  # NaN and infinity are wrong too
         if len(wrong):

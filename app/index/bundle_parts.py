@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from app.core.errors import NotFound, TooLarge
-from app.core.types import Document, Library
+from app.core.types import STATE_DIMENSION, TOKEN_BITS, Document, Library
 from app.index.bundle_file import MAX_BLOCK_BYTES
 from app.index.bundle_records import BATCH_DOCUMENTS, DocumentRecord, Kind
 from app.index.catalog import SqliteCatalog
@@ -28,6 +28,8 @@ class Part:
     record: DocumentRecord
     blobs: list[bytes]
     """Its vectors, float16, in the order of the record's `vectors`."""
+    codes: list[bytes]
+    """Its codes in the order of the record's `codes`, each its sentences, then its tokens."""
     size: int
     """Bytes that it takes in its block."""
 
@@ -64,7 +66,10 @@ class BundleReader:
                     record = self._record(document, source_revision, [ordinal for ordinal, _ in held])
                 except NotFound:
                     continue  # deleted while we read
-                part = _part(record, [blob for _, blob in held])
+                codes = self._codes(library, document)
+                sizes = [(n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS) for n, s, t in codes]
+                record = record.model_copy(update={"codes": sizes})
+                part = _part(record, [blob for _, blob in held], [blob for _, *pair in codes for blob in pair])
                 yield part if part.size <= ROOM_BYTES else _without_vectors(part)
             after = docs[-1]
 
@@ -102,18 +107,27 @@ class BundleReader:
         fit = usable([row[1] for row in rows], build.dimension)
         return [row for row, good in zip(rows, fit, strict=True) if good]
 
+    def _codes(self, library: Library, document: Document) -> list[tuple[int, bytes, bytes]]:
+        with self.database.read_raw() as cursor:
+            return cursor.execute(
+                "SELECT c.ordinal, p.sentences, p.tokens FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = ?"
+                " JOIN passage_codes p ON p.chunk_id = c.chunk_id WHERE d.library = ? AND d.doc_id = ? ORDER BY c.ordinal",
+                (document.revision, library.value, document.doc_id),
+            ).fetchall()
 
-def _part(record: DocumentRecord, blobs: list[bytes]) -> Part:
-    return Part(record, blobs, len(record.model_dump_json().encode()) + sum(map(len, blobs)))
+
+def _part(record: DocumentRecord, blobs: list[bytes], codes: list[bytes]) -> Part:
+    size = len(record.model_dump_json().encode()) + sum(map(len, blobs)) + sum(map(len, codes))
+    return Part(record, blobs, codes, size)
 
 
 def _without_vectors(part: Part) -> Part:
-    """Return a document that is too large for a block without its vectors, which are made again after the import.
+    """Return a document that is too large for a block without its vectors and codes, which are made again after the import.
 
     Raises:
         TooLarge: Its text alone is.
     """
-    bare = _part(part.record.model_copy(update={"vectors": []}), [])
+    bare = _part(part.record.model_copy(update={"vectors": [], "codes": []}), [], [])
     if bare.size > ROOM_BYTES:
         raise TooLarge(f"document {part.record.doc_id!r} takes {bare.size:,} bytes; a block of a bundle holds {ROOM_BYTES:,}")
     return bare

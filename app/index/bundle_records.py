@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from pydantic.types import FailFast
 
 from app.core.ids import document_id
-from app.core.types import Library
+from app.core.types import MAX_SENTENCES, MAX_TOKENS, STATE_DIMENSION, TOKEN_BITS, Library
 
 BATCH_DOCUMENTS = 100
 """Documents per block and per transaction."""
@@ -30,6 +30,8 @@ Offset = Annotated[int, Field(ge=0, lt=1 << 31)]
 PageNumber = Annotated[int, Field(ge=0, lt=1 << 31)]
 Chunk = tuple[Offset, Offset, Offset, Line, PageNumber | None]
 """Ordinal, start, end, section, page."""
+CodeSizes = tuple[Offset, Annotated[int, Field(ge=1, le=MAX_SENTENCES)], Annotated[int, Field(ge=1, le=MAX_TOKENS)]]
+"""Ordinal of a chunk, rows of its sentences and of its tokens, which follow behind the vectors of the block."""
 Page = tuple[PageNumber, Offset, Offset]
 """Number, start, end."""
 
@@ -59,6 +61,8 @@ class Header(Record):
     library: Literal["public", "papers"]
     created_at: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
     fingerprint: FingerprintRecord | None
+    codes: Name | None = None
+    """Of which version the codes for late interaction are; None without any, as in bundles of older releases."""
 
 
 class Original(Record):
@@ -69,7 +73,7 @@ class Original(Record):
 
 
 class DocumentRecord(Record):
-    """A document; `vectors` are the ordinals of chunks whose vectors follow in the block's payload, in order."""
+    """A document; `vectors` are the ordinals of chunks whose vectors follow in the block's payload, in order; `codes` likewise."""
 
     doc_id: Name
     source_key: SourceKey
@@ -89,6 +93,7 @@ class DocumentRecord(Record):
     has_original: bool
     source_revision: Line | None
     vectors: Annotated[list[Offset], FailFast()]
+    codes: Annotated[list[CodeSizes], FailFast()] = []
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -109,6 +114,9 @@ class DocumentRecord(Record):
                 raise ValueError(f"pages: {number} spans {start}..{end} of {length} characters")
         if len(set(self.vectors)) != len(self.vectors) or not set(self.vectors) <= {chunk[0] for chunk in self.chunks}:
             raise ValueError("vectors: not each of one of the chunks")
+        coded = {ordinal for ordinal, _, _ in self.codes}
+        if len(coded) != len(self.codes) or not coded <= {chunk[0] for chunk in self.chunks}:
+            raise ValueError("codes: not each of one of the chunks")
         return self
 
 
@@ -131,6 +139,11 @@ class Trailer(Record):
     originals: Count
     fingerprint: Fingerprint8 | None
     """None when nothing is embedded."""
+
+
+def code_bytes(sizes: CodeSizes) -> tuple[int, int]:
+    """Return the bytes of a code's sentences and of its tokens."""
+    return sizes[1] * STATE_DIMENSION, sizes[2] * TOKEN_BITS // 8
 
 
 AnyRecord = Annotated[Header | Original | Documents | Trailer, Field(discriminator="kind")]

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import tantivy
 
+from app.core.function_words import content_or_all
 from app.core.text import tokenise
 from app.core.types import Filters
 from app.index.analyzer import AUTHOR, BODY, CHUNK_ID, DOC_ID, SECTION, SECTION_NAME, TITLE, TYPE, YEAR
@@ -33,14 +34,17 @@ class QueryBuilder:
         self._fields = [(name, boost) for name, boost in ((BODY, 1.0), (TITLE, title_boost), (SECTION, section_boost)) if boost > 0]
 
     def text(self, text: str) -> tantivy.Query | None:
-        """Return the disjunction of a text's terms over the fields; None when it has no term.
+        """Return the disjunction of a text's terms over the fields, function words left out; None when it has no term.
+
+        Where it holds nothing but function words, they are searched. They would cost most of a search (a word of every document
+        has the longest postings), and their scores only add noise.
 
         Those of the last few texts are at hand: a question is asked once for hits and once more for the scores of other chunks.
         """
         return self._recent(text)
 
     def _text(self, text: str) -> tantivy.Query | None:
-        counts = Counter(tokenise(text))
+        counts = Counter(content_or_all(tokenise(text)))
         if not counts:
             return None
         terms = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import BLOB, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is refused."""
 
 BUILD_SHIFT = 40
@@ -138,6 +138,15 @@ vectors = Table(
     metadata,
     Column("key", Integer, primary_key=True),
     Column("vector", BLOB, nullable=False),
+)
+
+# Codes for late interaction of live chunks: int8 sentence vectors and 128 bits a token (app/core/types/codes.py).
+passage_codes = Table(
+    "passage_codes",
+    metadata,
+    Column("chunk_id", Integer, ForeignKey("chunks.chunk_id", ondelete="CASCADE"), primary_key=True),
+    Column("sentences", BLOB, nullable=False),
+    Column("tokens", BLOB, nullable=False),
 )
 
 # What projections have to apply, in seq order. `ids` are the chunk ids (int64, little-endian) that entered or left the dense ones.

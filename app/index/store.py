@@ -33,6 +33,7 @@ from app.index.loading import CatalogLoader
 from app.index.model_store import CatalogModelStore
 from app.index.options import IndexOptions
 from app.index.originals import Originals
+from app.index.passage_codes import PassageCodeStore
 from app.index.presence import Presence
 from app.index.projector import Projector
 from app.index.purge import Purger
@@ -100,8 +101,7 @@ class IndexStore:
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log = ChangeLog(self.database)
-        self._loader = CatalogLoader(self.database)
+        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
             self._loader.on_unusable = unusable.drop
@@ -123,6 +123,7 @@ class IndexStore:
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self._dense)
+        self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
         self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
         self.fsck = Fsck(
@@ -147,10 +148,9 @@ class IndexStore:
             self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
         )
         self.bundler = Bundler(
-            self.database, self.catalog, self._loader, self.writer, self.originals, self.steps, options.max_file_bytes
+            self.database, self.catalog, self._loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
         )
-        self._presence = Presence(self.database.path, self._tantivy)
-        self._threads: list[threading.Thread] = []
+        self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
         if heal:
             self._start()
         if vector_store == "background":
@@ -206,6 +206,7 @@ class IndexStore:
                 raise damaged(self.database.path, problems[0])
 
     def _start(self) -> None:
+        self.codes.drop_others()
         self.remover.purge_due()
         self._settle_originals()
         for library in Library:

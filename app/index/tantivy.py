@@ -136,6 +136,11 @@ class TantivyIndex:
             # Deleted chunks count until their segment is merged: never more than all that are alive.
             return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
 
+    def near(self, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks that hold a token within `edits` of this one, in the order of their ids."""
+        query = tantivy.Query.fuzzy_term_query(self._schema, BODY, token, distance=edits, transposition_cost_one=True)
+        return [hit.chunk_id for hit in self._run(query, k)]
+
     def ids(self) -> list[int]:
         """Return the chunk ids of everything committed, repeated when a chunk is there twice."""
         with self._translated():
@@ -290,3 +295,7 @@ class TantivyLexicalIndex:
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
         return self._indexes[library].document_frequencies(tokens)
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks whose bodies hold a token within 1 or 2 edits of a stemmed one."""
+        return self._indexes[library].near(token, edits, k)

@@ -12,10 +12,11 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
-from app.core.ports import Embedder, VectorSink
-from app.core.types import Chunk, FloatArray, Library
+from app.core.ports import Embedder, PassageEncoder, VectorSink
+from app.core.types import Chunk, FloatArray, Library, PassageCode
 from app.core.vectors import l2_normalise
 from app.ingest.chunking import halves
+from app.ingest.codes import CodeBackfill, CodeProgress
 from app.ingest.options import IngestOptions
 
 _PAGE_BATCHES = 16
@@ -52,8 +53,16 @@ class BackfillReport:
 class VectorBackfill:
     """Embeds pending chunks while a second thread stores the vectors of the batch before; each call keeps its own state."""
 
-    def __init__(self, writer: VectorSink, embedder: Embedder, options: IngestOptions) -> None:
-        """Wire the backfill; `options.embed_batch` chunks make a transaction, and `writer` decides which build they are for."""
+    def __init__(self, writer: VectorSink, embedder: Embedder, options: IngestOptions, codes: CodeBackfill | None = None) -> None:
+        """Wire the backfill.
+
+        Args:
+            writer: Decides which build the vectors are for.
+            embedder: Makes them.
+            options: `embed_batch` chunks make a transaction.
+            codes: Makes codes for late interaction too, in the same run of the model where it is the same; None makes none.
+        """
+        self._codes = codes
         self._writer = writer
         self._embedder = embedder
         self._options = options
@@ -68,6 +77,7 @@ class VectorBackfill:
         order: str = "id",
         doc_ids: Sequence[str] | None = None,
         workers: int = 1,
+        code_progress: CodeProgress | None = None,
     ) -> BackfillReport:
         """Embed chunks without a vector until none is left; on return the vectors are durable and applied to the projections.
 
@@ -81,6 +91,7 @@ class VectorBackfill:
             limit: At most this many chunks; None takes all.
             order: Which first: `id`, `longest` or `linked` (see `IndexWriter.pending_vectors`).
             doc_ids: Only chunks of these documents; None takes the whole library.
+            code_progress: Called after each batch of codes that are made after the vectors.
             workers: Batches that are with the embedder at once: what a host that embeds in parallel can use.
 
         Raises:
@@ -89,17 +100,20 @@ class VectorBackfill:
             FingerprintMismatch: The library was built with another model.
             DiskFull: No space for vectors.
         """
-        state = _Run(self._embedder)
+        state = _Run(self._embedder, self._codes.shared_encoder(library, self._embedder) if self._codes else None)
         with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool, ThreadPoolExecutor(workers, "embed") as embedding:
-            writes = _Writes(pool, self._writer, library)
+            writes = _Writes(pool, self._writer, library, self._codes)
             for page in self._pages(library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)):
                 batches = _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch)
                 for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
                     if embedded:
-                        writes.submit([chunk.chunk_id for chunk, _ in embedded], np.stack([row for _, row in embedded]))
+                        ids = [chunk.chunk_id for chunk, _ in embedded]
+                        writes.submit(ids, np.stack([row for _, row in embedded]), state.take_codes(ids))
                     if progress is not None:
                         progress(state.embedded + len(state.failed))
                 writes.drain()
+        if self._codes is not None and limit is None:
+            self._codes.run(library, doc_ids=doc_ids, progress=code_progress, cancel=cancel)
         return BackfillReport(state.embedded, tuple(state.failed.values()))
 
     def _pages(
@@ -148,14 +162,15 @@ def _ahead(
 class _Writes:
     """Batches on their way to the catalog and the projections, in order, a few at a time."""
 
-    def __init__(self, pool: ThreadPoolExecutor, writer: VectorSink, library: Library) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, writer: VectorSink, library: Library, codes: CodeBackfill | None) -> None:
         self._pool = pool
         self._writer = writer
         self._library = library
+        self._codes = codes
         self._futures: deque[Future[None]] = deque()
 
-    def submit(self, chunk_ids: list[int], rows: FloatArray) -> None:
-        self._futures.append(self._pool.submit(self._write, chunk_ids, rows))
+    def submit(self, chunk_ids: list[int], rows: FloatArray, codes: dict[int, PassageCode]) -> None:
+        self._futures.append(self._pool.submit(self._write, chunk_ids, rows, codes))
         while len(self._futures) > _QUEUED_BATCHES:
             self._futures.popleft().result()
 
@@ -163,7 +178,9 @@ class _Writes:
         while self._futures:
             self._futures.popleft().result()
 
-    def _write(self, chunk_ids: list[int], rows: FloatArray) -> None:
+    def _write(self, chunk_ids: list[int], rows: FloatArray, codes: dict[int, PassageCode]) -> None:
+        if self._codes is not None:
+            self._codes.store.write_codes(codes)
         self._writer.write_vectors(self._library, chunk_ids, rows)
         self._writer.apply(self._library)
 
@@ -174,8 +191,10 @@ Embedded = tuple[Chunk, FloatArray]
 class _Run:
     """Embeds batches and remembers what it has learnt: which texts fail, and whether over-long ones occur. Thread-safe."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, encoder: PassageEncoder | None) -> None:
         self._embedder = embedder
+        self._encoder = encoder
+        self._made: dict[int, PassageCode] = {}
         self._max_tokens = embedder.identity.max_tokens
         self._counts_first = False
         self._lock = threading.Lock()
@@ -187,7 +206,7 @@ class _Run:
         if self._counts_first:
             return self._embed_counted(chunks)
         try:
-            rows = self._embedder.embed_passages([chunk.text for chunk in chunks])
+            rows = self._vectors(chunks)
         except PassageTooLong:
             # Chunks of uploads were bounded when they were cut. These were not (bulk text), so count from now on.
             self._counts_first = True
@@ -206,10 +225,25 @@ class _Run:
         if not chunks:
             return []
         try:
-            rows = self._embedder.embed_passages([chunk.text for chunk in chunks])
+            rows = self._vectors(chunks)
         except (InputError, ProviderBadResponse) as exc:
             return self._bisect(chunks, exc)
         return self._keep(chunks, rows)
+
+    def _vectors(self, chunks: Sequence[Chunk]) -> FloatArray:
+        """Embed chunks; with codes where the same run gives them."""
+        texts = [chunk.text for chunk in chunks]
+        if self._encoder is None:
+            return self._embedder.embed_passages(texts)
+        rows, codes = self._encoder.embed_and_encode(texts)
+        with self._lock:
+            self._made.update(zip((chunk.chunk_id for chunk in chunks), codes, strict=True))
+        return rows
+
+    def take_codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
+        """Return the codes that were made of these chunks, and forget them."""
+        with self._lock:
+            return {chunk_id: self._made.pop(chunk_id) for chunk_id in chunk_ids if chunk_id in self._made}
 
     def _embed_long(self, chunk: Chunk) -> list[Embedded]:
         try:

@@ -28,5 +28,7 @@ class IngestOptions:
     parse_cpu_s: int = 60
     parse_memory_bytes: int = 1024**3
     parse_output_bytes: int = 256 * 1024 * 1024
+    late_interaction_max_chunks: int = 100_000
+    """Libraries of more chunks keep no codes for late interaction, about 5 KB a chunk; 0: none does."""
     embed_batch: int = 128
     """Chunks per vector transaction."""

@@ -208,12 +208,22 @@ class BackfillJob:
             context.progress(before + done, total, "chunks")
             context.checkpoint()
 
+        def coded(done: int, of: int) -> None:
+            context.progress(done, of, "passages coded")
+            context.checkpoint()
+
         context.progress(before, total, "chunks")
         report = run_backfill(
             self._backfill_of,
             library,
             lambda backfill: backfill.run(
-                library, progress=progress, cancel=context.cancel, order=order, limit=limit, workers=workers
+                library,
+                progress=progress,
+                cancel=context.cancel,
+                order=order,
+                limit=limit,
+                workers=workers,
+                code_progress=coded,
             ),
         )
         for failure in report.failed[:100]:

@@ -66,16 +66,18 @@ def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> 
     return runner.submit(BACKFILL, {"library": library.value, "order": order, "retry": True}, unit="chunks", coalesce=True)
 
 
-def resume_backfills(runner: JobRunner, catalog: Catalog) -> None:
-    """Ask for the vectors of every library that lacks a few, after `runner.start()`; a request from before counts.
+def resume_backfills(runner: JobRunner, catalog: Catalog, lacks_codes: Callable[[Library], bool] = lambda _: False) -> None:
+    """Ask for the vectors of every library that lacks a few, or lacks codes, after `runner.start()`; a request from before counts.
 
     A library that is being filled asks at the end of its bulk run; one that lacks many waits for `documind bulk embed`.
     """
     asked = {job.payload.get("library") for job in runner.list(1000) if job.kind == BACKFILL and not is_finished(job)}
     for library in Library:
         counts = catalog.counts(library)
-        few = 0 < counts.chunks - counts.embedded <= AUTOMATIC_BACKFILL_CHUNKS
-        if few and library.value not in asked and not bulk_under_way(runner, library):
+        pending = counts.chunks - counts.embedded
+        if not counts.chunks or pending > AUTOMATIC_BACKFILL_CHUNKS or library.value in asked or bulk_under_way(runner, library):
+            continue
+        if pending or lacks_codes(library):
             request_backfill(runner, library)
 
 

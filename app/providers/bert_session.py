@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
@@ -62,6 +62,23 @@ class BertSession:
         def run(position: int) -> None:
             rows[position] = self._session.run(["output"], inputs[position])[0][0]
 
+        self._each(inputs, run)
+        return rows
+
+    def with_states(self, inputs: Sequence[Feed]) -> list[tuple[FloatArray, FloatArray]]:
+        """Return each text's output row `[width]` and its token states `[tokens, hidden]`, in order; the row is that of `many`."""
+        names = [output.name for output in self._session.get_outputs()]
+        found: list[tuple[FloatArray, FloatArray] | None] = [None] * len(inputs)
+
+        def run(position: int) -> None:
+            row, states = self._session.run(names, inputs[position])
+            found[position] = row[0], states[0]
+
+        self._each(inputs, run)
+        return [pair for pair in found if pair is not None]
+
+    def _each(self, inputs: Sequence[Feed], run: Callable[[int], None]) -> None:
+        """Run every text, the longest first, on as many cores as this session has."""
         longest_first = sorted(range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size)
         workers = min(self._threads, len(inputs))
         with self._callers.counted():
@@ -71,7 +88,6 @@ class BertSession:
             else:
                 with ThreadPoolExecutor(workers) as pool:
                     list(pool.map(run, longest_first))
-        return rows
 
 
 class _Callers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,17 @@ Ids = Sequence[int] | npt.NDArray[np.int32]
 """Token ids of one text, specials included."""
 Feed = dict[str, npt.NDArray[np.int32]]
 """The graph's inputs by name, each `[1, tokens]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The tokens of one text, specials included."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    """Half-open spans of characters; (0, 0) for specials."""
+    words: list[int | None]
+    """The word of each token, from 0; None for specials."""
 
 
 class BertTokenizer:
@@ -37,6 +49,10 @@ class BertTokenizer:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return token ids with specials, whatever their number."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+    def encode_spans(self, texts: Sequence[str]) -> list[Spans]:
+        """Return tokens with where they stand, whatever their number."""
+        return [Spans(one.ids, one.offsets, one.word_ids) for one in self._tokenizer.encode_batch(list(texts))]
 
     def encode_pairs(self, question: str, texts: Sequence[str], limit: int) -> list[tuple[list[int], list[int]]]:
         """Return ids and type ids of `[CLS] question [SEP] text [SEP]`, the text cut so that a pair has at most `limit` tokens."""

@@ -14,6 +14,7 @@ from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, CountedTokens, Ids, cut, feed
 from app.providers.embedding_checks import refuse_long
 from app.providers.graph_cache import cached_graph
+from app.providers.late import LateEncoder
 from app.providers.onnx_graph import NO_OUTLIERS, BertShape, Outliers, Precision, build_graph
 from app.providers.safetensors import read_float_tensors
 
@@ -62,6 +63,10 @@ class MiniLmEmbedder:
         narrow = copy(self)
         narrow._session = self._session.on_one_core()
         return narrow
+
+    def late_encoder(self) -> LateEncoder:
+        """Return what makes codes for late interaction with the same open model."""
+        return LateEncoder(self._tokenizer, self._session, self._identity)
 
     @property
     def identity(self) -> EmbedderIdentity:

@@ -24,7 +24,7 @@ Head = Literal["mean", "classifier"]
 Outliers = Mapping[int, Sequence[int]]
 """Per layer, channels between its up- and down-projection whose activations are several times all others'."""
 
-BUILD = "4"
+BUILD = "5"
 """Part of the cache key; raise it when the graph or its quantisation changes."""
 _FEW = "_few"
 """Ends the names of what belongs to outlier channels."""
@@ -182,17 +182,19 @@ class _Builder:
         bias = self.constant("classifier.bias", self.raw("classifier.bias"))
         return self.node("Gemm", [active, weight, bias], "output", transB=1)
 
-    def model(self, output: str) -> bytes:
+    def model(self, output: str, states: str) -> bytes:
         helper = self._helper
         axes = [1 if self._quick else "batch", "tokens"]
         inputs = [
             helper.make_tensor_value_info(name, helper.TensorProto.INT32, axes)
             for name in ("input_ids", "token_type_ids", "attention_mask")
         ]
-        outputs = [helper.make_tensor_value_info(output, helper.TensorProto.FLOAT, ["batch", "width"])]
-        # onnx cannot infer types through foreign operators; the quantiser wants to know this one
-        hidden = [helper.make_tensor_value_info(f"hidden_{self._shape.layers}", helper.TensorProto.FLOAT, None)]
-        graph = helper.make_graph(self.nodes, "bert", inputs, outputs, self.constants, value_info=hidden)
+        # A run computes the states in any case; which outputs it returns is the caller's to say.
+        outputs = [
+            helper.make_tensor_value_info(output, helper.TensorProto.FLOAT, ["batch", "width"]),
+            helper.make_tensor_value_info(states, helper.TensorProto.FLOAT, [*axes, "hidden"]),
+        ]
+        graph = helper.make_graph(self.nodes, "bert", inputs, outputs, self.constants)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
         # there is nothing left to fuse or fold, so the quantiser need not ask for its pre-processing
@@ -235,7 +237,7 @@ def build_graph(
     hidden = builder.embeddings()
     for number in range(shape.layers):
         hidden = builder.layer(hidden, number)
-    graph = builder.model(builder.mean_head(hidden) if head == "mean" else builder.classifier_head(hidden))
+    graph = builder.model(builder.mean_head(hidden) if head == "mean" else builder.classifier_head(hidden), hidden)
     if precision == "fp32":
         return graph
     float_down = [f"encoder.layer.{number}.narrow" for number in _FLOAT_DOWN if number not in outliers]

@@ -25,8 +25,9 @@ def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
 def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap: float = 0.5) -> list[Reading]:
     """Choose up to k passages: the best of each document first, then the best of the rest; best score first.
 
-    Near-duplicates of a chosen passage are never chosen. While other documents have passages left, one document fills
-    at most `cap` of the places; then the cap is lifted.
+    Of near-duplicates one is chosen. Where they are of different documents it is the one with more words, which says what the
+    other says and more, at the place and with the score of the better one; within a document it is the better one. While other
+    documents have passages left, one document fills at most `cap` of the places; then the cap is lifted.
 
     Args:
         ranked: Best first.
@@ -34,31 +35,52 @@ def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap:
         duplicate: Jaccard similarity of token sets from which two passages are one.
         cap: Largest share of the places for one source, (0, 1].
     """
-    chosen: list[int] = []
+    chosen = _Chosen(ranked, duplicate)
     left_over: list[int] = []
-    taken: Counter[str] = Counter()
-
-    def fresh(row: int) -> bool:
-        return not any(near_duplicate(ranked[row], ranked[other], duplicate) for other in chosen)
-
     for row, reading in enumerate(ranked):
-        if len(chosen) == k:
+        if len(chosen.rows) == k:
             break
-        if taken[reading.source]:
+        if chosen.taken[reading.source]:
             left_over.append(row)
-        elif fresh(row):
-            chosen.append(row)
-            taken[reading.source] += 1
+        else:
+            chosen.offer(row)
     most = max(1, math.floor(cap * k))
     for limit in (most, k):
         for row in left_over:
-            if len(chosen) == k:
+            if len(chosen.rows) == k:
                 break
-            source = ranked[row].source
-            if row not in chosen and taken[source] < limit and fresh(row):
-                chosen.append(row)
-                taken[source] += 1
-    return [ranked[row] for row in sorted(chosen)]
+            if row not in chosen.rows and chosen.taken[ranked[row].source] < limit and not chosen.copies_of(row):
+                chosen.add(row)
+    return [ranked[row] for row in sorted(chosen.rows, key=lambda row: chosen.place.get(row, row))]
+
+
+class _Chosen:
+    """Rows chosen so far, how many of each source, and the places of those that stand in for a shorter copy."""
+
+    def __init__(self, ranked: Sequence[Reading], duplicate: float) -> None:
+        self._ranked, self._duplicate = ranked, duplicate
+        self.rows: list[int] = []
+        self.taken: Counter[str] = Counter()
+        self.place: dict[int, int] = {}
+
+    def copies_of(self, row: int) -> list[int]:
+        return [other for other in self.rows if near_duplicate(self._ranked[row], self._ranked[other], self._duplicate)]
+
+    def add(self, row: int) -> None:
+        self.rows.append(row)
+        self.taken[self._ranked[row].source] += 1
+
+    def offer(self, row: int) -> None:
+        """Add a row of a new source, or let it stand in for its one copy where it is the fuller of the two."""
+        copies, reading = self.copies_of(row), self._ranked[row]
+        if not copies:
+            self.add(row)
+        elif len(copies) == 1 and len(reading.tokens) > len(self._ranked[copies[0]].tokens):
+            (copy,) = copies
+            self.rows.remove(copy)
+            self.taken[self._ranked[copy].source] -= 1
+            self.add(row)
+            self.place[row], reading.score = self.place.get(copy, copy), self._ranked[copy].score
 
 
 def maximal_marginal_relevance(ranked: Sequence[Reading], k: int, *, trade: float = 0.6) -> list[Reading]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from app.core.types import Fusion
+from app.retrieval.keywords import QuestionWords
 from app.retrieval.search import Candidates, Floats, Ints
+
+_K1 = 1.2
+"""Of tantivy's BM25."""
 
 
 def min_max(values: Floats) -> Floats:
@@ -56,6 +60,29 @@ def _within(scaled: Floats, other: Floats) -> Floats:
         return scaled
     low, high = float(other[both].min()), float(other[both].max())
     return low + (high - low) * scaled
+
+
+def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_weight: float, guard: float) -> float:
+    """Return the dense leg's share, in [dense_weight, 1]: larger where no candidate holds much of the question's wording.
+
+    Min-max scaling makes the best BM25 a 1 even where it is that of a chance word. Its share falls in proportion once the best is
+    under `guard` of what BM25 could give at most, `(k1 + 1) * sum of idf`.
+
+    Args:
+        candidates: With the signals completed where possible.
+        words: Of the question.
+        dense_weight: Share where the words tell, [0, 1].
+        guard: Share of the most from which words count in full, [0, 1]; 0: always.
+
+    References:
+        Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.4 (a term's weight saturates at
+        `(k1 + 1) * idf`); the guard is ours, evaluation/reports/late.md.
+    """
+    known = candidates.bm25[~np.isnan(candidates.bm25)]
+    most = guard * (_K1 + 1) * sum(words.weights.values())
+    if not len(known) or most <= 0:
+        return dense_weight
+    return 1 - (1 - dense_weight) * min(1.0, float(known.max()) / most)
 
 
 def adaptive_dense_weight(candidates: Candidates) -> float:

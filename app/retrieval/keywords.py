@@ -7,19 +7,11 @@ from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
+from app.core.function_words import content_or_all
 from app.core.lazy import lazy
 from app.core.ports import LexicalIndex
 from app.core.text import tokenise
 from app.core.types import Library
-
-_FUNCTION_WORDS = frozenset(
-    tokenise(
-        "a about an and any are as at be been but by can could did do does for from had has have how if in into is it its many much"
-        " of on or should so some such than that the their them then there these they this those to was were what when where which"
-        " who whom whose why will with would you your i me my we our us he she his her not no"
-    )
-)
-"""English words that say how something is asked, not what; rare in some libraries, so their idf does not tell."""
 
 
 def inverse_document_frequency(chunks: int, frequency: int) -> float:
@@ -90,6 +82,5 @@ def question_words(lexical: LexicalIndex, library: Library, text: str) -> Questi
         return QuestionWords({}, {})
     chunks, frequencies = lexical.document_frequencies(library, distinct)
     idf = {token: inverse_document_frequency(chunks, frequencies.get(token, 0)) for token in distinct}
-    content = [token for token in distinct if token not in _FUNCTION_WORDS] or distinct
     pairs = {pair: min(idf[pair[0]], idf[pair[1]]) for pair in pairwise(tokens)}
-    return QuestionWords({token: idf[token] for token in content}, pairs)
+    return QuestionWords({token: idf[token] for token in content_or_all(distinct)}, pairs)

@@ -9,13 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from app.core.errors import InvalidInput
-from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
+from app.core.ports import Catalog, Embedder, LexicalIndex, PassageCodes, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
-from app.core.types import FloatArray, Fusion, Hit, Library, Notice, Rerank
+from app.core.types import FloatArray, Fusion, Hit, Library, Notice, QuestionCode, Rerank
 from app.retrieval import fates
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
-from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse
+from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, guarded_dense_weight
+from app.retrieval.keywords import QuestionWords
+from app.retrieval.late import LateInteraction, late_signals, with_late
 from app.retrieval.legs import Legs, Pool
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading, read
@@ -37,6 +39,7 @@ class Retriever:
         *,
         writer: VectorSink | None = None,
         reranker: Reranker | None = None,
+        late: LateInteraction | None = None,
         remarks: Callable[[], Sequence[Notice]] = tuple,
     ) -> None:
         """Keep the ports.
@@ -50,11 +53,13 @@ class Retriever:
             writer: Where vectors embedded on the fly are kept; None forgets them.
             remarks: What must be said of the library at every search.
             reranker: A cross-encoder over the best `options.cross_encoder_head`.
+            late: Codes of passages; None where none are kept.
         """
         self._catalog = catalog
         self._embedder = embedder
         self._options = options
         self._reranker = reranker
+        self._late = late
         self._remarks = remarks
         self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
 
@@ -73,8 +78,7 @@ class Retriever:
         if not len(pool.candidates):
             return Retrieval((), (*_trouble(pool), *self._nothing_found(request), *self._remarks()))
         with trace.stage("fusion", len(pool.candidates)) as stage:
-            weight = adaptive_dense_weight(pool.candidates) if self._options.adaptive_weight else self._options.dense_weight
-            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=weight)
+            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._dense_weight(pool))
             order = best_first(scores)
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
@@ -84,16 +88,30 @@ class Retriever:
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
         return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices, *self._remarks()))
 
+    def _dense_weight(self, pool: Pool) -> float:
+        options = self._options
+        if options.adaptive_weight:
+            return adaptive_dense_weight(pool.candidates)
+        return guarded_dense_weight(pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard)
+
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
         with trace.stage("embed"):
-            vector = self._legs.query_vector(request)
+            code = self._late.encoder.encode_question(request.text) if self._late and self._arm(request) == "late" else None
+            vector = code.vector if code is not None and self._may_share(request) else self._legs.query_vector(request)
         with trace.stage("search") as stage:
             pool = self._legs.search(request, vector, pool_size(request.library, request.mode, k))
+            pool = replace(pool, code=code)
             stage.n_out = len(pool.candidates)
         with trace.stage("complete", len(pool.candidates)) as stage:
             pool = self._legs.complete(request, pool)
             stage.n_out = len(pool.candidates)
         return pool
+
+    def _may_share(self, request: SearchRequest) -> bool:
+        """Whether the question's vector comes with its code, from the same run of the same model."""
+        if self._late is None or self._embedder is None or request.vector is not None:
+            return False
+        return self._late.encoder.identity == self._embedder.identity
 
     def _head(self, request: SearchRequest, fusion: Fusion, k: int, n: int) -> int:
         """How many of the n candidates are read at first: enough to fill k places, more where a later step reorders them."""
@@ -108,11 +126,17 @@ class Retriever:
         """Return what orders the head once more; never `auto`.
 
         Raises:
-            InvalidInput: A cross-encoder is asked for and none is configured.
+            InvalidInput: A cross-encoder is asked for and none is configured, or late interaction where it is not possible.
         """
-        wanted = request.rerank or self._options.rerank
+        wanted, fusion = request.rerank or self._options.rerank, request.fusion or self._options.fusion
         if wanted == "auto":
-            return "none" if self._reranker is None else "cross_encoder"
+            if self._reranker is not None:
+                return "cross_encoder"
+            return "late" if self._late is not None and fusion == "relative_score" else "none"
+        if wanted == "late" and (self._late is None or fusion != "relative_score"):
+            raise InvalidInput(
+                "rerank 'late' needs fusion 'relative_score' and LATE_INTERACTION_MAX_CHUNKS over 0; or ask for 'auto'"
+            )
         if wanted == "cross_encoder" and self._reranker is None:
             raise InvalidInput("rerank 'cross_encoder' needs a model; set CROSS_ENCODER_DIR, or ask for 'auto'")
         return wanted
@@ -139,7 +163,7 @@ class Retriever:
             readings = self._read(request.library, pool, scores, rows)
             stage.n_out = len(readings)
         with trace.stage("rerank", len(readings)) as stage:
-            self._rerank(request, fusion, readings, pool.vector)
+            self._rerank(request, fusion, readings, pool)
             stage.n_out = len(readings)
             stage.items = trace.items(fates.reranked(readings))
         with trace.stage("cutoff", len(readings)) as stage:
@@ -184,7 +208,7 @@ class Retriever:
             if chunk_id in passages
         ]
 
-    def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], vector: FloatArray | None) -> None:
+    def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], pool: Pool) -> None:
         """Apply the keyword, sentence and cross-encoder arms that are on, and sort best first."""
         keywords = self._keyword_weight(request.library, fusion)
         phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
@@ -192,8 +216,10 @@ class Retriever:
             for reading in readings:
                 reading.score += keywords * reading.overlap + phrases * reading.adjacency
         arm = self._arm(request)
-        if arm == "sentences" and vector is not None and self._embedder is not None:
-            _add_best_sentences(readings, vector, self._embedder, self._options.sentence_weight)
+        if self._late is not None and pool.code is not None:
+            _add_late(readings, pool.code, pool.words, self._late.codes, self._options)
+        if arm == "sentences" and pool.vector is not None and self._embedder is not None:
+            _add_best_sentences(readings, pool.vector, self._embedder, self._options.sentence_weight)
         readings.sort(key=lambda r: -r.score)
         if arm == "cross_encoder" and self._reranker is not None and readings:
             _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
@@ -211,6 +237,21 @@ class Retriever:
         if request.filters:
             return (Notice("filter_matched_nothing", "no passage matches the filters; widen or remove them"),)
         return ()
+
+
+def _add_late(
+    readings: Sequence[Reading], code: QuestionCode, words: QuestionWords, held: PassageCodes, options: RetrievalOptions
+) -> None:
+    codes = held.codes([r.passage.chunk.chunk_id for r in readings])
+    signals = late_signals(code, words, [codes.get(r.passage.chunk.chunk_id) for r in readings])
+    scores = with_late(
+        np.array([r.score for r in readings]),
+        signals,
+        sentence_weight=options.late_sentence_weight,
+        token_weight=options.late_token_weight,
+    )
+    for reading, score, best in zip(readings, scores.tolist(), signals[0].tolist(), strict=True):
+        reading.score, reading.sentence = score, None if math.isnan(best) else best
 
 
 def _add_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float) -> None:

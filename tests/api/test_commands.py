@@ -255,3 +255,35 @@ def test_doctor_names_a_wrong_key(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         monkeypatch.setenv("API_KEY", "right")
         run(monkeypatch, "doctor")
         assert "server: version" in capsys.readouterr().out
+
+
+DRAFT = "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degrees Celsius. <b>Bananas</b> ripen in Ecuador.\n"
+
+
+def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.md"
+    draft.write_text(DRAFT)
+    code, printed, complaint = shell.run("check", str(draft), "--library", "papers", "--format", "json")
+    assert code == 0, complaint
+    report = json.loads(printed)
+    assert [one["verdict"] for one in report["sentences"]] == ["no_claim", "supported", "contradicted", "not_found"]
+    best = report["sentences"][1]["citations"][0]
+    assert (best["quote"], best["library"], best["title"]) == ("Copper is a soft red metal.", "papers", "Copper")
+    code, printed, _ = shell.run("check", str(draft), "--library", "papers")
+    assert code == 0
+    assert "1 supported, 1 contradicted, 1 not found, 1 claims nothing" in printed
+    assert "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  > (Copper, papers, " in printed
+    code, printed, _ = shell.run("check", str(draft), "--library", "papers", "--format", "html")
+    assert code == 0
+    assert "<td>contradicted</td>" in printed
+    assert "<b>" not in printed
+
+
+def test_check_against_a_file_searches_nothing(shell: Shell, tmp_path: Path) -> None:
+    draft, source = tmp_path / "draft.txt", tmp_path / "source.txt"
+    draft.write_text("Bananas ripen in Ecuador.")
+    source.write_text("In the north, bananas ripen in Ecuador. Copper is green.")
+    code, printed, complaint = shell.run("check", str(draft), "--against", str(source), "--format", "json")
+    assert code == 0, complaint
+    (sentence,) = json.loads(printed)["sentences"]
+    assert (sentence["verdict"], sentence["citations"][0]["doc_id"]) == ("supported", None)

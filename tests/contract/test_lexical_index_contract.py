@@ -99,6 +99,15 @@ def test_document_frequencies_count_chunks(index: LexicalIndex) -> None:
     assert (total, counts) == (5, {"winter": 2, "whistl": 2, "absent": 0})
 
 
+@pytest.mark.parametrize(
+    ("token", "edits", "found"),
+    [("wintr", 1, {1, 3}), ("wniter", 1, {1, 3}), ("penguis", 1, {2}), ("winsr", 1, set()), ("xxxx", 2, set())],
+)
+def test_near_words_are_found(index: LexicalIndex, token: str, edits: int, found: set[int]) -> None:
+    assert set(index.near(PAPERS, token, edits, 10)) == found
+    assert len(index.near(PAPERS, token, edits, 1)) <= 1
+
+
 def test_tantivy_is_the_textbook(store: IndexStore, memory: MemoryCatalog) -> None:
     """Lengths are stored in one byte, exact up to 40 tokens: on short texts the scores are equal."""
     for query in ("winter", "wind pier", "nothing in common", "the walruses of winter"):

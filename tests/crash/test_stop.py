@@ -80,7 +80,7 @@ async def app(scope, receive, send):
         await send({"type": "lifespan.startup.complete"})
         print("started", flush=True)
 
-Hasty(uvicorn.Config(app, port=0, log_config=None), CancelToken(), str).run()
+Hasty(uvicorn.Config(app, port=0, log_config=None), CancelToken()).run()
 """
 
 

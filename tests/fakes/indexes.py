@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.core.errors import NotFound
+from app.core.function_words import content_or_all
 from app.core.text import tokenise
 from app.core.types import Chunk, Document, Filters, FloatArray, Library, LibraryCounts, Passage, Scored, TextSpan
 from app.core.vectors import cosine_distances, top_k_smallest
+from app.retrieval.spelling import edit_distance
 
 
 def matches(passage: Passage, filters: Filters | None) -> bool:
@@ -140,7 +142,7 @@ class TextbookBM25:
         bags = self._bags[library]
         n = len(bags)
         mean = sum(bag.total() for bag in bags.values()) / n if n else 1.0
-        tokens = set(tokenise(text))
+        tokens = set(content_or_all(tokenise(text)))
         total, frequencies = self.document_frequencies(library, list(tokens))
         idf = {t: math.log(1 + (total - df + 0.5) / (df + 0.5)) for t, df in frequencies.items()}
         return {
@@ -152,6 +154,10 @@ class TextbookBM25:
             for i in chunk_ids
             if i in bags
         }
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        held = ((i, bag) for i, bag in self._bags[library].items())
+        return [i for i, bag in held if any(edit_distance(token, other) <= edits for other in bag)][:k]
 
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         bags = self._bags[library]

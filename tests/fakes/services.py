@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
@@ -30,6 +31,7 @@ from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
@@ -83,6 +85,7 @@ class LocalServices:
     retriever: LocalServices = field(init=False)
     memory: ConversationMemory = field(init=False)
     rag: RAGService = field(init=False)
+    checker: CheckService = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationDesk = field(init=False)
     model_tests: ModelTestDesk = field(init=False)
@@ -107,6 +110,11 @@ class LocalServices:
             ),
             journal=AnswerJournal(self.store.answers, options, dict),
             spans=self.spans,
+        )
+        self.checker = CheckService(
+            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            judge=SupportJudge(None),
+            options=self.settings.generation(),
         )
 
         self.suggester = Suggester(

@@ -4,8 +4,7 @@ import { asBibtex, asMarkdown, attribution } from "@/lib/attribution";
 
 const source: SourceRecord = {
   n: 1,
-  sample: false,
-      doc_id: "d1",
+  doc_id: "d1",
   duplicate_of: null,
   revision: 1,
   library: "papers",

@@ -5,8 +5,8 @@ All methods are synchronous and thread-safe. Errors are those of `app.core.error
 
 from __future__ import annotations
 
-from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, VectorIndex, VectorSink
-from app.core.ports.models import Embedder, Generator, Reranker
+from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, PassageCodes, VectorIndex, VectorSink
+from app.core.ports.models import Embedder, Generator, PassageEncoder, Reranker
 from app.core.ports.reading import PageLocator, Parser, Source
 from app.core.ports.stores import AnswerStore, ConversationStore, JobStore, ModelStore
 
@@ -23,6 +23,8 @@ __all__ = [
     "ModelStore",
     "PageLocator",
     "Parser",
+    "PassageCodes",
+    "PassageEncoder",
     "Reranker",
     "Source",
     "VectorIndex",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from app.core.types import (
     LibraryCounts,
     Metadata,
     Passage,
+    PassageCode,
     Scored,
     TextSpan,
     WriteResult,
@@ -184,6 +185,26 @@ class VectorIndex(Protocol):
         ...
 
 
+class PassageCodes(Protocol):
+    """Codes for late interaction, by chunk."""
+
+    def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
+        """Return the codes of chunks; those without one are absent."""
+        ...
+
+    def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
+        """Keep codes of live chunks, durably.
+
+        Raises:
+            InvalidInput: A code has not whole rows.
+        """
+        ...
+
+    def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+        """Return up to `limit` live chunks without a code and with an id over `after`, by id; `doc_ids` narrows it to some."""
+        ...
+
+
 class LexicalIndex(Protocol):
     """BM25 over title, section and body."""
 
@@ -197,6 +218,10 @@ class LexicalIndex(Protocol):
 
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
+        ...
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks whose bodies hold a token within 1 or 2 edits of a stemmed one, a swap of neighbours being one."""
         ...
 
 

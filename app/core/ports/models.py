@@ -9,7 +9,9 @@ from app.core.cancel import CancelToken
 from app.core.types import (
     EmbedderIdentity,
     FloatArray,
+    PassageCode,
     Prompt,
+    QuestionCode,
     Token,
 )
 
@@ -32,6 +34,31 @@ class Embedder(Protocol):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the model's own token counts with specials, or a safe over-estimate where the tokenizer is remote."""
+        ...
+
+
+class PassageEncoder(Protocol):
+    """Codes for late interaction, of passages and questions, by the embedded model whoever embeds the library."""
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors `embed_and_encode` returns."""
+        ...
+
+    def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
+        """Return vectors float32 `[n, dim]` as `embed_passages` would, and codes, from one run of the model.
+
+        Raises:
+            PassageTooLong: A text is over `identity.max_tokens`.
+        """
+        ...
+
+    def encode(self, texts: Sequence[str]) -> list[PassageCode]:
+        """Return codes of texts of any length."""
+        ...
+
+    def encode_question(self, text: str) -> QuestionCode:
+        """Return the code of a question, its vector included; a long one is cut to the window."""
         ...
 
 

@@ -8,6 +8,7 @@ Glossary
     passage     a chunk joined with its document: what retrieval hands on.
     hit         a passage with the signals that ranked it.
     evidence    a numbered hit that an answer may cite as `[n]`.
+    finding     characters of a text that bear on a sentence which someone checks.
     citation    a claim that `document_text[start:end]` supports a sentence; the quote is exactly those characters.
     answer      Markdown text with `[n]` marks, its sentences, citations and how it came to be.
     strategy    how questions become searches: baseline, hyde, multi_query, flare.
@@ -35,6 +36,8 @@ from app.core.types.answers import (
     TokenEvent,
 )
 from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
+from app.core.types.checks import CheckedSentence, CheckReport, Finding
+from app.core.types.codes import CODES_VERSION, MAX_SENTENCES, MAX_TOKENS, STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
 from app.core.types.documents import (
     ChunkSpan,
     DeleteResult,
@@ -61,6 +64,7 @@ from app.core.types.vocabulary import (
     SAMPLE_PREFIX,
     AnswerStatus,
     Band,
+    CheckVerdict,
     CitedBy,
     EvidenceKind,
     FloatArray,
@@ -79,13 +83,21 @@ from app.core.types.vocabulary import (
 )
 
 __all__ = [
+    "CODES_VERSION",
+    "MAX_SENTENCES",
+    "MAX_TOKENS",
     "SAMPLE_PREFIX",
+    "STATE_DIMENSION",
+    "TOKEN_BITS",
     "Answer",
     "AnswerEvent",
     "AnswerStatus",
     "Article",
     "ArticleState",
     "Band",
+    "CheckReport",
+    "CheckVerdict",
+    "CheckedSentence",
     "Chunk",
     "ChunkSpan",
     "Citation",
@@ -102,6 +114,7 @@ __all__ = [
     "Figures",
     "Filters",
     "FinalEvent",
+    "Finding",
     "Fingerprint",
     "FloatArray",
     "Fusion",
@@ -132,9 +145,11 @@ __all__ = [
     "PageText",
     "ParsedDocument",
     "Passage",
+    "PassageCode",
     "Prompt",
     "PromptKind",
     "Question",
+    "QuestionCode",
     "Quote",
     "QuoteEvent",
     "RawDocument",

@@ -27,9 +27,12 @@ Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
 Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
-Rerank = Literal["auto", "none", "sentences", "mmr", "cross_encoder"]
+Rerank = Literal["auto", "none", "late", "sentences", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
-Verdict = Literal["supported", "weak", "unsupported"]
+Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
+"""Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
+CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
+"""Of a sentence of a text that someone brings to be checked."""
 CitedBy = Literal["model", "engine"]
 EvidenceKind = Literal["auto", "short", "full"]
 """How much of the passages a model is handed: the sentences that bear on the question, or whole passages."""

@@ -86,7 +86,7 @@ def _parse(content: bytes, filename: str, options: IngestOptions) -> ParsedDocum
     if kind == "html":
         from app.ingest.parsers.html import parse_html  # noqa: PLC0415
 
-        return parse_html(content)
+        return parse_html(content, filename)
     if kind == "markdown":
         from app.ingest.parsers.markdown import parse_markdown  # noqa: PLC0415
 

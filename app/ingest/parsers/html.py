@@ -50,7 +50,7 @@ _AUTHOR_NAMES = frozenset({"author", "citation_author", "dc.creator", "dcterms.c
 _DATE_NAMES = ("citation_publication_date", "citation_date", "dc.date", "article:published_time", "date")
 
 
-def parse_html(content: bytes) -> ParsedDocument:
+def parse_html(content: bytes, filename: str = "the page") -> ParsedDocument:
     """Return the visible text of a page.
 
     Scripts, styles, navigation, forms and hidden elements are left out; the characters of hidden elements are counted as stripped.
@@ -61,7 +61,7 @@ def parse_html(content: bytes) -> ParsedDocument:
     """
     declared = _META_CHARSET.search(content[:_META_WINDOW_BYTES])
     source, warnings = decode(content, declared[1].decode("ascii") if declared else None)
-    source = _within_bounds(source)
+    source = _within_bounds(source, filename)
     tree = LexborHTMLParser(source)
     reader = _Reader(_layouts(tree.root) if "<table" in source.lower() else frozenset())
     if tree.root is not None:
@@ -95,7 +95,7 @@ def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
     return tuple(authors), int(found[1]) if found else None
 
 
-def _within_bounds(source: str) -> str:
+def _within_bounds(source: str, filename: str) -> str:
     """Return markup that selectolax parses in linear time: without options, whose text is dropped anyway.
 
     A parser looks through all open elements at many tags, and through all options of a list at each.
@@ -104,9 +104,11 @@ def _within_bounds(source: str) -> str:
         Unreadable: Over one of the bounds.
     """
     if source.count("<") > _MOST_ELEMENTS and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS:
-        raise Unreadable(f"this page has more than {_MOST_ELEMENTS:,} elements; save the part that you need as a page of its own")
+        raise Unreadable(
+            f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; save the part that you need as a page of its own"
+        )
     if _nests(source) > _DEEPEST:
-        raise Unreadable(f"this page has more than {_DEEPEST:,} elements within one another; save its text and add that")
+        raise Unreadable(f"{filename!r} has more than {_DEEPEST:,} elements within one another; save its text and add that")
     return _OPTION.sub(" ", source) if len(_OPTION.findall(source)) > _MANY_OPTIONS else source
 
 

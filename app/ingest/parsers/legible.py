@@ -12,8 +12,10 @@ from app.core.types import ParsedDocument
 
 MIN_CHARACTERS_PER_PAGE = 20
 """On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
-_UNNAMED_PAGE = 1 / 3
-"""Share of a page's characters without a meaning from which it cannot be read; formulas of a paper stay below a tenth."""
+_UNNAMED_FILE = 1 / 3
+"""Share of a file's characters without a meaning from which it cannot be read."""
+_UNNAMED_PAGE = 0.1
+"""The same of a page that a warning names: formulas of a paper stay below a tenth, a figure with a font of its own is above."""
 _LEAST_PICTURE = 0.25
 """Share of a page that a picture of its text covers; a logo is smaller."""
 _MOST_NAMED = 8
@@ -60,7 +62,7 @@ def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tupl
     Raises:
         NoTextLayer: A third of all characters are without a meaning.
     """
-    if _unnamed(parsed.text) >= _UNNAMED_PAGE:
+    if _unnamed(parsed.text) >= _UNNAMED_FILE:
         raise NoTextLayer(
             f"{filename!r} has fonts that do not say which characters they show; "
             "run OCR on pictures of its pages (ocrmypdf --force-ocr) and send the result"

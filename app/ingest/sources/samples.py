@@ -10,6 +10,8 @@ from app.core.errors import NotFound
 from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 
 LICENCE = "Apache-2.0"
+INVENTED = "invented for this demonstration"
+"""Of the papers, beside their licence: their studies and figures are not real."""
 
 
 def bundled() -> Path:
@@ -30,10 +32,11 @@ class SampleDocuments:
         Raises:
             NotFound: The folder is not there; the package was installed without its data.
         """
+        licence = f"{LICENCE}; {INVENTED}" if self.library is Library.PAPERS else LICENCE
         folder = self.root / self.library.value
         if not folder.is_dir():
             raise NotFound(f"the sample documents are not at {str(folder)!r}; run from a checkout or the image")
         for path in sorted(folder.iterdir()):
             if path.is_file() and not path.name.startswith("."):
                 name = SAMPLE_PREFIX + path.stem
-                yield RawDocument(name, path.name, path, licence=LICENCE, doc_id=name)
+                yield RawDocument(name, path.name, path, licence=licence, doc_id=name)

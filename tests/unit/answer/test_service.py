@@ -60,7 +60,7 @@ def test_an_answer_says_how_it_came_to_be() -> None:
     assert answer.trace.context is not None
     assert answer.trace.context.used == (1,)
     assert answer.usage.prompt_tokens == answer.trace.context.seen
-    assert [stage.name for stage in answer.trace.stages] == ["intent", "search", "quote", "memory", "ground", "generate"]
+    assert [stage.name for stage in answer.trace.stages] == ["intent", "search", "quote", "memory", "generate", "ground"]
     assert answer.confidence > 0
     assert not answer.notices
 

@@ -74,6 +74,15 @@ def test_rebuild_makes_a_lost_index_again(data: Path) -> None:
         assert len(store.lexical.search(Library.PAPERS, "walruses", 5)) == 1
 
 
+def test_rebuild_makes_the_codes_of_passages_again(data: Path) -> None:
+    status, said = documind("rebuild", "--passages")
+    assert status == 0
+    with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off", heal=False) as store:
+        chunks = store.catalog.counts(Library.PAPERS).chunks
+        assert store.codes.pending_codes(Library.PAPERS, 9) == []
+    assert f"{chunks} passages were coded" in " ".join(said.split())
+
+
 def test_restore_brings_the_backup_back_and_keeps_what_was_there(data: Path, tmp_path: Path) -> None:
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
         store.backup(tmp_path / "backup")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from app.api.schemas.documents import Document
+from app.api.schemas.answers import Source
+from app.api.schemas.base import WebLink
+from app.api.schemas.documents import Document, SearchHit
 from app.core.links import web_link
 
 BAD = (
@@ -39,13 +42,9 @@ def test_any_text_behind_the_scheme_is_judged(text: str) -> None:
     assert web_link(f"https://{text}") in {None, f"https://{text}"}
 
 
-def test_no_document_leaves_with_a_malformed_link() -> None:
-    shown = Document.model_validate({**dict.fromkeys(Document.model_fields, None), **KNOWN, "source_url": "https://[bad"})
-    assert shown.source_url is None
-
-
-KNOWN: dict[str, object] = {
-    "doc_id": "0" * 16, "library": "public", "source_key": "2", "filename": "2", "title": "Condor", "authors": [], "type": "text",
-    "sha256": "0" * 64, "revision": 1, "state": "live", "characters": 1, "pages": 1, "chunks": 1, "embedded": 0,
-    "has_original": False, "flags": [], "added_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
-}  # fmt: skip
+def test_no_reply_carries_a_malformed_link() -> None:
+    leaves = TypeAdapter[str | None](WebLink)
+    assert leaves.validate_python("https://[bad") is None
+    assert leaves.validate_python("https://example.org/") == "https://example.org/"
+    for reply in (Document, SearchHit, Source):
+        assert [type(rule).__name__ for rule in reply.model_fields["source_url"].metadata] == ["BeforeValidator"]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
 from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL
+from app.generation.prompts import REFUSAL, PromptLibrary
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
@@ -100,3 +100,18 @@ def test_sentences_lie_where_they_say_and_quotes_are_exact(words: list[str]) -> 
             assert text[citation.start - 100 : citation.end - 100] == citation.quote
             assert 1 <= len(citation.quote) <= 600
             assert f"[{citation.n}]" in sentence.text
+
+
+def test_a_sentence_that_repeats_the_prompt_is_never_supported() -> None:
+    told = "Copy names, figures, dates and units exactly as the passages give them."
+    found = evidence(f"A note on style. {told}", "Warsaw is the capital of Poland.")
+    grounder = Grounder(None, GenerationOptions(), PromptLibrary.load().instructions())
+    grounded = grounder.ground(f"{told[:-1]} [1]. Warsaw is the capital of Poland [2].", found)
+    assert [sentence.verdict for sentence in grounded.sentences] == ["unsupported", "supported"]
+    assert grounded.dropped == ((0, 1),)
+
+
+def test_headings_and_lead_ins_have_no_claim_and_lose_their_marks() -> None:
+    grounded = GROUNDER.ground("## Capitals of the East [1]\n\nWarsaw is the capital of Poland [2].", FOUND)
+    assert [sentence.verdict for sentence in grounded.sentences] == ["no_claim", "supported"]
+    assert grounded.text.startswith("## Capitals of the East\n")

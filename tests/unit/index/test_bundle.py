@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import DiskFull, FingerprintMismatch, IndexDamaged, InvalidInput
-from app.core.types import DocumentDraft, Library, WriteResult
+from app.core.types import DocumentDraft, Library, PassageCode, WriteResult
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
@@ -46,6 +46,26 @@ def target(tmp_path: Path) -> Iterator[IndexStore]:
 def named(store: IndexStore, ids: list[int]) -> list[tuple[str, int]]:
     """Chunks by what they are, as ids differ between stores."""
     return [(chunk.doc_id, chunk.ordinal) for chunk in store.catalog.chunks_by_id(PAPERS, ids)]
+
+
+def test_codes_travel_with_their_chunks(source: IndexStore, target: IndexStore, tmp_path: Path) -> None:
+    """Those that are there: every second chunk, with one to three sentences and one to five tokens."""
+    chunks = source.codes.pending_codes(PAPERS, 2 * N)[::2]
+    made = {
+        c.chunk_id: PassageCode(bytes([i % 100]) * 384 * (1 + i % 3), bytes([i % 200]) * 16 * (1 + i % 5))
+        for i, c in enumerate(chunks)
+    }
+    source.codes.write_codes(made)
+    source.bundler.export(PAPERS, tmp_path / "papers.documind")
+    target.bundler.load(tmp_path / "papers.documind")
+    theirs = {
+        (c.doc_id, c.ordinal): c.chunk_id
+        for d, _ in [target.catalog.documents(PAPERS, limit=500)]
+        for x in d
+        for c in target.catalog.chunks(PAPERS, x.doc_id)
+    }
+    found = target.codes.codes(list(theirs.values()))
+    assert {theirs[c.doc_id, c.ordinal]: made[c.chunk_id] for c in chunks} == found
 
 
 def test_results_are_identical_after_the_journey(source: IndexStore, target: IndexStore, tmp_path: Path) -> None:

@@ -39,12 +39,16 @@ SPANS: tuple[object, ...] = (
     [[0, 0, 5, 7, 1]], [[0, 0, 5, "body", "1"]], [[0, 0, 5, "body", 1], [0, 5, 9, "body", 1]], [["0", 0, 5, "body", 1]],
     [[0, 0, 5, "body", 1, 1]],
 )  # fmt: skip
+CODES: tuple[object, ...] = (
+    [[0, 1, 1]], [[0, 0, 1]], [[0, 33, 1]], [[0, 1, 0]], [[5, 1, 1]], [[0, 1, 1], [0, 1, 1]], [["0", 1, 1]], [[0, 1]],
+)  # fmt: skip
 INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
     Header: {
         "kind": (None, "documents", "nonsense", 7),
         "library": (None, 7, "nonsense", "../papers"),
         "created_at": (None, 7, "yesterday", "2026-01-02"),
         "fingerprint": (7, "x", [], {}),
+        "codes": (7, "", [], {}),
     },
     FingerprintRecord: {
         "embedding_model": (*NO_TEXT, ""),
@@ -77,6 +81,7 @@ INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
         "flags": (*NO_LIST, ["Not A Flag"], [""], ["x" * 80]),
         "has_original": (None, 1, "true", []),
         "source_revision": (7, [], TOO_LONG),
+        "codes": (*NO_LIST, *CODES),
         "vectors": (*NO_LIST[:4], [], [0], [0, 0], [0, 5], [-1, 0], ["0", 1], [True, 1]),
     },
     Trailer: {
@@ -163,7 +168,9 @@ def place(blocks: Blocks, model: type[Record]) -> dict[str, Any]:
 
 def cases() -> list[tuple[type[Record], str, object]]:
     named = [(model, name, value) for model, fields in INVALID.items() for name, values in fields.items() for value in values]
-    missing = [(model, name, "MISSING") for model, fields in INVALID.items() for name in fields]
+    missing = [
+        (model, name, "MISSING") for model, fields in INVALID.items() for name in fields if model.model_fields[name].is_required()
+    ]
     return named + missing
 
 

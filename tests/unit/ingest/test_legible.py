@@ -60,6 +60,11 @@ def test_text_of_glyphs_without_characters_is_refused_with_the_cure() -> None:
     assert "characters they show on 2 of 6 pages (4, 6);" in warning
 
 
+def test_a_figure_in_such_a_font_on_a_page_of_text_is_named() -> None:
+    (warning,) = judge("paper.pdf", parsed(WORDS, WORDS + 40 * "\ufffd", WORDS), [])
+    assert "characters they show on 1 of 3 pages (2);" in warning
+
+
 def test_many_ranges_of_pages_are_cut() -> None:
     (warning,) = judge("book.pdf", parsed(*[WORDS] * 40), range(1, 41, 2))
     assert "on 20 of 40 pages (1, 3, 5, 7, 9, 11, 13, 15, ...);" in warning

@@ -5,7 +5,9 @@ import pytest
 
 from app.core.errors import NotFound
 from app.core.types import Library
-from app.ingest.sources.samples import SampleDocuments, bundled
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import DirectParser
+from app.ingest.sources.samples import INVENTED, SampleDocuments, bundled
 
 
 def test_there_are_enough_samples_of_every_kind() -> None:
@@ -34,3 +36,14 @@ def test_the_questions_name_samples_that_hold_their_answers() -> None:
 def test_missing_samples_say_where_they_should_be(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="sample documents"):
         list(SampleDocuments(Library.PUBLIC, tmp_path))
+
+
+def test_papers_say_that_they_are_invented_on_their_first_page_and_in_their_metadata() -> None:
+    parser = DirectParser(IngestOptions())
+    for raw in SampleDocuments(Library.PAPERS, bundled()):
+        assert isinstance(raw.content, Path)
+        parsed = parser.parse(raw.content, raw.filename)
+        first = parsed.pages[0].end if parsed.pages else 600
+        assert INVENTED in parsed.text[:first].replace("\n", " "), raw.filename
+        assert INVENTED in str(raw.licence)
+    assert all(INVENTED not in str(raw.licence) for raw in SampleDocuments(Library.PUBLIC, bundled()))

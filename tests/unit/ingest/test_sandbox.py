@@ -20,8 +20,8 @@ from app.ingest.sandbox import SandboxedParser
 from app.ingest.sandbox_wire import unpack_document, unpack_error
 
 OPTIONS = IngestOptions(parse_processes=1)
-SLOW = b"<html>" + b"<div>" * 100_000 + b"x"
-"""Nesting this deep keeps the HTML parser busy for many seconds."""
+SLOW = b"<html>" + b"<p>a" * 990_000
+"""Nearly as many elements as are read: they keep the HTML parser busy for many seconds."""
 
 
 def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:

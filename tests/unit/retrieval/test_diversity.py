@@ -51,6 +51,20 @@ def test_five_copies_take_one_place() -> None:
     assert len(chosen) == 5
 
 
+def test_the_fuller_of_two_near_copies_speaks_for_both() -> None:
+    text = "the wall was built by the east in the summer of that year and it was opened by its officials"
+    short, full = _reading(text, 0.9, key="short"), _reading(f"{text} twenty eight years later", 0.8, key="full")
+    between = _reading("alpha beta", 0.85, key="between")
+    chosen = diversify([short, full, between], 2)
+    assert [(r.passage.document.source_key, r.score) for r in chosen] == [("full", 0.9), ("between", 0.85)]
+
+
+def test_within_a_document_the_better_of_two_near_copies_stays() -> None:
+    text = "the wall was built by the east in the summer of that year and it was opened by its officials"
+    better, fuller = _reading(text, 0.9, key="a"), _reading(f"{text} twenty eight years later", 0.8, key="a", ordinal=1)
+    assert diversify([better, fuller], 2) == [better]
+
+
 def test_a_copy_speaks_for_its_original() -> None:
     original = _reading("alpha beta gamma", 0.9, key="a")
     twin = _reading("iota kappa lambda", 0.8, key="twin", duplicate_of=original.passage.document.doc_id)
@@ -71,10 +85,10 @@ def test_diversity_selects_without_reordering(rows: list[tuple[str, list[str]]],
     ranked = [_reading(" ".join(words), 1.0 - i / 100, key=key, ordinal=i) for i, (key, words) in enumerate(rows)]
     chosen = diversify(ranked, k)
     assert len(chosen) <= k
-    places = [ranked.index(reading) for reading in chosen]
-    assert places == sorted(set(places))
+    assert len({id(reading) for reading in chosen}) == len(chosen)
+    assert [r.score for r in chosen] == sorted((r.score for r in chosen), reverse=True)
     if ranked:
-        assert chosen[0] is ranked[0]
+        assert chosen[0].score == 1.0
     for i, one in enumerate(chosen):
         assert not any(near_duplicate(one, other, 0.7) for other in chosen[i + 1 :])
 

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Fusion, Scored
-from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, min_max, reciprocal_rank_fusion, relative_score
+from app.retrieval.fusion import (
+    adaptive_dense_weight,
+    best_first,
+    fuse,
+    guarded_dense_weight,
+    min_max,
+    reciprocal_rank_fusion,
+    relative_score,
+)
+from app.retrieval.keywords import QuestionWords
 from app.retrieval.search import Candidates, gather
 
 _DISTANCES = st.lists(st.floats(0, 2), min_size=1, max_size=12)
@@ -51,6 +60,21 @@ def test_relative_score_keeps_how_far_apart_hits_are() -> None:
     assert pool.ids[best_first(scores)].tolist() == [2, 1, 3]
     ranks = reciprocal_rank_fusion(pool)
     assert ranks[0] == ranks[1]
+
+
+@pytest.mark.parametrize(("best", "dense"), [(6.6, 0.5), (3.3, 0.5), (1.65, 0.75), (0.0, 1.0)])
+def test_words_that_say_little_count_for_less(best: float, dense: float) -> None:
+    """The idf of the question is 5, so BM25 gives at most 11, and three tenths of it are 3.3."""
+    words = QuestionWords({"royc": 3.0, "logo": 2.0}, {})
+    pool = _pool([0.1, 0.2], [best, 0.0])
+    assert guarded_dense_weight(pool, words, dense_weight=0.5, guard=0.3) == pytest.approx(dense)
+    assert guarded_dense_weight(pool, words, dense_weight=0.5, guard=0.0) == 0.5
+
+
+def test_the_guard_needs_words_and_scores() -> None:
+    words = QuestionWords({"logo": 2.0}, {})
+    assert guarded_dense_weight(gather([Scored(1, 0.2)], []), words, dense_weight=0.5, guard=0.3) == 0.5
+    assert guarded_dense_weight(_pool([0.1], [1.0]), QuestionWords({}, {}), dense_weight=0.5, guard=0.3) == 0.5
 
 
 def test_a_chunk_without_a_vector_keeps_its_lexical_place() -> None:

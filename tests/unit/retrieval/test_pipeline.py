@@ -9,10 +9,12 @@ import pytest
 from app.core.errors import IndexDamaged, InvalidInput, ProviderUnreachable
 from app.core.trace import Trace
 from app.core.types import Filters, FloatArray, Fusion, Library, Passage, Scored
+from app.retrieval.late import LateInteraction
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from tests.fakes.embedders import HashEmbedder
+from tests.fakes.encoders import HashEncoder, MemoryCodes
 from tests.fakes.index_writer import MemoryIndexWriter
 from tests.fakes.indexes import ExactVectors
 from tests.fakes.retrievers import passage
@@ -70,12 +72,12 @@ def test_weak_hits_are_dropped_unless_kept(shelve: Shelve) -> None:
 
 def test_the_fallback_is_marked(shelve: Shelve) -> None:
     shelf = shelve(NORMANS)
-    found = _ask(shelf.retriever(), "quantum chromodynamics")
+    found = _ask(shelf.retriever(enable_fallback=True), "quantum chromodynamics")
     assert found.fallback
     assert 0 < len(found.hits) <= 3
     assert all(hit.fallback and hit.band == "weak" for hit in found.hits)
     assert [notice.code for notice in found.notices] == ["fallback_used"]
-    off = _ask(shelf.retriever(enable_fallback=False), "quantum chromodynamics")
+    off = _ask(shelf.retriever(), "quantum chromodynamics")
     assert off.hits == ()
     assert not off.fallback
 
@@ -209,6 +211,37 @@ def test_a_search_may_ask_for_its_own_order(shelve: Shelve) -> None:
     _ask(shelf.retriever(), question, trace=by_mmr, keep_weak=True, top_k=2, rerank="mmr")
     passed_over = [item.reason for item in by_mmr.report().stages[-1].items]
     assert "says nearly the same" not in " ".join(passed_over)
+
+
+def _with_codes(shelf: Shelf, *, coded: int) -> Retriever:
+    embedder = HashEmbedder(384)
+    codes, encoder = MemoryCodes(), HashEncoder(embedder)
+    known = list(shelf.catalog.by_library[Library.PAPERS].items())[:coded]
+    codes.write_codes(dict(zip([i for i, _ in known], encoder.encode([p.chunk.text for _, p in known]), strict=True)))
+    late = LateInteraction(codes, encoder)
+    return Retriever(shelf.catalog, shelf.vectors, shelf.lexical, shelf.embedder, RetrievalOptions(), late=late)
+
+
+def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    question = "Who was the leader of the Norse?"
+    plain = _ask(shelf.retriever(), question, keep_weak=True)
+    late, bare, none = (
+        _ask(_with_codes(shelf, coded=coded), question, keep_weak=True, rerank=asked)
+        for coded, asked in ((100, None), (0, "late"), (100, "none"))
+    )
+    assert late.hits[0].signals.sentence is not None
+    assert late.hits[0].score > plain.hits[0].score
+    assert [hit.score for hit in bare.hits] == [hit.score for hit in none.hits] == [hit.score for hit in plain.hits]
+
+
+def test_late_interaction_where_it_is_not_possible_is_refused(shelve: Shelve) -> None:
+    shelf = shelve(NORMANS)
+    with pytest.raises(InvalidInput, match="LATE_INTERACTION_MAX_CHUNKS"):
+        _ask(shelf.retriever(), "the Norse", rerank="late")
+    with pytest.raises(InvalidInput, match="relative_score"):
+        _ask(_with_codes(shelf, coded=100), "the Norse", rerank="late", fusion="dense")
+    assert _ask(_with_codes(shelf, coded=100), "the Norse", fusion="dense").hits[0].signals.sentence is None
 
 
 def test_a_cross_encoder_that_is_not_configured_is_refused(shelve: Shelve) -> None:

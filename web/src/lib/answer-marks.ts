@@ -6,7 +6,7 @@ import { unitOffsets } from "@/lib/codepoints";
 export interface MarkedSentence {
   answer_start: number;
   answer_end: number;
-  verdict: "supported" | "weak" | "unsupported";
+  verdict: "supported" | "weak" | "unsupported" | "no_claim";
 }
 
 export interface AnswerMarks {
@@ -101,7 +101,7 @@ function citation(n: number, sentence: number, tail: string): Element {
 
 function phrase(value: string, verdict: Span["verdict"] | undefined): ElementContent[] {
   const words = value.trimEnd();
-  if (verdict === undefined || verdict === "supported" || words === "") return [{ type: "text", value }];
+  if (verdict === undefined || verdict === "supported" || verdict === "no_claim" || words === "") return [{ type: "text", value }];
   // The space before a pill is not underlined.
   const space: Text[] = words === value ? [] : [{ type: "text", value: value.slice(words.length) }];
   const title = verdict === "weak" ? "Only weakly supported by the sources" : "Not supported by the sources";

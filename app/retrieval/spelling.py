@@ -1,0 +1,80 @@
+"""Words of a question that no document holds, matched to near ones that some do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from app.core.function_words import FUNCTION_WORDS
+from app.core.ports import Catalog, LexicalIndex
+from app.core.text import tokenise, words
+from app.core.types import Library
+
+_SHORTEST = 4
+"""Letters of a word that is matched: shorter ones are near to too many."""
+_LONG = 8
+"""Letters from which two edits are allowed."""
+_MOST_READ = 30
+"""Passages read for near words."""
+_MOST_WORDS = 8
+"""Unknown words looked up; a question with more is in a language that the library does not hold."""
+
+
+def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog) -> str:
+    """Return a text with each word that no passage holds replaced by a near one; the text itself where there is none.
+
+    Near is one edit (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers and words of
+    other scripts stay. Of several near words the nearest is taken, then one with the same first letter, then the most frequent.
+
+    Args:
+        text: The question.
+        library: Where it is asked.
+        lexical: Knows which words the library holds.
+        catalog: Passages with near words.
+    """
+    spoken = words(text)
+    stems = {word: (tokenise(word) or [""])[0] for word in dict.fromkeys(spoken) if _may_be_misspelt(word)}
+    _, held = lexical.document_frequencies(library, list(stems.values()))
+    unknown = [word for word, stem in stems.items() if stem and not held.get(stem, 0) and not lexical.search(library, word, 1)]
+    if not unknown or len(unknown) > _MOST_WORDS:
+        return text
+    near: dict[str, str | None] = {}
+    for word in unknown:
+        edits = 2 if len(word) >= _LONG else 1
+        # A misspelt ending is stemmed otherwise: "vally" and "valley" are one edit apart, their stems two.
+        stem_edits = range(edits, 3)
+        found = (_nearest(word, edits, lexical.near(library, stems[word], n, _MOST_READ), library, catalog) for n in stem_edits)
+        near[word] = next((other for other in found if other), None)
+    return " ".join(near.get(word) or word for word in spoken) if any(near.values()) else text
+
+
+def _may_be_misspelt(word: str) -> bool:
+    return len(word) >= _SHORTEST and word.isascii() and word.isalpha() and not FUNCTION_WORDS["en"].intersection(tokenise(word))
+
+
+def _nearest(word: str, edits: int, chunk_ids: Sequence[int], library: Library, catalog: Catalog) -> str | None:
+    """Return the word of these passages that is nearest, of those near enough."""
+    passages = catalog.passages(library, chunk_ids)
+    counts = Counter(other for passage in passages.values() for other in words(passage.chunk.text))
+    far = {other: edit_distance(word, other) for other in counts if abs(len(other) - len(word)) <= edits and other.isalpha()}
+    near = [other for other, distance in far.items() if distance <= edits]
+    return min(near, key=lambda other: (far[other], other[0] != word[0], -counts[other], other), default=None)
+
+
+def edit_distance(left: str, right: str) -> int:
+    """Return the fewest insertions, deletions, changes and swaps of neighbours between two words, each letter edited once.
+
+    References:
+        Damerau: A technique for computer detection and correction of spelling errors, CACM 1964 (optimal string alignment).
+    """
+    before: list[int] = []
+    last = list(range(len(right) + 1))
+    for i, one in enumerate(left, 1):
+        row = [i]
+        for j, other in enumerate(right, 1):
+            best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (one != other))
+            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]

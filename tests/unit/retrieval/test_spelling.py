@@ -1,0 +1,72 @@
+"""Unknown words are matched to near ones; known words, numbers, identifiers and short words stay."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.types import Library
+from app.retrieval.spelling import edit_distance, matched_text
+from tests.fakes.indexes import MemoryCatalog, TextbookBM25
+from tests.fakes.retrievers import passage
+
+_WORD = st.text(alphabet="abc", max_size=6)
+
+
+@pytest.fixture
+def catalog() -> MemoryCatalog:
+    texts = (
+        "Rollo led the Normans to Normandy.",
+        "The aqueduct carried water over the valley in 1885.",
+        "Model X12ab of the engine",
+    )
+    return MemoryCatalog([passage(text, key=str(i)) for i, text in enumerate(texts)])
+
+
+@pytest.mark.parametrize(
+    ("asked", "searched"),
+    [
+        ("Where is Nrmandy?", "where is normandy"),
+        ("who led the Nromans", "who led the normans"),
+        ("what carried watter over the vally", "what carried water over the valley"),
+        ("a rare aquedutc", "a rare aqueduct"),
+    ],
+)
+def test_a_misspelt_word_is_matched(catalog: MemoryCatalog, asked: str, searched: str) -> None:
+    library = next(iter(library for library, known in catalog.by_library.items() if known))
+    assert matched_text(asked, library, TextbookBM25(catalog), catalog) == searched
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Where is Normandy?",
+        "What happened in 1886?",
+        "model x13ab",
+        "the sea",
+        "Who is Zarathustra?",
+        "",
+        "\u65e5\u672c",
+        "C++ * ?",
+    ],
+)
+def test_everything_else_stays_as_it_is(catalog: MemoryCatalog, asked: str) -> None:
+    for library in Library:
+        assert matched_text(asked, library, TextbookBM25(catalog), catalog) == asked
+
+
+def test_distances_by_hand() -> None:
+    assert edit_distance("normandi", "normandy") == 1
+    assert edit_distance("nromans", "normans") == 1
+    assert edit_distance("watter", "water") == 1
+    assert edit_distance("kitten", "sitting") == 3
+    assert edit_distance("", "ab") == 2
+
+
+@given(_WORD, _WORD)
+def test_a_distance_is_symmetric_and_bounded(left: str, right: str) -> None:
+    far = edit_distance(left, right)
+    assert far == edit_distance(right, left)
+    assert (far == 0) == (left == right)
+    assert abs(len(left) - len(right)) <= far <= max(len(left), len(right))
