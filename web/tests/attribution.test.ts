@@ -4,6 +4,7 @@ import { asBibtex, asMarkdown, attribution } from "@/lib/attribution";
 
 const source: SourceRecord = {
   n: 1,
+  sample: false,
   doc_id: "d1",
   duplicate_of: null,
   revision: 1,
