@@ -8,7 +8,7 @@ FOLDER holds `data.noun`, `data.verb`, `data.adj`, `data.adv` of WordNet 3.0 (De
 
 from __future__ import annotations
 
-import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,9 +44,9 @@ def pairs(folder: Path) -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """Write the file."""
-    if len(sys.argv) != 2:
-        raise SystemExit(__doc__)
-    single = (pair for pair in pairs(Path(sys.argv[1])) if "_" not in "".join(pair))
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="WordNet's folder dict, with data.noun and the others")
+    single = (pair for pair in pairs(parser.parse_args().folder) if "_" not in "".join(pair))
     stems = {tuple(sorted((*tokenise(first), *tokenise(second)))) for first, second in single}
     kept = (pair for pair in stems if len(set(pair)) == len(pair) == 2 and all(map(str.isalpha, pair)))
     lines = sorted(" ".join(pair) for pair in kept)

@@ -114,7 +114,7 @@ def test_the_quote_is_there_while_a_model_reads_and_says_how_much(room: Room) ->
         terminal.expect("fake:slow is reading about ")
         assert model.started.acquire(timeout=10)
         model.go.set()
-        terminal.expect("\nat 1085 degrees Celsius [1].")
+        terminal.expect("Copper melts at 1085 degrees Celsius [1].")
         terminal.line("/quit")
         assert terminal.end() == 0
 
