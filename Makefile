@@ -172,6 +172,13 @@ study-sentences: dev ## what sentence vectors would cost, into evaluation/report
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
 	$(BIN)/python -m evaluation.run_answers_study
 
+# Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, OPENAI_BASE_URL and OPENAI_MODEL.
+QUESTIONS ?= 50
+MINUTES ?= 600
+.PHONY: study-models
+study-models: dev ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
+	$(BIN)/python -m evaluation.run_models_study --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
+
 study-disagreement: dev ## figures that disagree, into evaluation/reports/disagreement.md
 	$(BIN)/python -m evaluation.run_disagreement_study --data $(DATA)
 

@@ -14,10 +14,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
-from app.core.types import Fusion, Library, Reasoning, Rerank
+from app.core.types import EvidenceKind, Fusion, Library, PromptKind, Reasoning, Rerank
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -101,7 +102,7 @@ class Settings(BaseSettings):
     public_relevance_threshold: float = Field(0.65, ge=0, le=2, description="cosine distance cutoff of public (arm dense)")
     keyword_rerank_weight: float = Field(0.15, ge=0, le=1, description="weight of keyword overlap in papers (arm dense)")
     public_keyword_rerank_weight: float = Field(0.15, ge=0, le=1, description="weight of keyword overlap in public (arm dense)")
-    enable_fallback_retrieval: bool = Field(True, description="hand a model the best of the rest when nothing passes the cutoff")
+    enable_fallback_retrieval: bool = Field(False, description="hand a model the nearest passages when none passes the cutoff")
     fallback_top_n: int = Field(3, ge=1, description="passages of the fallback")
     fusion: Fusion = Field("relative_score", description="relative_score, rrf, dense or lexical")
     rerank: Rerank = Field(
@@ -131,6 +132,9 @@ class Settings(BaseSettings):
     )
     memory_buffer_size: int = Field(4, ge=0, description="exchanges kept word for word")
     memory_token_budget: int = Field(2000, ge=0, description="tokens of memory in a prompt")
+    first_token_target_s: float = Field(3, gt=0, description="seconds a model may read before its first word")
+    model_prompts: PromptKind = Field("auto", description="auto, compact or full: how a model is told what to do")
+    evidence: EvidenceKind = Field("auto", description="auto, short or full: how much a model is handed")
     prompts_dir: Path | None = Field(None, description="overlay for the prompts, file by file; empty: the packaged ones")
     store_answers: Literal["off", "hash", "full"] = Field("full", description="what is kept of answers")
     answer_retention_days: int = Field(0, ge=0, description="days answers are kept; 0: for ever")
@@ -269,6 +273,7 @@ class Settings(BaseSettings):
             memory_token_budget=self.memory_token_budget,
             store_answers=self.store_answers,
             answer_retention_days=self.answer_retention_days,
+            manner=MannerOptions(self.model_prompts, self.evidence, self.first_token_target_s),
         )
 
     def jobs(self) -> JobOptions:

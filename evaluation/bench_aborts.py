@@ -117,20 +117,21 @@ def fill(client: DocuMindClient, folder: Path) -> None:
 
 
 def answers_still(url: str, at_once: int) -> int:
-    """Return how many of so many simultaneous questions are answered by the model."""
-    answered: list[str] = []
+    """Return how many of so many simultaneous questions the model is asked without a failure of its host."""
+    answered: list[bool] = []
 
     def ask() -> None:
         with DocuMindClient(url, timeout_s=WAIT_S) as client:
             answer = client.query(QUESTION, library="papers")
-            answered.append(f"{answer['status']} {answer['generator']}")
+            asked_once = '"llm_calls": 1,' in json.dumps(answer["trace"])
+            answered.append(answer["status"] == "answered" and asked_once and " failed (" not in json.dumps(answer["notices"]))
 
     threads = [threading.Thread(target=ask) for _ in range(at_once)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(found.startswith("answered ollama:") for found in answered)
+    return sum(answered)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

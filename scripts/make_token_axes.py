@@ -7,6 +7,7 @@ Afterwards raise CODES_VERSION in app/core/types/codes.py: kept codes are then m
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ _PART = 800
 
 def main() -> None:
     """Write the axes and say how much of the variance they hold."""
+    ArgumentParser(description=__doc__).parse_args()
     files = sorted(path for path in TEXTS.rglob("*") if path.suffix in {".txt", ".md"})
     texts = [path.read_text("utf-8") for path in files]
     parts = [text[at : at + _PART] for text in texts for at in range(0, len(text), _PART)]

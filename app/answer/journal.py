@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from app.answer.options import AnswerOptions
-from app.answer.record_types import StoredAnswer
+from app.answer.record_types import SentenceRecord, StoredAnswer
 from app.answer.records import to_stored
 from app.core.ports import AnswerStore
 from app.core.types import Answer
@@ -71,21 +71,18 @@ class AnswerJournal:
 
 def hashed(record: StoredAnswer) -> StoredAnswer:
     """Return the record with every text that a person wrote or read replaced by its SHA-256; places, scores and times stay."""
-    asked = record["asked"]
+    asked, quote = record["asked"], record["quote"]
     return StoredAnswer(
         **{
             **record,
             "answer": _sha256(record["answer"]),
             "rewritten_query": None if record["rewritten_query"] is None else _sha256(record["rewritten_query"]),
             "sources": [{**source, "preview": ""} for source in record["sources"]],
-            "sentences": [
-                {
-                    **sentence,
-                    "text": _sha256(sentence["text"]),
-                    "citations": [{**citation, "quote": _sha256(citation["quote"])} for citation in sentence["citations"]],
-                }
-                for sentence in record["sentences"]
-            ],
+            "sentences": _hashed_sentences(record["sentences"]),
+            "quote": None
+            if quote is None
+            else {**quote, "text": _sha256(quote["text"]), "sentences": _hashed_sentences(quote["sentences"])},
+            "model_text": None if record["model_text"] is None else _sha256(record["model_text"]),
             "trace": None if record["trace"] is None else {**record["trace"], "disagreements": []},
             "asked": {
                 **asked,
@@ -95,6 +92,17 @@ def hashed(record: StoredAnswer) -> StoredAnswer:
             "kept": "hash",
         }
     )
+
+
+def _hashed_sentences(sentences: Sequence[SentenceRecord]) -> list[SentenceRecord]:
+    return [
+        {
+            **sentence,
+            "text": _sha256(sentence["text"]),
+            "citations": [{**citation, "quote": _sha256(citation["quote"])} for citation in sentence["citations"]],
+        }
+        for sentence in sentences
+    ]
 
 
 def _sha256(text: str) -> str:

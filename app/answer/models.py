@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from collections.abc import Generator as Steps
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.trace import Trace
-from app.core.types import Prompt, Token, Usage
+from app.core.types import ModelProfile, Prompt, Token, Usage
 from app.generation.prompts import PromptLibrary, Task
+
+_CHARS_PER_TOKEN = 4
+"""Of English prose in present tokenizers; only the speed of hosts that count no tokens rests on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class ModelChoice:
     """True when passages leave the machine."""
     reason: str = ""
     """Why a model that was asked for is not at hand, and what to do; empty when none was expected."""
+    profile: ModelProfile = field(default_factory=ModelProfile)
+    """What is known of the answering model."""
 
 
 class ModelSelector(Protocol):
@@ -50,6 +56,8 @@ class ModelCalls:
     cancel: CancelToken
     prompts: PromptLibrary
     helper: Generator | None = None
+    observe: Callable[[str, Usage], None] = lambda _name, _usage: None
+    """Told what each finished call took, by the generator's name."""
     _usages: list[Usage] = field(default_factory=list)
 
     @property
@@ -59,7 +67,7 @@ class ModelCalls:
             _sum([usage.prompt_tokens for usage in self._usages]), _sum([usage.completion_tokens for usage in self._usages])
         )
 
-    def stream(self, model: Generator, prompt: Prompt) -> Iterator[Token]:
+    def stream(self, model: Generator, prompt: Prompt) -> Steps[Token, None, None]:
         """Yield the tokens of one counted call; closing the iterator ends the call.
 
         Raises:
@@ -74,6 +82,7 @@ class ModelCalls:
                 self.cancel.raise_if_cancelled()
                 if token.usage is not None:
                     self._usages.append(token.usage)
+                    self.observe(model.name, _counted(token.usage, prompt))
                     span.put(_told(token.usage))
                 yield token
 
@@ -93,6 +102,13 @@ class ModelCalls:
         built = self.prompts.task(task, **values)
         prompt = Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens)
         return "".join(token.text for token in self.stream(self.helper, prompt)).strip()
+
+
+def _counted(usage: Usage, prompt: Prompt) -> Usage:
+    """Return a usage with the prompt's tokens, estimated where the host does not count them."""
+    if usage.prompt_tokens is not None:
+        return usage
+    return replace(usage, prompt_tokens=sum(len(message.content) for message in prompt.messages) // _CHARS_PER_TOKEN)
 
 
 def _told(usage: Usage) -> dict[str, int]:

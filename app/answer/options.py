@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from app.answer.manner import MannerOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +29,5 @@ class AnswerOptions:
     store_answers: Literal["off", "hash", "full"] = "full"
     answer_retention_days: int = 0
     """0: for ever."""
+    manner: MannerOptions = field(default_factory=MannerOptions)
+    """How models are asked."""

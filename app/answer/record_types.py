@@ -51,6 +51,7 @@ class CitationRecord(TypedDict):
     end: int
     quote: str
     support: float
+    cited_by: str
 
 
 class SentenceRecord(TypedDict):
@@ -61,6 +62,14 @@ class SentenceRecord(TypedDict):
     answer_end: int
     verdict: str
     citations: list[CitationRecord]
+
+
+class QuoteRecord(TypedDict):
+    """What the documents say word for word; `leads`: the answer begins with it."""
+
+    text: str
+    sentences: list[SentenceRecord]
+    leads: bool
 
 
 class NoticeRecord(TypedDict):
@@ -99,6 +108,9 @@ class ContextRecord(TypedDict):
     used: list[int]
     trimmed: list[int]
     dropped: list[int]
+    prompts: str
+    evidence: str
+    why: str
 
 
 class FiguresRecord(TypedDict):
@@ -150,6 +162,8 @@ class AnswerRecord(TypedDict):
     notices: list[NoticeRecord]
     sources: list[SourceRecord]
     sentences: list[SentenceRecord]
+    quote: QuoteRecord | None
+    model_text: str | None
     trace: TraceRecord | None
     usage: UsageRecord
 
@@ -188,6 +202,8 @@ class QuestionRecord(TypedDict):
     """Absent, like `reasoning`, from answers of before there was a choice."""
     reasoning: NotRequired[str | None]
     model: str | None
+    fallback: bool | None
+    evidence: str | None
 
 
 class StoredAnswer(AnswerRecord):

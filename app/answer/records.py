@@ -1,4 +1,4 @@
-"""Answers as plain JSON values: the one place that knows the field names of `QueryResponse` (API.md).
+"""Answers as plain JSON values: the one place that knows the field names of `QueryResponse`.
 
 The HTTP edge renders these records, the answer store keeps them, replay reads them back.
 """
@@ -20,6 +20,7 @@ from app.answer.record_types import (
     MessageRecord,
     NoticeRecord,
     QuestionRecord,
+    QuoteRecord,
     SentenceRecord,
     SignalsRecord,
     SourceRecord,
@@ -40,6 +41,7 @@ from app.core.types import (
     Message,
     Notice,
     Question,
+    Quote,
     Sentence,
     StageTrace,
     TraceLevel,
@@ -72,6 +74,8 @@ def to_record(answer: Answer, trace: TraceLevel | None = None) -> AnswerRecord:
         notices=[notice_record(notice) for notice in answer.notices],
         sources=[source_record(evidence) for evidence in answer.evidence],
         sentences=[_sentence(sentence) for sentence in answer.sentences],
+        quote=None if answer.quote is None else quote_record(answer.quote),
+        model_text=answer.model_text,
         trace=_trace(answer.trace, trace or answer.question.trace),
         usage=UsageRecord(prompt_tokens=answer.usage.prompt_tokens, completion_tokens=answer.usage.completion_tokens),
     )
@@ -125,6 +129,11 @@ def source_record(evidence: Evidence) -> SourceRecord:
     )
 
 
+def quote_record(quote: Quote) -> QuoteRecord:
+    """Return what the documents say, as the API lists it."""
+    return QuoteRecord(text=quote.text, sentences=[_sentence(one) for one in quote.sentences], leads=quote.leads)
+
+
 def view_url(evidence: Evidence) -> str:
     """Return where our own page shows the passage highlighted, relative to the root of the server."""
     chunk = evidence.hit.passage.chunk
@@ -174,7 +183,12 @@ def _sentence(sentence: Sentence) -> SentenceRecord:
 
 def _citation(citation: Citation) -> CitationRecord:
     return CitationRecord(
-        n=citation.n, start=citation.start, end=citation.end, quote=citation.quote, support=round(citation.support, 4)
+        n=citation.n,
+        start=citation.start,
+        end=citation.end,
+        quote=citation.quote,
+        support=round(citation.support, 4),
+        cited_by=citation.cited_by,
     )
 
 
@@ -213,6 +227,9 @@ def _context(context: ContextTrace | None) -> ContextRecord | None:
         used=list(context.used),
         trimmed=list(context.trimmed),
         dropped=list(context.dropped),
+        prompts=context.prompts,
+        evidence=context.evidence,
+        why=context.why,
     )
 
 
@@ -246,6 +263,8 @@ def _question(question: Question) -> QuestionRecord:
         rerank=question.rerank,
         reasoning=question.reasoning,
         model=question.model,
+        fallback=question.fallback,
+        evidence=question.evidence,
     )
 
 

@@ -193,6 +193,7 @@ def _question(record: StoredAnswer) -> Question:
         fusion=cast("Fusion | None", asked["fusion"]),
         rerank=cast("Rerank | None", asked.get("rerank")),
         model=asked["model"],
+        fallback=asked.get("fallback"),
     )
 
 

@@ -1,7 +1,8 @@
 """A follow-up becomes a search query that stands alone; the answer still sees the user's own words.
 
-The helper model rewrites. What it returns is only taken when it is usable and adds nothing from earlier topics to a question that
-already stood alone: small models carry the old subject into a new one.
+The helper model rewrites only what points back. Small models change the question, carry the old
+subject into a new one, or answer: a rewrite is taken only where it keeps the question's words or
+replaces them by words of the conversation, and adds nothing else.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import re
 
 from app.answer.memory import Memory
 from app.answer.models import ModelCalls
+from app.answer.outcome import reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
-from app.core.function_words import FUNCTION_WORDS
 from app.core.text import tokenise, words
+from app.generation.reading import content_tokens
 
 MAX_QUERY_CHARS = 500
 """A longer rewrite is an answer or an explanation."""
@@ -29,10 +31,9 @@ _REFERRING = frozenset(
     " er sie es ihn ihm ihr ihre ihrer sein seine seiner seines dies diese dieser dieses das davon dazu damit dort und auch"
     " il elle ils elles lui leur leurs ce cet cette ces cela ca celui celle en son sa ses et aussi".split()
 )
-_ENGLISH = frozenset(  # words that few other languages have
-    "the a an is are was were do does did what which who whom whose when where how in of for to".split()
-)
-_STANDALONE_WORDS = 3
+_OPENERS = re.compile(r"^\s*(?:and|or|but|what about|how about|y|und|et)\b", re.IGNORECASE)
+_FEW_WORDS = 2
+"""A message with fewer content words than this leans on what was said before."""
 
 
 def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
@@ -45,7 +46,7 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
         memory: What was said before.
         calls: The helper.
     """
-    if not memory.questions or calls.helper is None:
+    if not memory.questions or calls.helper is None or stands_alone(question):
         return None
     try:
         reply = calls.ask("rewrite", history=memory.transcript(), question=question)
@@ -55,7 +56,7 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
     ):  # the literal question still finds something; the answer will say when the model host is gone
         return None
     query = cleaned(reply)
-    if not query or query.casefold() == question.casefold() or is_contaminated(question, query, memory):
+    if not query or query.casefold() == question.casefold() or not holds(question, query, memory):
         return None
     return query
 
@@ -69,17 +70,25 @@ def cleaned(reply: str) -> str:
     return ""
 
 
-def is_contaminated(question: str, query: str, memory: Memory) -> bool:
-    """Return whether a rewrite drags an earlier topic into a question that stands alone.
-
-    A question stands alone when it is English, has at least three words of its own and none that points back. Other questions are
-    never judged: their rewrite must add something.
-    """
+def stands_alone(question: str) -> bool:
+    """Return whether a message needs no conversation to be understood: nothing in it points back."""
     said = words(question)
-    if _REFERRING.intersection(said) or not _ENGLISH.intersection(said):
+    return not _REFERRING.intersection(said) and not _OPENERS.search(question) and len(content_tokens(question)) >= _FEW_WORDS
+
+
+def holds(question: str, query: str, memory: Memory) -> bool:
+    """Return whether a rewrite says the same as the question: its words are kept, what is new was said before.
+
+    A content word may go where the words around it point back ("that experiment", "the second one"),
+    because then something of the conversation stands in its place.
+    """
+    if reads_as_refusal(query):
         return False
-    own = set(tokenise(question)) - FUNCTION_WORDS["en"]
-    if len(own) < _STANDALONE_WORDS:
-        return False
-    added = set(tokenise(query)) - set(tokenise(question)) - FUNCTION_WORDS["en"] - set(tokenise(" ".join(_REFERRING)))
-    return bool(added & set(tokenise(memory.transcript())))
+    asked, now = words(question), set(tokenise(query))
+    pointing = {at for at, word in enumerate(asked) if word in _REFERRING}
+    for at, word in enumerate(asked):
+        tokens = set(content_tokens(word))
+        if tokens and not tokens & now and at not in pointing and at - 1 not in pointing:
+            return False
+    added = set(content_tokens(query)) - set(tokenise(question))
+    return added <= set(tokenise(memory.transcript()))

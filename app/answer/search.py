@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -61,6 +61,8 @@ class Search:
     """Passages wanted when the question does not say."""
     shelf_of: ShelfOf
     trace: Trace
+    _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
+    """What was searched already: a strategy that searches for the question itself gets it at once."""
 
     @property
     def places(self) -> int:
@@ -79,6 +81,11 @@ class Search:
             text: What to look for, by words and, without `passage`, by meaning.
             passage: A hypothetical passage whose vector takes part in the dense search.
         """
+        if (text, passage) not in self._found:
+            self._found[text, passage] = self._search(text, passage)
+        return self._found[text, passage]
+
+    def _search(self, text: str, passage: str) -> Retrieval:
         asked = self.question
         found = {}
         for library in libraries(asked.library):
@@ -93,6 +100,7 @@ class Search:
                 asked.rerank,
                 hypothetical_vector(shelf.embedder, text, passage) if passage and shelf.embedder else None,
                 keep_weak=asked.retrieve_only,
+                fallback=asked.fallback,
             )
             found[library] = shelf.retriever.retrieve(request, self.trace)
         return merge(found, self.places) if len(found) > 1 else next(iter(found.values()))
@@ -113,8 +121,13 @@ def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatAr
         return None
 
 
-def fused(retrievals: Sequence[Retrieval], places: int, rrf_k: int = 60) -> Retrieval:
-    """Fuse the results of several searches by summed reciprocal rank, best first.
+def joined(own: Retrieval, further: Sequence[Retrieval], places: int) -> Retrieval:
+    """Fuse the question's own search with further ones; it weighs as much as all of them together."""
+    return fused([own, *further], places, [max(1, len(further)), *[1] * len(further)])
+
+
+def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float] | None = None, rrf_k: int = 60) -> Retrieval:
+    """Fuse the results of several searches by weighted, summed reciprocal rank, best first.
 
     Fallback hits count only where no search found anything better. A passage keeps the signals of the search that ranked it
     highest; ties keep first-seen order.
@@ -122,26 +135,28 @@ def fused(retrievals: Sequence[Retrieval], places: int, rrf_k: int = 60) -> Retr
     Args:
         retrievals: One per search, in the order they were made.
         places: Passages to keep.
+        weights: One non-negative factor per search; 1 each by default.
         rrf_k: Rank offset, in ranks; 60 is the value of the paper.
 
     References:
         Cormack, Clarke, Buettcher: Reciprocal Rank Fusion, SIGIR 2009.
     """
-    real = [found for found in retrievals if found.hits and not found.fallback]
-    used = real or [found for found in retrievals if found.hits]
+    weighted = list(zip(retrievals, weights or [1.0] * len(retrievals), strict=True))
+    real = [(found, weight) for found, weight in weighted if found.hits and not found.fallback]
+    used = real or [(found, weight) for found, weight in weighted if found.hits]
     scores: dict[tuple[Library, int], float] = {}
     best: dict[tuple[Library, int], tuple[int, Hit]] = {}
-    for found in used:
+    for found, weight in used:
         for rank, hit in enumerate(found.hits, start=1):
             key = (hit.passage.chunk.library, hit.passage.chunk.chunk_id)
-            scores[key] = scores.get(key, 0.0) + 1.0 / (rrf_k + rank)
+            scores[key] = scores.get(key, 0.0) + weight / (rrf_k + rank)
             if key not in best or rank < best[key][0]:
                 best[key] = (rank, hit)
     order = sorted(scores, key=lambda key: -scores[key])[:places]
     return Retrieval(
         tuple(replace(best[key][1], score=scores[key]) for key in order),
         _notices(retrievals, fallback=not real),
-        max((found.confidence for found in used), default=0.0),
+        max((found.confidence for found, _ in used), default=0.0),
         bool(used) and not real,
     )
 

@@ -9,7 +9,7 @@ from app.answer.models import ModelCalls, ModelChoice
 from app.answer.strategies import Found
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
-from app.core.types import Answer, AnswerStatus, Evidence, Notice, Question
+from app.core.types import Answer, AnswerStatus, Evidence, Notice, Question, Quote
 
 
 @dataclass(slots=True)
@@ -28,6 +28,7 @@ class Turn:
     rewritten: str | None = None
     found: Found | None = None
     evidence: tuple[Evidence, ...] = ()
+    quote: Quote | None = None
 
     def note(self, *notices: Notice) -> None:
         """Add notices, each code and message once."""
@@ -52,4 +53,5 @@ class Turn:
             trace=self.trace.report(),
             usage=self.calls.usage,
             conversation_id=self.question.conversation_id,
+            quote=self.quote,
         )

@@ -1,35 +1,52 @@
-"""Evidence to text: the model of the question, or quotes where there is none or it fails before its first word."""
+"""Evidence to text: quotes first, then the model's words over as much evidence as its host can read."""
 
 from __future__ import annotations
 
 from collections.abc import Generator as Steps
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
+from app.answer.manner import Manner
 from app.answer.models import ModelCalls
-from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
+from app.core.errors import InvalidInput
 from app.core.ports import Generator
-from app.core.types import Evidence, Message, Notice, Prompt, Question, Reasoning, TokenEvent
+from app.core.types import Evidence, Message, Notice, Question, Quote, ReadingEvent, Reasoning, TokenEvent
 from app.generation.citations import StreamGuard
-from app.generation.context import ComposedPrompt, ContextPlan, compose_prompt, context_trace, cut_notice
+from app.generation.context import (
+    ComposedPrompt,
+    PromptRequest,
+    compose_prompt,
+    context_trace,
+    cut_notice,
+    rendered_evidence,
+)
+from app.generation.extractive import ExtractiveGenerator, Selection, rendered
+from app.generation.extracts import extracts, without_instructions
+from app.generation.grounding import Grounder
 from app.generation.options import GenerationOptions
-from app.generation.prompts import PromptLibrary
-from app.generation.tokens import TokenCalibrator
+from app.generation.prompts import REFUSAL, PromptLibrary
+from app.generation.runaway import Runaway, RunawayGuard
+from app.generation.tokens import TokenCalibrator, TokenEstimate
 
 DEFAULT_WINDOW_TOKENS = 4096
-"""Of a model host that does not say; the smallest default of the hosts in use (facts/ollama.md, section 2)."""
+"""Of a model host that does not say; the smallest default of the hosts in use."""
 _SECOND_TRY = 0.6
 """Share of the window planned for once a host said that a prompt is too long: its text takes more tokens than any before."""
+CONFIDENT = 0.5
+"""Probability that the quoted sentences bear on the question from which a model's refusal is overruled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draftsman:
     """What writing takes besides the evidence; shared by all questions."""
 
-    extractive: Generator
+    extractive: ExtractiveGenerator
     prompts: PromptLibrary
     tokens: TokenCalibrator
     options: GenerationOptions
+    few_below: float = 1e9
+    """Parameters below which a model is best with the quoted sentences alone: evaluation/reports/models.md."""
 
     def reasoning(self, question: Question) -> Reasoning:
         """Return how a model is told to work: as the question says, else its mode's prompt, else the configuration."""
@@ -39,119 +56,133 @@ class Draftsman:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Text as it was generated, before the guard, and who wrote it."""
+    """A model's text as it was let through, why it was ended early, and what must be said about it."""
 
     text: str
-    generator: str
+    stopped: Runaway | None = None
     notices: tuple[Notice, ...] = ()
 
 
-def write(
-    draftsman: Draftsman,
-    question: Question,
-    query: str,
-    evidence: Sequence[Evidence],
-    history: Sequence[Message],
-    model: Generator | None,
-    calls: ModelCalls,
-) -> Steps[TokenEvent, None, Written]:
-    """Yield provisional text and return all of it.
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a model is asked, over which evidence, and how."""
 
-    Args:
-        draftsman: What writes.
-        question: As it was asked; a model sees the user's own words.
-        query: What was searched for; the quoting answerer goes by it.
-        evidence: Numbered passages, best first; not empty.
-        history: Earlier turns.
-        model: Who answers; None quotes.
-        calls: Counts the call and knows the cancel token.
+    question: Question
+    text: str
+    """The user's own words, or what they mean where the prompt has no room for a history."""
+    evidence: tuple[Evidence, ...]
+    selection: Selection
+    history: tuple[Message, ...]
+    manner: Manner
+    few: bool = False
+    """Hand over the quoted sentences and nothing else."""
+    reasoning: Reasoning = "grounded"
+    """How the model is told to work."""
+
+    def prompt(self, share: float, estimate: TokenEstimate) -> tuple[PromptRequest, int]:
+        """Return what the prompt is made of and how much evidence it may take, in tokens."""
+        manner = self.manner
+        budget = int(manner.budget_tokens * share)
+        compact = manner.prompts == "compact"
+        if manner.evidence == "short" and self.selection.chosen:
+            found = extracts(self.selection, budget, estimate, only_chosen=self.few)
+            evidence = tuple(one.item for one in found)
+            texts = {one.item.n: one.text for one in found}
+            budget = max(budget, sum(estimate.tokens(rendered_evidence(one.item, "", one.text)) + 24 for one in found))
+        else:
+            evidence = self.evidence
+            texts = {one.n: without_instructions(one.hit.passage.chunk.text) for one in evidence} if compact else {}
+        question = self.question
+        request = PromptRequest(question.mode, question.library, self.text, evidence, texts, compact, self.history, self.reasoning)
+        return request, budget
+
+
+def quote_of(
+    draftsman: Draftsman, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
+) -> tuple[Selection, Quote | None]:
+    """Return the sentences that answer best and the quote made of them, None where nothing bears on the question."""
+    selection = draftsman.extractive.select(query, evidence)
+    if not selection.chosen:
+        return selection, None
+    grounded = grounder.ground(" ".join(rendered(one) for one in selection.chosen), evidence, by="engine")
+    return selection, Quote(grounded.text, grounded.sentences, leads)
+
+
+def quote(draftsman: Draftsman, query: str, evidence: Sequence[Evidence]) -> str:
+    """Return the quoted answer as text, or the refusal."""
+    return " ".join(map(rendered, draftsman.extractive.select(query, evidence).chosen)) or REFUSAL
+
+
+def write(
+    draftsman: Draftsman, task: Assignment, model: Generator, calls: ModelCalls
+) -> Steps[ReadingEvent | TokenEvent, None, Written]:
+    """Yield what a model writes, provisionally, and return all that was let through.
+
+    A prompt that proves too long for the model is made shorter once.
 
     Raises:
         InvalidInput: Not even a shorter prompt fits the model's window.
-        ModelNotInstalled: The host answers but lacks the model.
-        ProviderError: The host failed after its first word.
+        ProviderError: The host failed.
         Cancelled: The question was cancelled.
     """
-    if model is None:
-        return (yield from _quote(draftsman, query, evidence, calls))
-    pieces: list[str] = []
-    try:
-        plan, was_cut = yield from _ask(draftsman, question, evidence, history, model, calls, pieces)
-    except ModelNotInstalled:
-        raise
-    except ProviderError as error:
-        if pieces:  # the reader has seen the beginning: half an answer must not turn into another one
-            raise
-        reason = f"{model.name} is not available ({error.message}); the answer quotes the passages instead"
-        written = yield from _quote(draftsman, query, evidence, calls)
-        return replace(written, notices=(Notice("generator_unavailable", reason),))
-    cut = cut_notice(plan, was_cut=was_cut)
-    return Written("".join(pieces), model.name, (cut,) if cut else ())
-
-
-def _ask(
-    draftsman: Draftsman,
-    question: Question,
-    evidence: Sequence[Evidence],
-    history: Sequence[Message],
-    model: Generator,
-    calls: ModelCalls,
-    pieces: list[str],
-) -> Steps[TokenEvent, None, tuple[ContextPlan, bool]]:
-    """Ask the model; a prompt that proves too long for it is made shorter once. Return the plan and whether the host cut it."""
     window = model.context_tokens or DEFAULT_WINDOW_TOKENS
+    estimate = draftsman.tokens.estimate(model.name)
     shares = (1.0, _SECOND_TRY)
     for share in shares:
+        request, evidence_tokens = task.prompt(share, estimate)
         composed = compose_prompt(
             draftsman.prompts,
-            mode=question.mode,
-            library=question.library,
-            question=question.text,
-            evidence=evidence,
-            history=history,
+            request,
             window_tokens=int(window * share),
             max_answer_tokens=draftsman.options.max_tokens,
-            estimate=draftsman.tokens.estimate(model.name),
-            reasoning=draftsman.reasoning(question),
+            estimate=estimate,
+            evidence_tokens=evidence_tokens,
         )
+        stream = _Stream(composed, task, draftsman.tokens, calls)
         try:
-            was_cut = yield from _stream(composed, question, model, draftsman.tokens, calls, pieces)
+            yield from stream.events(model)
         except InvalidInput:
-            if pieces or share == shares[-1]:
+            if stream.guard.text or share == shares[-1]:
                 raise
         else:
             break
-    return composed.plan, was_cut
+    cut = cut_notice(composed.plan, was_cut=stream.was_cut)
+    return Written(stream.guard.text, stream.guard.stopped, (cut,) if cut else ())
 
 
-def _stream(
-    composed: ComposedPrompt, question: Question, model: Generator, tokens: TokenCalibrator, calls: ModelCalls, pieces: list[str]
-) -> Steps[TokenEvent, None, bool]:
-    """Yield what may be shown of a model's tokens, collect all of them in `pieces`, and return whether the host cut the prompt."""
-    prompt = replace(composed.prompt, model=question.model)
-    guard = StreamGuard([item.n for item in prompt.evidence])
-    seen: int | None = None
-    calls.trace.context = context_trace(composed.plan, None)
-    for token in calls.stream(model, prompt):
-        if token.usage is not None:
-            seen = token.usage.prompt_tokens
-        if token.text:
-            pieces.append(token.text)
-            if shown := guard.feed(token.text):
-                yield TokenEvent(shown)
-    if shown := guard.close():
-        yield TokenEvent(shown)
-    calls.trace.context = context_trace(composed.plan, seen)
-    return tokens.observe(model.name, composed.prompt_size, len(prompt.messages), seen)
+class _Stream:
+    """One call of a model, its words read by both guards."""
 
+    def __init__(self, composed: ComposedPrompt, task: Assignment, tokens: TokenCalibrator, calls: ModelCalls) -> None:
+        self._composed, self._task, self._tokens, self._calls = composed, task, tokens, calls
+        quoted = [REFUSAL, task.text, *(item.hit.passage.chunk.text for item in task.evidence)]
+        self.guard = RunawayGuard(composed.instructions, quoted)
+        self.was_cut = False
 
-def _quote(draftsman: Draftsman, query: str, evidence: Sequence[Evidence], calls: ModelCalls) -> Steps[TokenEvent, None, Written]:
-    """Yield the best supporting sentences; evidence that did not pass the cutoff is not worth quoting."""
-    calls.trace.context = None
-    pieces: list[str] = []
-    usable = tuple(item for item in evidence if not item.hit.fallback)
-    for token in draftsman.extractive.stream(Prompt((), query, usable), calls.cancel):
-        if token.text:
-            pieces.append(token.text)
-            yield TokenEvent(token.text)
-    return Written("".join(pieces), draftsman.extractive.name)
+    def events(self, model: Generator) -> Steps[ReadingEvent | TokenEvent, None, None]:
+        """Yield how long reading takes, then what may be shown of the model's words."""
+        task, plan = self._task, self._composed.plan
+        prompt = replace(self._composed.prompt, model=task.question.model)
+        marks = StreamGuard([item.n for item in task.evidence])
+        seen: int | None = None
+        self._trace(None)
+        speed = task.manner.reads_tokens_s
+        yield ReadingEvent(model.name, plan.planned_tokens, plan.planned_tokens / speed if speed else None)
+        with closing(self._calls.stream(model, prompt)) as tokens:
+            for token in tokens:
+                if token.usage is not None:
+                    seen = token.usage.prompt_tokens
+                if token.text and (shown := marks.feed(self.guard.feed(token.text))):
+                    yield TokenEvent(shown)
+                if self.guard.stopped:
+                    break
+        if shown := marks.feed(self.guard.close()) + marks.close():
+            yield TokenEvent(shown)
+        self._trace(seen)
+        self.was_cut = self._tokens.observe(model.name, self._composed.prompt_size, len(prompt.messages), seen)
+
+    def _trace(self, seen: int | None) -> None:
+        manner = self._task.manner
+        self._calls.trace.context = context_trace(
+            self._composed.plan, seen, prompts=manner.prompts, evidence=manner.evidence, why=manner.why
+        )

@@ -10,12 +10,12 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.answer.records import source_record, to_record
+from app.answer.records import quote_record, source_record, to_record
 from app.api.pump import Pump, StreamSlots, last_item
 from app.api.services import Answering
 from app.api.sse import EventStream, Made, cancel_on_disconnect, each, event
 from app.core.turns import let_others_run
-from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, SourcesEvent, TokenEvent
+from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent
 
 
 async def reply(rag: Answering, question: Question, slots: StreamSlots, request_id: str, *, stream: bool) -> Response:
@@ -84,6 +84,10 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
         case SourcesEvent():
             let_others_run()  # what follows a long step, and the making of a long event, are steps of their own
             return event("sources", {"sources": [source_record(evidence) for evidence in item.evidence]})
+        case QuoteEvent():
+            return event("quote", quote_record(item.quote))
+        case ReadingEvent():
+            return event("reading", {"model": item.model, "tokens": item.tokens, "seconds": item.seconds})
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():

@@ -39,6 +39,7 @@ from app.api.page import add_docs, add_page
 from app.api.pump import StreamSlots
 from app.api.routes import (
     bulk,
+    checks,
     collect,
     conversations,
     documents,
@@ -65,6 +66,8 @@ Build = Callable[[Settings], AbstractContextManager[Services]]
 
 _JSON_BYTES = 4 * 2**20
 """Cap of an ordinary body: 200 history messages of 20,000 characters fit."""
+_CHECK_BYTES = 8 * 2**20
+"""Two texts of the most characters that a check takes, in UTF-8."""
 _FILES_PER_REQUEST = 40
 """An upload may hold this many files of the largest size."""
 _GZIP_BYTES = 1024
@@ -139,6 +142,7 @@ def create_app(
     handlers.install(app)
     for module in (
         query,  # first, because routes are tried in this order
+        checks,
         health,
         metrics,
         libraries,
@@ -169,7 +173,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
     upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
 
     def limit_of(path: str) -> int:
-        return upload_bytes if path == "/api/v1/ingest" else _JSON_BYTES
+        return upload_bytes if path == "/api/v1/ingest" else _CHECK_BYTES if path == "/api/v1/check" else _JSON_BYTES
 
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),

@@ -36,7 +36,19 @@ from app.api.schemas.openai import (
 )
 from app.api.sse import EventStream, each, stream_problem
 from app.core.errors import NotFound
-from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, Scope, SourcesEvent, Strategy, TokenEvent
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    FinalEvent,
+    MetaEvent,
+    Question,
+    QuoteEvent,
+    ReadingEvent,
+    Scope,
+    SourcesEvent,
+    Strategy,
+    TokenEvent,
+)
 from app.generation.citations import MARK
 
 router = APIRouter(prefix="/v1", tags=["openai"])
@@ -134,18 +146,24 @@ class Completion:
         """Return the answer as /api/v1/query gives it."""
         return {**to_record(answer), "request_id": self.request_id}
 
-    def annotations(self, answer: Answer, shown: str) -> list[Annotation]:
-        """Return the verified citations of an answer, placed on the marks of the text that was shown."""
+    def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
+        """Return the verified citations of an answer, placed on the marks of the text that was shown.
+
+        Args:
+            answer: The final answer.
+            shown: The text that holds its marks, as it was shown.
+            before: Characters that were shown before that text.
+        """
         places = marks_of(shown)
         evidence = {item.n: item for item in answer.evidence}
         found: list[Annotation] = []
-        for (before, n), (start, end) in marks_of(answer.text).items():
+        for (place, n), (start, end) in marks_of(answer.text).items():
             sentence = next((one for one in answer.sentences if one.answer_start <= start and end <= one.answer_end), None)
             for citation in sentence.citations if sentence else ():
-                if citation.n != n or (before, n) not in places:
+                if citation.n != n or (place, n) not in places:
                     continue
                 document = evidence[n].hit.passage.document
-                start_index, end_index = places[before, n]
+                start_index, end_index = (before + at for at in places[place, n])
                 cited = UrlCitation(
                     start_index=start_index,
                     end_index=end_index,
@@ -183,7 +201,7 @@ class Chunks:
             case MetaEvent():
                 self._id = completion_id(item.answer_id)
                 return self._chunk({"role": "assistant", "content": ""})
-            case SourcesEvent():
+            case SourcesEvent() | QuoteEvent() | ReadingEvent():
                 return b""
             case TokenEvent():
                 self._shown += item.text
@@ -199,12 +217,15 @@ class Chunks:
 
     def _last(self, answer: Answer) -> bytes:
         """Return what was not shown yet, then the citations, then (when wanted) the counts."""
-        rest = b""
-        if answer.text.startswith(self._shown) and answer.text != self._shown:
+        rest, lead = b"", ""
+        if any(notice.code == "quoted_instead" for notice in answer.notices) and not answer.text.startswith(self._shown):
+            lead, self._shown = f"{self._shown}\n\n", answer.text  # what was said does not hold: the quote follows it
+            rest = self._chunk({"content": f"\n\n{answer.text}"})
+        elif answer.text.startswith(self._shown) and answer.text != self._shown:
             missing = answer.text[len(self._shown) :]
             self._shown = answer.text
             rest = self._chunk({"content": missing})
-        annotations = [one.model_dump() for one in self._completion.annotations(answer, self._shown)]
+        annotations = [one.model_dump() for one in self._completion.annotations(answer, self._shown, len(lead))]
         closing = self._chunk(
             {"annotations": annotations} if annotations else {}, finish="stop", documind=self._completion.record(answer)
         )

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from app.answer.checking import CheckService
 from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
 from app.core.ports import AnswerStore, BulkLedger, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
@@ -28,6 +29,7 @@ from app.core.types import (
 )
 from app.jobs.bulk import BulkDesk
 from app.jobs.evaluation import EvaluationDesk
+from app.jobs.models import ModelTestDesk
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
@@ -156,6 +158,11 @@ class Services(Protocol):
         ...
 
     @property
+    def model_tests(self) -> ModelTestDesk:
+        """Where tests of models are asked for, and what they found."""
+        ...
+
+    @property
     def ledger(self) -> BulkLedger:
         """What became of every article of the bulk sources."""
         ...
@@ -168,6 +175,11 @@ class Services(Protocol):
     @property
     def rag(self) -> Answering:
         """Answers."""
+        ...
+
+    @property
+    def checker(self) -> CheckService:
+        """Checks of texts that someone brings."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""The tools of the MCP door: search, ask, get_document. They only read.
+"""The tools of the MCP door: search, ask, check, get_document. They only read.
 
 References:
     https://modelcontextprotocol.io/specification (tools)
@@ -32,6 +32,7 @@ from app.api.deps import Edge
 from app.api.pump import Pump, last_item
 from app.api.routes import documents, papers, query
 from app.api.schemas.base import LibraryName, ScopeName, Tolerant
+from app.api.schemas.checks import CheckResponse
 from app.api.schemas.documents import Document
 from app.api.schemas.query import QueryRequest, SearchQuery
 from app.core.errors import Busy, DocuMindError
@@ -41,7 +42,8 @@ _MAX_TEXT_CHARACTERS = 20_000
 """Of one call; a model that wants more asks for the next part."""
 _INSTRUCTIONS = (
     "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use `ask` for a question that wants"
-    " an answer with checked citations, `search` for passages to read yourself, `get_document` for a document's text."
+    " an answer with checked citations, `search` for passages to read yourself, `check` to see which sentences of"
+    " a text the documents hold, `get_document` for a document's text."
 )
 _A = TypeVar("_A", bound=BaseModel)
 
@@ -69,6 +71,13 @@ class GetDocumentArguments(Tolerant):
     document: Annotated[str, Field(min_length=1, max_length=1024, description="doc_id, file name or title")]
     start: Annotated[int, Field(ge=0, le=2**31, description="first character, in Unicode code points")] = 0
     length: Annotated[int, Field(ge=1, le=_MAX_TEXT_CHARACTERS, description="characters to return")] = _MAX_TEXT_CHARACTERS
+
+
+class CheckArguments(Tolerant):
+    """What to check."""
+
+    text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to hold against documents")]
+    library: ScopeName = Field("all", description="where to look")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,17 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
     return await to_thread.run_sync(read)
 
 
+async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
+    checker = edge.startup.services().checker
+    report = CheckResponse.of(await to_thread.run_sync(checker.in_libraries, asked.text, asked.library))
+    lines = []
+    for sentence in report.sentences:
+        best = sentence.citations[0] if sentence.citations else None
+        place = f'\n  "{best.quote}" ({best.title}, library {best.library}, document {best.doc_id})' if best else ""
+        lines.append(f"{sentence.verdict}: {sentence.text}{place}")
+    return ToolResult("\n".join(lines) or "There is no sentence in it.", report.model_dump(mode="json"))
+
+
 _TOOLS: Mapping[str, _Tool[Any]] = {
     tool.name: tool
     for tool in (
@@ -166,6 +186,13 @@ _TOOLS: Mapping[str, _Tool[Any]] = {
             " answer says so.",
             AskArguments,
             _ask,
+        ),
+        _Tool(
+            "check",
+            "Check a text",
+            "Hold every sentence of a text against the libraries: supported, contradicted or not_found, with the place.",
+            CheckArguments,
+            _check,
         ),
         _Tool("get_document", "Read a document", "Return a document's text, or a part of it.", GetDocumentArguments, _get_document),
     )

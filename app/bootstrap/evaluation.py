@@ -12,8 +12,10 @@ from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSelector
 from app.answer.options import AnswerOptions
+from app.answer.research import Research
 from app.answer.search import Shelf
 from app.answer.service import RAGService
+from app.answer.speeds import ModelSpeeds
 from app.answer.writing import Draftsman
 from app.bootstrap.bench import PREFIX, CachedEmbedder, bench
 from app.bootstrap.libraries import fingerprint_of
@@ -108,18 +110,17 @@ class EvaluationWorkshop:
 
         def ask_of(arm: Arm) -> Ask:
             quiet = replace(self.answer, store_answers="off")
-            service = RAGService(
-                shelf_of=lambda of: shelf(of, arm),
-                catalog=store.catalog,
-                models=self.models,
-                draftsman=self.draftsman,
-                grounder=self.grounder,
-                memory=ConversationMemory(self.store.conversations, quiet),
-                journal=AnswerJournal(self.store.answers, quiet, dict),
-                options=quiet,
-                retrieval=arm.options,
+            research = Research(
+                lambda of: shelf(of, arm),
+                self.draftsman,
+                self.grounder,
+                ConversationMemory(self.store.conversations, quiet),
+                ModelSpeeds(self.store.models),
+                quiet,
+                arm.options.top_k,
             )
-            return service.answer
+            journal = AnswerJournal(self.store.answers, quiet, dict)
+            return RAGService(catalog=store.catalog, models=self.models, research=research, journal=journal).answer
 
         def retriever_of(arm: Arm) -> Retriever:
             return retriever(arm, embedder)

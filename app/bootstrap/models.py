@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
@@ -14,13 +14,14 @@ from app.answer.models import ModelChoice
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError, Unreadable
 from app.core.ports import Embedder, Generator, Reranker
-from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelReport
+from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
 from app.providers.cross_encoder import CrossEncoder
 from app.providers.late import LateEncoder
 from app.providers.minilm import MiniLmEmbedder
+from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.ollama import OllamaHost, PullProgress, same_model
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_generator import OllamaGenerator
@@ -30,7 +31,7 @@ from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
 from app.providers.paced import PacedEmbedder
 from app.providers.remembered import RememberedEmbedder
-from app.providers.selection import EmbedderChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
+from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 from app.providers.twin import Twins
 
@@ -43,8 +44,20 @@ BUSY_AFTER_S = 30.0
 class Models:
     """Makes adapters for what `app.providers.selection` chooses, once each; a ModelSelector. Thread-safe."""
 
-    def __init__(self, options: ProviderOptions, generation: GenerationOptions) -> None:
-        """Prepare; no model is loaded and no host asked before it is needed."""
+    def __init__(
+        self,
+        options: ProviderOptions,
+        generation: GenerationOptions,
+        findings: Callable[[str], ModelFindings | None] = lambda _digest: None,
+    ) -> None:
+        """Prepare; no model is loaded and no host asked before it is needed.
+
+        Args:
+            options: Hosts and names.
+            generation: Defaults of writing.
+            findings: What the test of a model found, by its digest.
+        """
+        self._findings = findings
         self._options = options
         self._generation = generation
         self.ollama = OllamaHost(
@@ -58,7 +71,7 @@ class Models:
         self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
         self._endpoints: dict[str, HostedEndpoint] = {}
         self._told: set[str] = set()
-        self._extractive: Generator | None = None
+        self._extractive: ExtractiveGenerator | None = None
         self._minilm: MiniLmEmbedder | None = None
         self._late: LateEncoder | None = None
 
@@ -75,7 +88,7 @@ class Models:
     # --- who answers
 
     @property
-    def extractive(self) -> Generator:
+    def extractive(self) -> ExtractiveGenerator:
         """Quotes the best supporting sentences; always there."""
         with self._lock:
             if self._extractive is None:
@@ -93,7 +106,20 @@ class Models:
         if choice.provider == "extractive":
             return ModelChoice(None, reason=choice.reason)
         helper = self._generator(choice.provider, choice.helper) if choice.helper else None
-        return ModelChoice(self._generator(choice.provider, choice.model), helper, choice.hosted, choice.reason)
+        generator = self._generator(choice.provider, choice.model)
+        return ModelChoice(generator, helper, choice.hosted, choice.reason, self._profile(choice, generator.name))
+
+    def _profile(self, choice: GeneratorChoice, name: str) -> ModelProfile:
+        """Return what is known of a model: by its host, or by its name where the host does not say."""
+        if choice.provider == "ollama":
+            installed = next((one for one in self.watch.status().models if same_model(one.name, choice.model)), None)
+            parameters = parameters_of(installed.parameters if installed else "") or parameters_in_name(choice.model)
+            digest = installed.digest if installed and installed.digest else f"{name}@{self.ollama.shown_url}"
+            return ModelProfile(name, self.ollama.shown_url, digest, parameters, choice.hosted, self._findings(digest))
+        host = self._endpoint(choice.provider).http.shown_url
+        digest = f"{name}@{host}"
+        hosted = choice.hosted and choice.provider != "openai_compatible"
+        return ModelProfile(name, host, digest, parameters_in_name(choice.model), hosted, self._findings(digest))
 
     @property
     def generator_name(self) -> str:

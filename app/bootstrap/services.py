@@ -7,15 +7,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
+from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
+from app.answer.research import Research
 from app.answer.service import RAGService
+from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.acting import acting_constants, inert_settings
 from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
+from app.bootstrap.collecting import register_collecting
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.maintenance import StoreMaintenance
@@ -28,6 +33,7 @@ from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
@@ -38,19 +44,16 @@ from app.index.store import IndexStore
 from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
-from app.ingest.sources.samples import bundled
-from app.jobs.arxiv import ArxivJob
 from app.jobs.bulk import BulkDesk
 from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_ingest, request_backfill, resume_backfills
+from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
-from app.jobs.samples import SamplesJob
 from app.jobs.seeding import SeedPolicy, seed
 from app.retrieval.calibration import Calibrations
 from app.settings import Settings
@@ -71,7 +74,9 @@ class Services:
     jobs: JobRunner
     bulk: BulkDesk
     evaluations: EvaluationDesk
+    model_tests: ModelTestDesk
     rag: RAGService
+    checker: CheckService
     memory: ConversationMemory
     journal: AnswerJournal
     prompts: PromptLibrary
@@ -166,8 +171,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             logger.warning("%s", line)
         prompts = PromptLibrary.load(settings.prompts_dir)
         parser = stack.enter_context(SandboxedParser(settings.ingest()))
-        models = stack.enter_context(Models(settings.providers(), settings.generation()))
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
+        speeds = ModelSpeeds(store.models)
+        models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models.findings))
         reranker = models.reranker()
         embedders = LibraryEmbedders(store, models)
         libraries = Libraries(
@@ -183,46 +189,18 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
         draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
-        grounder = Grounder(models.grounding_embedder, settings.generation())
-        rag = RAGService(
-            shelf_of=libraries.shelf,
-            catalog=store.catalog,
-            models=models,
-            draftsman=draftsman,
-            grounder=grounder,
-            memory=memory,
-            journal=journal,
-            options=settings.answer(),
-            retrieval=settings.retrieval(),
-            spans=spans,
+        grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
+        checker = CheckService(
+            shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
         )
+        research = Research(libraries.shelf, draftsman, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
+        rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
-        register_ingest(
-            jobs,
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
-            backfill_of=libraries.backfill,
-            catalog=store.catalog,
-            originals=store.writer,
-            jobs=store.jobs,
-        )
-        samples = SamplesJob(
-            root=bundled(),
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
-            backfill_of=libraries.backfill,
-            catalog=store.catalog,
-            writer=store.writer,
-            later=lambda library: request_backfill(jobs, library),
-        )
-        jobs.register(SAMPLES, samples, exclusive=per_library)
-        arxiv = ArxivJob(
-            client=models.arxiv(),
-            catalog=store.catalog,
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
-            backfill_of=libraries.backfill,
-            later=lambda library: request_backfill(jobs, library),
-        )
-        jobs.register(ARXIV, arxiv, lane="network")
+        register_collecting(jobs, store, libraries, models)
         jobs.register(PULL, PullJob(models.pull), lane="network")
+        model_tests = register_model_tests(
+            jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
+        )
         replayer = Replayer(
             store=store.answers,
             catalog=store.catalog,
@@ -292,7 +270,9 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             jobs,
             bulk,
             evaluations,
+            model_tests,
             rag,
+            checker,
             memory,
             journal,
             prompts,

@@ -27,11 +27,14 @@ def status(as_json: JsonOption = False) -> None:
     """
     with connect(Settings()) as client:
         found = {"health": client.health(), "libraries": client.libraries(), "jobs": client.jobs(10)}
+        found["models"] = client.get("/api/v1/models/tests")
     if as_json:
         emit(found)
         return
     health = found["health"]
     say(f"answers: {health['generator']}    embeds: {health['embedder']}")
+    if advice := found["models"]["advice"]:
+        say(f"models tested: {advice}")
     libraries = cast("Sequence[Json]", found["libraries"]["libraries"])
     table(
         ("library", "documents", "chunks", "embedded", "size", "index"),

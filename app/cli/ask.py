@@ -7,9 +7,11 @@ from typing import Annotated, cast
 
 import typer
 from rich.markdown import Markdown
+from rich.markup import escape
 
 from app.cli.connection import connect
 from app.cli.output import emit, err, out, table
+from app.cli.waiting import Provisional
 from app.client import Json
 from app.core.errors import DocuMindError
 from app.settings import Settings
@@ -35,6 +37,11 @@ def ask(
     ] = None,
     top_k: Annotated[int | None, typer.Option(help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
     model: Annotated[str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")] = None,
+    evidence: Annotated[str | None, typer.Option(help="what a model reads: auto, short or full [default: EVIDENCE]")] = None,
+    fallback: Annotated[
+        bool | None,
+        typer.Option(help="let a model read the nearest passages where none passes [default: ENABLE_FALLBACK_RETRIEVAL]"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the documents, with its sources.
@@ -48,6 +55,8 @@ def ask(
         "retrieval_strategy": strategy,
         "top_k": top_k,
         "model": model,
+        "evidence": evidence,
+        "fallback": fallback,
     }
     options = {name: value for name, value in options.items() if value is not None}
     with connect(settings) as client:
@@ -55,8 +64,9 @@ def ask(
             emit(client.query(question, **options))
             return
         answer: Json | None = None
-        with err.status("reading"), client.query_stream(question, **options) as events:
-            for event in events:
+        shown = Provisional(err)
+        with shown.live(), client.query_stream(question, **options) as events:
+            for event in shown.follow(events):
                 if event.name == "final":
                     answer = event.data
     if answer is None:
@@ -67,11 +77,24 @@ def ask(
 
 
 def show_answer(answer: Json) -> None:
-    """Print an answer, its notices and a table of the sources it cites."""
-    out.print(Markdown(str(answer["answer"])))
+    """Print an answer, its notices and a table of the sources it cites; a quote and what a model says below it apart."""
+    quote, words = _parts(answer)
+    if quote and words:
+        out.print("[dim]From your documents[/]")
+        out.print(Markdown(quote))
+        out.print()
+        out.print(f"[dim]In the words of {escape(str(answer['generator']))}[/]")
+    out.print(Markdown(words or quote))
     for notice in cast("Sequence[Mapping[str, str]]", answer["notices"]):
         err.print(f"[yellow]{notice['code']}:[/] {notice['message']}")
     show_sources(answer)
+
+
+def _parts(answer: Json) -> tuple[str, str]:
+    """Return the quote that an answer begins with, and the rest."""
+    text, quote = str(answer["answer"]), cast("Json | None", answer.get("quote"))
+    first = str(quote["text"]) if quote and quote["leads"] else ""
+    return (first, text[len(first) :].strip()) if text.startswith(first) else ("", text)
 
 
 def show_sources(answer: Json) -> None:

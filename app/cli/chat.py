@@ -7,14 +7,11 @@ from contextlib import suppress
 from typing import Annotated, cast, get_args
 
 import typer
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.text import Text
 
 from app.cli.ask import LibraryOption, show_answer, show_sources
 from app.cli.connection import connect
 from app.cli.output import complain, err, out, say
+from app.cli.waiting import Provisional
 from app.client import DocuMindClient, Json, ServerEvent
 from app.core.errors import DocuMindError
 from app.core.types import Mode, Scope, Strategy
@@ -118,19 +115,19 @@ class Chat:
             complain(error.message)
 
     def _answer(self, message: str) -> None:
-        shown = _Provisional()
+        shown = Provisional(out)
         final: Json | None = None
         try:
             with (
-                Live(shown, console=out, transient=True, refresh_per_second=12),
+                shown.live(),
                 self._client.chat_stream(message, self._conversation_id, **self._options) as events,
             ):
-                final = self._follow(events, shown)
+                final = self._follow(shown.follow(events))
         except DocuMindError:
-            shown.keep()
+            _keep(shown)
             raise
         except KeyboardInterrupt:
-            shown.keep()
+            _keep(shown)
             err.print("[dim]stopped[/]")
             return
         if final is None:
@@ -138,13 +135,11 @@ class Chat:
         self._last = final
         show_answer(final)
 
-    def _follow(self, events: Iterator[ServerEvent], shown: _Provisional) -> Json | None:
+    def _follow(self, events: Iterator[ServerEvent]) -> Json | None:
         final: Json | None = None
         for event in events:
             if event.name == "meta":
                 self._conversation_id = str(event.data["conversation_id"])
-            elif event.name == "token":
-                shown.text += str(event.data["text"])
             elif event.name == "final":
                 final = event.data
         return final
@@ -188,20 +183,7 @@ class Chat:
         say("a new conversation begins with the next question")
 
 
-class _Provisional:
-    """What is known of an answer so far: a spinner, then the newest lines that fit on the screen."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self._spinner = Spinner("dots", "reading")
-
-    def keep(self) -> None:
-        """Print what was shown of an answer that has no end."""
-        if self.text.strip():
-            say(self.text.strip())
-
-    def __rich__(self) -> RenderableType:
-        if not self.text:
-            return self._spinner
-        lines = Text(self.text.strip()).wrap(out, out.width)
-        return Group(*lines[-max(1, out.height - 2) :])
+def _keep(shown: Provisional) -> None:
+    """Print what was shown of an answer that has no end."""
+    if shown.text:
+        say(shown.text)

@@ -14,7 +14,24 @@ from collections.abc import Callable
 import typer
 from pydantic import ValidationError
 
-from app.cli import admin, answers, ask, bulk, chat, doctor, evaluate, library, maintenance, mcp, models, prompt, serve, sync, up
+from app.cli import (
+    admin,
+    answers,
+    ask,
+    bulk,
+    chat,
+    check,
+    doctor,
+    evaluate,
+    library,
+    maintenance,
+    mcp,
+    models,
+    prompt,
+    serve,
+    sync,
+    up,
+)
 from app.cli.output import complain
 from app.core import errors
 from app.core.system_errors import refusal
@@ -34,7 +51,24 @@ app = typer.Typer(
     add_completion=False,
     epilog="Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md.",
 )
-for module in (up, serve, ask, chat, library, bulk, evaluate, answers, models, prompt, sync, maintenance, admin, doctor, mcp):
+for module in (
+    up,
+    serve,
+    ask,
+    check,
+    chat,
+    library,
+    bulk,
+    evaluate,
+    answers,
+    models,
+    prompt,
+    sync,
+    maintenance,
+    admin,
+    doctor,
+    mcp,
+):
     module.register(app)
 
 

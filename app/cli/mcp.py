@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve_stdio() -> None:
-    """Offer search, ask and get_document to an MCP client over standard input and output.
+    """Offer search, ask, check and get_document to an MCP client over standard input and output.
 
     Example: documind mcp
     """

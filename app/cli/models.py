@@ -1,4 +1,4 @@
-"""`documind models`: what Ollama has, what is in use, and fetching more."""
+"""`documind models`: what Ollama has, what is in use, fetching more, and how good one is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.settings import Settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 
-app = typer.Typer(help="Models of Ollama: list them, fetch one.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Models of Ollama: list them, fetch one, test one.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def register(parent: typer.Typer) -> None:
@@ -64,3 +64,61 @@ def pull(model: Annotated[str, typer.Argument(help="like llama3.2 or nomic-embed
     with connect(Settings()) as client:
         job = run_job(client, client.post("/api/v1/models/pull", {"model": model}), f"fetching {model}")
     emit(job) if as_json else say(f"{model} is there; it can be chosen from now on")
+
+
+@app.command("test")
+def try_model(
+    model: Annotated[str | None, typer.Argument(help="name of an installed model [default: LLM_MODEL]")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a model 24 built-in questions with both prompts, and take what suits it from now on.
+
+    The questions are about passages that come with the program; none of your documents is read. A
+    model whose own words are right as often as the quoted sentences answers alone from then on.
+
+    Example: documind models test qwen2.5:0.5b
+    """
+    with connect(Settings()) as client:
+        job = run_job(client, client.post("/api/v1/models/test", {"model": model}), "testing", as_json=False)
+        found = client.get("/api/v1/models/tests")
+    tests = cast("Sequence[Json]", found["tests"])
+    done = next(one for one in tests if one["at"] == cast("Json", job["result"])["at"])
+    if as_json:
+        emit(done)
+        return
+    show_test(done)
+    if len(tests) > 1:
+        say(str(found["advice"]))
+
+
+def show_test(test: Json) -> None:
+    """Print the counts of a test, what is taken from now on, and its advice."""
+    rows = [
+        (prompt, *(_number(counts[key]) for key in _COUNTS))
+        for prompt, counts in cast("Mapping[str, Json]", test["counts"]).items()
+    ]
+    table(("prompt", *_COUNTS.values()), rows, right=range(1, len(_COUNTS) + 1))
+    say(f"quotes alone: {test['quotes_right']} of {test['questions']}")
+    say(f"reads {_number(test['reading_tokens_s'])} and writes {_number(test['writing_tokens_s'])} tokens a second")
+    budget = f"at most {test['budget_tokens']} tokens of evidence, read in {_number(test['budget_s'])} s"
+    say(f"from now on: the {test['prompts']} prompt with {test['evidence']} evidence, {budget}")
+    say(str(test["advice"]))
+
+
+_COUNTS = {
+    "right": "right",
+    "cited": "cited",
+    "refused_rightly": "refused",
+    "refused_wrongly": "wrongly",
+    "loops": "loops",
+    "leaks": "leaks",
+    "prompt_tokens": "tokens",
+    "first_word_s": "first word s",
+    "whole_s": "whole s",
+}
+"""Columns of a test, by the field of the reply."""
+
+
+def _number(value: object) -> str:
+    """Return a number for people; a host that does not say leaves it unknown."""
+    return "unknown" if value is None else f"{cast('float', value):.4g}"

@@ -110,6 +110,10 @@ def _ask(client: DocuMindClient) -> Iterator[Finding]:
             "the answering and the embedding model push each other out of Ollama's memory, so every question loads both",
             "choose a smaller LLM_MODEL or LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library",
         )
+    if advice := client.get("/api/v1/models/tests")["advice"]:
+        yield ok("models tested", str(advice))
+    elif str(health["generator"]) != "extractive":
+        yield note("models tested", "none, so how the model is asked goes by its size", "run: documind models test")
     jobs = cast("Sequence[Json]", client.get("/api/v1/jobs", {"limit": _JOBS})["jobs"])
     for row in cast("Sequence[Json]", client.libraries()["libraries"]):
         yield from library(row, [job for job in jobs if job["library"] == row["library"]])

@@ -126,6 +126,11 @@ class DocuMindClient(Connection):
 
     # --- questions --------------------------------------------------------------------------------------------------------------
 
+    def check(self, text: str, library: str | None = None, against: str | None = None) -> Json:
+        """Return the verdict of every sentence of a text (a CheckResponse)."""
+        given = {"library": library, "against": against}
+        return self._post("/api/v1/check", {"text": text, **{name: value for name, value in given.items() if value is not None}})
+
     def query(self, question: str, **options: object) -> Json:
         """Return the answer to a question; options are the fields of QueryRequest."""
         return self._post("/api/v1/query", {"question": question, **options})

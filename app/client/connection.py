@@ -21,7 +21,7 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One server-sent event: `meta`, `sources`, `token`, `final` of an answer, `job` of a job."""
+    """One server-sent event: `meta`, `sources`, `quote`, `reading`, `token`, `final` of an answer, `job` of a job."""
 
     name: str
     data: Json

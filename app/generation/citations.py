@@ -17,6 +17,8 @@ _MARK = re.compile(
     rf"[ \t]*[\[\u3010](?P<body>[ \t]*{_ITEM}(?:{_SEPARATOR}{_ITEM})*[ \t]*)[\]\u3011](?:\((?=[^()\s]*[:/.#])[^()\s]*\))*",
     re.IGNORECASE,
 )
+_BARE_LINE = re.compile(r"^[ \t]*(?:\[\d{1,4}\][ \t.,;:]*)+(?:\n|\Z)", re.MULTILINE)
+_FULL_STOPS = (".", "!", "\u3002", "\uff01")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _RANGE = re.compile(r"(\d{1,4})\s*(?:-|\u2013|\u2014|\bto\b)\s*\D{0,12}?(\d{1,4})")
 _NUMBER = re.compile(r"\d{1,4}")
@@ -35,6 +37,15 @@ def mark_numbers(text: str) -> list[int]:
 def without_marks(text: str) -> str:
     """Return a guarded text without its marks, for comparing words."""
     return re.sub(r"[ \t]*\[\d{1,4}\]", "", text).strip()
+
+
+def with_mark(sentence: str, n: int) -> str:
+    """Return a sentence with the mark `[n]` before its full stop, or behind what closes it."""
+    body = sentence.rstrip(" \t|")
+    tail = sentence[len(body) :]
+    if body.endswith(_FULL_STOPS) and not body.endswith(".."):
+        return f"{body[:-1].rstrip()} [{n}]{body[-1]}{tail}"
+    return f"{body} [{n}]{tail}"
 
 
 def normalise_marks(text: str, allowed: Collection[int]) -> str:
@@ -58,8 +69,8 @@ def normalise_marks(text: str, allowed: Collection[int]) -> str:
 
 
 def guard(text: str, allowed: Collection[int]) -> str:
-    """Return a final answer: marks normalised, margins trimmed, and the refusal when nothing but marks was there."""
-    guarded = normalise_marks(text, allowed).strip()
+    """Return a final answer: marks normalised, lines of bare marks gone, the refusal for no words."""
+    guarded = _BARE_LINE.sub("", normalise_marks(text, allowed)).strip()
     return guarded if any(char.isalnum() for char in without_marks(guarded)) else REFUSAL
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from app.core.sentences import sentence_spans
 from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
-from app.generation.prompts import PromptLibrary
+from app.generation.prompts import CompactPrompt, PromptLibrary
 from app.generation.tokens import MESSAGE_TOKENS, TokenEstimate, text_size
 
 _T = TypeVar("_T")
@@ -30,7 +31,7 @@ _NATIVE_MARK = re.compile(r"\[(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\]")
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """Fenced passages that fit, and what became of each one; numbers are evidence numbers, in rank order."""
+    """Passages that fit, and what became of each one; numbers are evidence numbers, in rank order."""
 
     text: str
     fence: str
@@ -40,7 +41,9 @@ class ContextPlan:
     planned_tokens: int
     """Tokens of the whole prompt, over-estimated by the safety margin."""
     budget_tokens: int
-    """Tokens that a prompt may have: the window less the answer."""
+    """Tokens that a prompt may have: the window less the answer, or what the host reads in time."""
+    by_window: bool = True
+    """The window is the bound, not the time that reading takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +54,41 @@ class ComposedPrompt:
     plan: ContextPlan
     prompt_size: int
     """Size of all messages, see `tokens.text_size`."""
+    instructions: tuple[str, ...]
+    """The prompt's own words, without passages, question and history."""
     history_dropped: int = 0
     """Turns left out, oldest first, because they did not fit."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """What a prompt is made for and of."""
+
+    mode: Mode
+    library: Scope
+    question: str
+    """The user's own words."""
+    evidence: tuple[Evidence, ...]
+    """Numbered passages, best first."""
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """What is handed over of a passage, by evidence number, where that is not the whole one."""
+    compact: bool = False
+    """The compact prompt instead of the whole contract."""
+    history: tuple[Message, ...] = ()
+    """Earlier turns, oldest first; the compact prompt does without."""
+    reasoning: Reasoning = "grounded"
+    temperature: float | None = None
+    """Overrides the temperature of the mode."""
+
+
 def compose_prompt(
     prompts: PromptLibrary,
+    request: PromptRequest,
     *,
-    mode: Mode,
-    library: Scope,
-    question: str,
-    evidence: Sequence[Evidence],
-    history: Sequence[Message] = (),
     window_tokens: int,
     max_answer_tokens: int,
     estimate: TokenEstimate,
-    reasoning: Reasoning = "grounded",
-    temperature: float | None = None,
+    evidence_tokens: int | None = None,
 ) -> ComposedPrompt:
     """Return an answer prompt whose passages, history and answer fit the model's window together.
 
@@ -75,49 +96,77 @@ def compose_prompt(
 
     Args:
         prompts: Where the wording comes from.
-        mode: What the answer is for; not `datasets`.
-        library: The shelf asked.
-        question: The user's own words.
-        evidence: Numbered passages, best first.
-        history: Earlier turns, oldest first.
+        request: The question and what may be handed over.
         window_tokens: What the model reads, answer included.
         max_answer_tokens: Room kept for the answer.
         estimate: How many tokens a text may take.
-        reasoning: How the model is told to work.
-        temperature: Overrides the temperature of the mode.
+        evidence_tokens: Evidence to hand over at most; None: as much as the window takes.
 
     Raises:
         InvalidInput: The mode has no prompt.
     """
-    fence = new_fence(question, *(item.hit.passage.chunk.text for item in evidence))
+    fence = new_fence(request.question, *(item.hit.passage.chunk.text for item in request.evidence))
     budget = max(0, window_tokens - max_answer_tokens)
-    kept = _fitting_history(history, estimate, budget // 4)
-    bare = prompts.build(mode, library, question, "\n", kept, fence=fence, reasoning=reasoning)
-    plan = plan_context(evidence, fixed_tokens=_tokens(bare, estimate), budget_tokens=budget, estimate=estimate, fence=fence)
-    messages = prompts.build(mode, library, question, plan.text, kept, fence=fence, reasoning=reasoning)
+    kept = () if request.compact else _fitting_history(request.history, estimate, budget // 4)
+    bare = _built(prompts, request, "", kept, fence, request.question)
+    fixed = _tokens(bare, estimate) + (0 if request.compact else estimate.tokens("\n" * 8))
+    allowed = budget if evidence_tokens is None else min(budget, fixed + evidence_tokens)
+    plan = plan_context(
+        request.evidence,
+        fixed_tokens=fixed,
+        budget_tokens=allowed,
+        estimate=estimate,
+        fence="" if request.compact else fence,
+        texts=request.texts,
+        titled=request.mode != "general",
+    )
+    messages = _built(prompts, request, plan.text, kept, fence, request.question)
     chosen = set(plan.used)
+    told = prompts.compact[request.mode] if request.compact else prompts.answer(request.mode, request.library)  # type: ignore[index]  # `_built` has refused other modes
     prompt = Prompt(
         messages,
-        question,
-        tuple(item for item in evidence if item.n in chosen),
-        prompts.answer(mode, library).temperature if temperature is None else temperature,
-        max_answer_tokens,
+        request.question,
+        tuple(item for item in request.evidence if item.n in chosen),
+        told.temperature if request.temperature is None else request.temperature,
+        min(max_answer_tokens, told.max_tokens) if isinstance(told, CompactPrompt) else max_answer_tokens,
     )
-    plan = replace(plan, planned_tokens=_tokens(messages, estimate))
-    return ComposedPrompt(prompt, plan, sum(text_size(message.content) for message in messages), len(history) - len(kept))
+    plan = replace(plan, planned_tokens=_tokens(messages, estimate), by_window=allowed == budget)
+    told_alone = _built(prompts, request, "", (), fence, "")
+    instructions = tuple(message.content for message in told_alone if message.role != "assistant")
+    size = sum(text_size(message.content) for message in messages)
+    return ComposedPrompt(prompt, plan, size, instructions, len(request.history) - len(kept))
+
+
+def _built(
+    prompts: PromptLibrary, request: PromptRequest, context: str, history: Sequence[Message], fence: str, question: str
+) -> tuple[Message, ...]:
+    if request.compact:
+        return prompts.small(request.mode, question, context)
+    return prompts.build(
+        request.mode, request.library, question, context or "\n", history, fence=fence, reasoning=request.reasoning
+    )
 
 
 def plan_context(
-    evidence: Sequence[Evidence], *, fixed_tokens: int, budget_tokens: int, estimate: TokenEstimate, fence: str
+    evidence: Sequence[Evidence],
+    *,
+    fixed_tokens: int,
+    budget_tokens: int,
+    estimate: TokenEstimate,
+    fence: str,
+    texts: Mapping[int, str] = MappingProxyType({}),
+    titled: bool = False,
 ) -> ContextPlan:
-    """Return the passages that fit beside everything else.
+    """Return the passages that fit next to everything else.
 
     Args:
         evidence: Numbered passages, best first.
         fixed_tokens: What the prompt takes without passages.
         budget_tokens: What it may take with them.
         estimate: How many tokens a text may take.
-        fence: Delimiter of this request, from `new_fence`.
+        fence: Delimiter of this request, from `new_fence`; empty: plain lines.
+        texts: What is handed over of a passage, by evidence number, where that is not the whole one.
+        titled: Begin a plain line with the document's title.
 
     Returns:
         A plan whose `used` are in rank order; at least the best passage is used, trimmed if need be, when any evidence fits at all.
@@ -127,7 +176,7 @@ def plan_context(
     trimmed: list[int] = []
     dropped: list[int] = []
     for item in evidence:
-        block = render_passage(item, fence)
+        block = rendered_evidence(item, fence, texts.get(item.n), titled=titled)
         cost = estimate.tokens(block)
         if trimmed or dropped:  # one gap ends it: a worse passage must not take the place of a better one
             dropped.append(item.n)
@@ -135,14 +184,15 @@ def plan_context(
             used.append((item.n, block))
             left -= cost
         else:
-            shorter = _trimmed(item, fence, left, estimate)
+            shorter = _trimmed(item, fence, left, estimate, texts.get(item.n))
             if shorter is None:
                 dropped.append(item.n)
             else:
                 used.append((item.n, shorter))
                 trimmed.append(item.n)
                 left -= estimate.tokens(shorter)
-    text = "\n\n".join(block for _, block in best_at_both_ends(used))
+    laid_out = best_at_both_ends(used) if fence else used
+    text = ("\n\n" if fence else "\n").join(block for _, block in laid_out)
     return ContextPlan(
         text, fence, tuple(n for n, _ in used), tuple(trimmed), tuple(dropped), max(0, budget_tokens - left), budget_tokens
     )
@@ -161,6 +211,14 @@ def new_fence(*texts: str) -> str:
             return fence
 
 
+def rendered_evidence(item: Evidence, fence: str, text: str | None = None, *, titled: bool = False) -> str:
+    """Return one passage as the prompt takes it: fenced, or one plain line where there is no fence."""
+    if fence:
+        return render_passage(item, fence, text)
+    body = " ".join(_disarmed(item.hit.passage.chunk.text if text is None else text, "").split())
+    return f"{_attribute(item.hit.passage.document.title)}: {body}" if titled else body
+
+
 def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
     """Return one passage between its marks, with title, section and page; `text` replaces the chunk's own.
 
@@ -176,9 +234,13 @@ def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
     return f"{head}>\n{body}\n</passage-{fence}>"
 
 
-def context_trace(plan: ContextPlan, seen_tokens: int | None) -> ContextTrace:
-    """Return the plan beside what the model host says it read."""
-    return ContextTrace(plan.budget_tokens, plan.planned_tokens, seen_tokens, plan.used, plan.trimmed, plan.dropped)
+def context_trace(
+    plan: ContextPlan, seen_tokens: int | None, *, prompts: str = "full", evidence: str = "full", why: str = ""
+) -> ContextTrace:
+    """Return the plan with what the model host says it read, and why so much was handed over."""
+    return ContextTrace(
+        plan.budget_tokens, plan.planned_tokens, seen_tokens, plan.used, plan.trimmed, plan.dropped, prompts, evidence, why
+    )
 
 
 def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
@@ -188,20 +250,20 @@ def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
             "context_cut",
             "The model host cut the prompt: it read fewer tokens than it was sent. Set LLM_NUM_CTX to what it allows.",
         )
-    if not (plan.trimmed or plan.dropped):
+    if not plan.by_window or not (plan.trimmed or plan.dropped):
         return None
     what = [f"{len(plan.trimmed)} passage shortened"] if plan.trimmed else []
     what += [f"{len(plan.dropped)} left out"] if plan.dropped else []
     return Notice("context_cut", f"Not all evidence fits the model's window: {', '.join(what)}. Raise LLM_NUM_CTX to use it all.")
 
 
-def _trimmed(item: Evidence, fence: str, left: int, estimate: TokenEstimate) -> str | None:
+def _trimmed(item: Evidence, fence: str, left: int, estimate: TokenEstimate, text: str | None) -> str | None:
     """Return the passage cut after the last sentence that fits; None when too little would remain."""
-    text = item.hit.passage.chunk.text
+    text = item.hit.passage.chunk.text if text is None else text
     for _, end in reversed(sentence_spans(text)):
         if end < min(_MIN_TRIMMED_CHARS, len(text)):
             return None
-        block = render_passage(item, fence, text[:end])
+        block = rendered_evidence(item, fence, text[:end])
         if end < len(text.rstrip()) and estimate.tokens(block) <= left:
             return block
     return None
@@ -223,7 +285,7 @@ def _tokens(messages: Sequence[Message], estimate: TokenEstimate) -> int:
 
 
 def _disarmed(text: str, fence: str) -> str:
-    text = text.replace(fence, "").replace("<passage", "&lt;passage").replace("</passage", "&lt;/passage")
+    text = (text.replace(fence, "") if fence else text).replace("<passage", "&lt;passage").replace("</passage", "&lt;/passage")
     return _NATIVE_MARK.sub(r"(\1)", text)
 
 

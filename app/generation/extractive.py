@@ -89,6 +89,8 @@ class Selection:
 
     chosen: tuple[Candidate, ...]
     sufficiency: float
+    ranked: tuple[Candidate, ...] = ()
+    """Every quotable sentence, best first; empty where nothing is quoted."""
 
 
 class ExtractiveGenerator:
@@ -116,8 +118,7 @@ class ExtractiveGenerator:
             Cancelled: The token was cancelled.
         """
         cancel.raise_if_cancelled()
-        selection = self.select(prompt.question, prompt.evidence)
-        pieces = [rendered(candidate) for candidate in selection.chosen] or [REFUSAL]
+        pieces = [rendered(one) for one in self.select(prompt.question, prompt.evidence).chosen] or [REFUSAL]
         for index, piece in enumerate(pieces):
             cancel.raise_if_cancelled()
             yield Token(piece if index == 0 else f" {piece}")
@@ -142,7 +143,10 @@ class ExtractiveGenerator:
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
         scores = rows @ (model.ranking if vectors else model.ranking_words_only)
-        return Selection(choose(found, scores - _LISTED * np.array([one.listed for one in found])), sufficiency)
+        scores = scores - _LISTED * np.array([one.listed for one in found])
+        order = np.argsort(-scores, kind="stable")
+        ranked = tuple(found[row] for row in order if quotable(found[row]))
+        return Selection(choose(found, scores), sufficiency, ranked)
 
 
 def probability(row: Floats, weights: Floats) -> float:

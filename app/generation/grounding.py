@@ -1,26 +1,28 @@
-"""Support and verdict: every sentence of an answer held against the passages it cites.
+"""Support and verdict: every sentence of an answer held against the passages it may cite.
 
-A citation whose support is under the threshold is dropped; its sentence is kept and marked. Sentences without a citation gain none:
-a mark that nobody wrote would be an invention too.
+A citation whose support is under the threshold is dropped. A sentence that is left without one gets
+the mark of the passage that supports it best, if any does: small models write true sentences and
+forget the marks or mix them up, and the engine knows which passage says it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
-from app.core.types import Citation, Evidence, Sentence, Verdict
-from app.generation.citations import MARK, guard, mark_numbers, without_marks
+from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
+from app.generation.citations import MARK, guard, mark_numbers, with_mark
+from app.generation.claims import ClaimReader, plain_claim
+from app.generation.echoes import PromptEcho
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import Comparison, Examination, SupportJudge
 
 _LEADING_MARKS = re.compile(r"(?:\[\d{1,4}\])+[.,;:]?")
-_MARKUP = re.compile(r"[*_`#>|]+|^\s*[-+]\s+(?:\[[ xX]\]\s+)?|^\s*\d+[.)]\s+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +38,31 @@ class Grounded:
 class Grounder:
     """Checks answers sentence by sentence. Thread-safe as far as its embedder is."""
 
-    def __init__(self, embedder: Embedder | None, options: GenerationOptions) -> None:
-        """Keep the sentence embedder, or None to compare words only."""
+    def __init__(self, embedder: Embedder | None, options: GenerationOptions, prompts: Iterable[str] = ()) -> None:
+        """Keep what checking takes.
+
+        Args:
+            embedder: For vectors of sentences; None to compare words only.
+            options: The least support of a citation that is kept.
+            prompts: What models are told; a sentence that repeats it is never supported.
+        """
+        self._echo = PromptEcho(prompts)
         self._judge = SupportJudge(embedder)
         self._min_support = options.grounding_min_similarity
 
-    def ground(self, text: str, evidence: Sequence[Evidence]) -> Grounded:
-        """Return the answer with invalid and failing citations removed and each sentence's verdict.
+    def ground(self, text: str, evidence: Sequence[Evidence], by: CitedBy = "model") -> Grounded:
+        """Return the answer with its citations checked and completed, and each sentence's verdict.
 
         Args:
             text: What a generator wrote, marks in any shape.
-            evidence: The passages it was shown.
+            evidence: The passages it may cite.
+            by: Who wrote the marks in the text.
 
         Returns:
-            Text whose `sentences` lie at their offsets. `supported`: a kept citation holds the sentence. `weak`: it cites nothing
-            that holds it, but some passage does or it claims nothing. `unsupported`: nothing holds it.
+            Text whose `sentences` lie at their offsets. `supported`: a citation holds the sentence,
+            one that was written or, failing that, one that the engine added. `unsupported`: no
+            passage holds it. `no_claim`: it is a heading, a table's head, code, a question or a
+            lead-in, which claims nothing, and no citation of it holds.
         """
         by_number = {item.n: item for item in evidence}
         guarded = guard(text, by_number.keys())
@@ -59,26 +71,37 @@ class Grounder:
         passages = {item.n: ReadPassage(item.hit.passage) for item in evidence}
         examination = self._judge.examine(passages.values(), self._min_support)
         spans = answer_sentence_spans(guarded)
-        claims = [Claim(_claim(guarded[start:end])) for start, end in spans]
+        reader = ClaimReader.of(guarded)
+        claims = [Claim(plain_claim(guarded[start:end])) for start, end in spans]
+        says = [reader.claims(start, end) for start, end in spans]
         cited = [
             {n: examination.compare(claim, passages[n]) for n in mark_numbers(guarded[start:end])}
             for claim, (start, end) in zip(claims, spans, strict=True)
         ]
         examination.settle(one for found in cited for one in found.values() if one)
-        held = [{n: one for n, one in found.items() if one and self._holds(one)} for found in cited]
-        elsewhere = self._held_elsewhere(
-            [claim for claim, kept in zip(claims, held, strict=True) if not kept], passages, examination
-        )
+        echoed = {claim for claim in claims if self._echo.repeats(claim)}
+        held = [
+            {n: one for n, one in found.items() if one and self._holds(one) and claim not in echoed}
+            for claim, found in zip(claims, cited, strict=True)
+        ]
+        open_claims = [
+            claim for claim, kept, true in zip(claims, held, says, strict=True) if true and not kept and claim not in echoed
+        ]
+        elsewhere = self._held_elsewhere(open_claims, passages, examination)
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
-        for (start, end), claim, found, kept in zip(spans, claims, cited, held, strict=True):
+        for (start, end), claim, found, kept, true in zip(spans, claims, cited, held, says, strict=True):
             written = guarded[start:end]
             for n in found:
                 if n not in kept:
                     dropped.append((len(out.sentences), n))
                     written = _without_mark(written, n)
-            verdict: Verdict = "supported" if kept else "weak" if claim in elsewhere else "unsupported"
-            out.add(start, end, written, verdict, tuple(_citation(one, by_number[n]) for n, one in kept.items()))
+            citations = tuple(_citation(one, by_number[n], by) for n, one in kept.items())
+            if not kept and (best := elsewhere.get(claim)):
+                written = with_mark(written, best[0])
+                citations = (_citation(best[1], by_number[best[0]], "engine"),)
+            verdict: Verdict = "supported" if citations else "unsupported" if true else "no_claim"
+            out.add(start, end, written, verdict, citations)
         return Grounded(out.finish(), tuple(out.sentences), tuple(dropped))
 
     def _holds(self, one: Comparison | None) -> bool:
@@ -86,16 +109,22 @@ class Grounder:
 
     def _held_elsewhere(
         self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
-    ) -> frozenset[Claim]:
-        """Return those claims that some passage holds or that claim nothing: introductions and headings."""
-        empty = {claim for claim in claims if not claim.content or claim.text.endswith(":")}
-        compared = {claim: [examination.compare(claim, one) for one in passages.values()] for claim in claims if claim not in empty}
-        examination.settle(one for found in compared.values() for one in found if one and not any(map(self._holds, found)))
-        return frozenset(empty | {claim for claim, found in compared.items() if any(map(self._holds, found))})
+    ) -> Mapping[Claim, tuple[int, Comparison]]:
+        """Return, for each claim that some passage holds, the best one's number and comparison."""
+        compared = {claim: {n: examination.compare(claim, one) for n, one in passages.items()} for claim in claims}
+        examination.settle(
+            one for found in compared.values() for one in found.values() if one and not any(map(self._holds, found.values()))
+        )
+        best: dict[Claim, tuple[int, Comparison]] = {}
+        for claim, found in compared.items():
+            holding = [(n, one) for n, one in found.items() if one and self._holds(one)]
+            if holding:
+                best[claim] = max(holding, key=lambda pair: pair[1].score)
+        return best
 
 
 class _Rebuilt:
-    """The answer, written anew while sentences lose marks, so that offsets stay true."""
+    """The answer, rewritten while sentences lose and get marks, so that offsets stay true."""
 
     def __init__(self, guarded: str) -> None:
         self._source = guarded
@@ -150,16 +179,12 @@ def _split_after_marks(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _claim(sentence: str) -> str:
-    return " ".join(_MARKUP.sub(" ", without_marks(sentence)).split())
-
-
 def _without_mark(sentence: str, n: int) -> str:
     return re.sub(rf"[ \t]*\[{n}\]", "", sentence) if len(MARK.findall(sentence)) == 1 else sentence.replace(f"[{n}]", "")
 
 
-def _citation(held: Comparison, item: Evidence) -> Citation:
+def _citation(held: Comparison, item: Evidence, by: CitedBy) -> Citation:
     chunk = item.hit.passage.chunk
     quote = chunk.text[held.alignment.start : held.alignment.end]
     start = chunk.start + held.alignment.start
-    return Citation(item.n, start, start + len(quote), quote, round(held.score, 4))
+    return Citation(item.n, start, start + len(quote), quote, round(held.score, 4), by)

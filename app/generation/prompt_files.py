@@ -11,6 +11,7 @@ from typing import Literal, cast, get_args
 import yaml
 
 from app.core.errors import InvalidInput
+from app.core.types import Message
 
 Part = Literal[
     "role", "instruction", "context", "constraints", "style", "format", "examples", "goal", "input", "reasoning", "closing"
@@ -88,6 +89,15 @@ class PromptFile:
                 )
             found[name] = text
         return found
+
+    def turns(self, key: str, fields: frozenset[str]) -> tuple[Message, ...]:
+        """Return the example turns under a key: texts that alternate between user and assistant; none where it is missing."""
+        texts = self._data.get(key, [])
+        if not isinstance(texts, list) or len(texts) % 2 or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise InvalidInput(f"{self._name}: {key} must be a list of texts, user and assistant in turn; got {texts!r:.80}")
+        if unknown := {field for text in texts for field in PLACEHOLDER.findall(text) if field not in fields}:
+            raise InvalidInput(f"{self._name}: {key} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}")
+        return tuple(Message("assistant" if at % 2 else "user", text.strip()) for at, text in enumerate(texts))
 
     def temperature(self) -> float | None:
         """Return the sampling temperature of the file; None where it names none."""

@@ -37,6 +37,7 @@ _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _SYSTEM_PARTS = frozenset({"role", "instruction"})
 _TITLED = frozenset(PARTS) - {"role", "instruction", "input", "closing"}
 _ANSWER_FIELDS = frozenset({"context", "fence", "question", "refusal"})
+_COMPACT_FIELDS = frozenset({"context", "question"})
 _TASK_FIELDS: Mapping[Task, frozenset[str]] = {
     "rewrite": frozenset({"history", "question"}),
     "summary": frozenset({"summary", "history"}),
@@ -59,6 +60,15 @@ class AnswerPrompt:
     """None: LLM_TEMPERATURE."""
     reasoning: Reasoning | None = None
     """How the model works where the question does not say; None: as configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactPrompt:
+    """One mode in a few words, for small models; `max_tokens` caps the answer."""
+
+    parts: Parts
+    temperature: float | None
+    max_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,9 @@ class PromptLibrary:
     """All prompts of a server, immutable and safe to share between threads."""
 
     answers: Mapping[tuple[AnswerMode, Scope], AnswerPrompt]
+    compact: Mapping[AnswerMode, CompactPrompt]
+    turns: tuple[Message, ...]
+    """The contract's example, as turns of a chat."""
     reasoning: Mapping[Reasoning, str]
     tasks: Mapping[Task, TaskPrompt]
     sources: Mapping[str, Path]
@@ -111,7 +124,8 @@ class PromptLibrary:
     @staticmethod
     def _read(sources: Mapping[str, Path]) -> PromptLibrary:
         contract = PromptFile("contract.yml", sources)
-        contract.only({"parts", "reasoning"})
+        contract.only({"parts", "turns", "reasoning"})
+        turns = contract.turns("turns", frozenset({"refusal"}))
         shared = contract.parts("parts", _ANSWER_FIELDS, required=False)
         reasoning = contract.texts("reasoning", set(get_args(Reasoning)), _ANSWER_FIELDS)
         if missing := set(get_args(Reasoning)) - set(reasoning):
@@ -127,6 +141,12 @@ class PromptLibrary:
                     reader.temperature(),
                     cast("Reasoning | None", reader.choice("reasoning", get_args(Reasoning))),
                 )
+        small = PromptFile("compact.yml", sources)
+        small.only({"temperature", "max_tokens", *get_args(AnswerMode)})
+        compact: dict[AnswerMode, CompactPrompt] = {
+            mode: CompactPrompt(small.parts(mode, _COMPACT_FIELDS, required=False), small.temperature(), small.max_tokens())
+            for mode in get_args(AnswerMode)
+        }
         tasks: dict[Task, TaskPrompt] = {}
         for task, fields in _TASK_FIELDS.items():
             reader = PromptFile(f"{task}.yml", sources)
@@ -134,7 +154,7 @@ class PromptLibrary:
             tasks[task] = TaskPrompt(
                 reader.parts("parts", fields, required=True), reader.temperature(), reader.max_tokens(), fields
             )
-        return PromptLibrary(answers, cast("Mapping[Reasoning, str]", reasoning), tasks, sources)
+        return PromptLibrary(answers, compact, turns, cast("Mapping[Reasoning, str]", reasoning), tasks, sources)
 
     def build(
         self,
@@ -170,7 +190,25 @@ class PromptLibrary:
         if not context_text:
             parts.pop("context", None)
         values = {"context": context_text, "fence": fence, "question": question, "refusal": REFUSAL}
-        return _messages(parts, values, history)
+        example = tuple(Message(turn.role, _filled(turn.content, values)) for turn in self.turns)
+        system, *rest = _messages(parts, values, history)
+        return (system, *example, *rest)
+
+    def small(self, mode: Mode, question: str, context_text: str) -> tuple[Message, ...]:
+        """Return the messages of a compact prompt: the facts, then the question, and little else.
+
+        Raises:
+            InvalidInput: The mode has no prompt.
+        """
+        prompt = self.compact.get(cast("AnswerMode", mode))
+        if prompt is None:
+            raise InvalidInput(f"mode {mode!r} has no compact prompt; expected one of {get_args(AnswerMode)!r}")
+        return _messages(prompt.parts, {"context": context_text, "question": question}, ())
+
+    def instructions(self) -> tuple[str, ...]:
+        """Return every text that an answer prompt tells a model, each once, placeholders left in."""
+        told = (text for prompt in self.answers.values() for text in prompt.parts.values())
+        return tuple(dict.fromkeys((*told, *self.reasoning.values())))
 
     def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:
         """Return the prompt of a mode and shelf.
@@ -200,6 +238,9 @@ class PromptLibrary:
         for (mode, scope), answer in self.answers.items():
             parts = {**answer.parts, "reasoning": self.reasoning[answer.reasoning or "grounded"]}
             blocks.append(f"== {mode} / {scope}  ({_temperature(answer.temperature)})\n{_rendered(_messages(parts, {}, ()))}")
+        for mode, small in self.compact.items():
+            head = f"== compact {mode}  ({_temperature(small.temperature)}, at most {small.max_tokens} tokens)"
+            blocks.append(f"{head}\n{_rendered(_messages(small.parts, {}, ()))}")
         for name, task in self.tasks.items():
             head = f"== {name}  ({_temperature(task.temperature)}, at most {task.max_tokens} tokens)"
             blocks.append(f"{head}\n{_rendered(_messages(task.parts, {}, ()))}")
@@ -227,7 +268,8 @@ def _messages(parts: Parts, values: Mapping[str, str], history: Sequence[Message
         if text := parts.get(part):
             filled = _filled(text, values).strip()
             (system if part in _SYSTEM_PARTS else user).append(f"# {part.capitalize()}\n{filled}" if part in _TITLED else filled)
-    return (Message("system", "\n\n".join(system)), *history, Message("user", "\n\n".join(user)))
+    told = (Message("system", "\n\n".join(system)),) if system else ()
+    return (*told, *history, Message("user", "\n\n".join(user)))
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

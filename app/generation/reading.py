@@ -39,13 +39,16 @@ class Specifics:
 
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_NUMBER_WORDS = {
-    word: str(value)
+_UNITS = {
+    word: value
     for value, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-        " nineteen twenty".split()
+        " nineteen".split()
     )
 }
+_TENS = {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_DIGITS = "|".join(word for word, value in _UNITS.items() if 0 < value < 10)
+_SPELT = re.compile(rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_UNITS)}))\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE)
 
 
@@ -75,9 +78,14 @@ def negations(text: str) -> int:
 
 
 def spelt_figures(text: str) -> frozenset[str]:
-    """Return the figures of a text and those it spells out, up to twenty."""
-    spelt = {_NUMBER_WORDS[word] for word in map(str.lower, _WORD.findall(text)) if word in _NUMBER_WORDS}
-    return figures(text) | spelt
+    """Return the figures of a text and those it spells out, up to ninety-nine."""
+    return figures(text) | {str(_value(match)) for match in _SPELT.finditer(text)}
+
+
+def _value(match: re.Match[str]) -> int:
+    if match["unit"]:
+        return _UNITS[match["unit"].lower()]
+    return _TENS[match["tens"].lower()] + (_UNITS[match["one"].lower()] if match["one"] else 0)
 
 
 def _plain_number(text: str) -> str:
@@ -111,6 +119,11 @@ class Claim:
     def specifics(self) -> Specifics:
         """Figures, names and negations."""
         return specifics(self.text)
+
+    @lazy
+    def figures(self) -> frozenset[str]:
+        """Figures, spelt ones too; `one` is a pronoun as often."""
+        return self.specifics.figures | (spelt_figures(self.text) - {"1"})
 
     @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -157,9 +170,19 @@ class ReadPassage(ReadText):
 
     def __init__(self, passage: Passage) -> None:
         """Keep the passage."""
-        super().__init__(passage.chunk.text)
-        self.title = passage.document.title
-        self.context = f"{self.title}\n{passage.chunk.section}\n{self.text}"
+        self._place(passage.chunk.text, passage.document.title, f"{passage.document.title}\n{passage.chunk.section}\n")
+
+    @classmethod
+    def of_text(cls, text: str) -> ReadPassage:
+        """Return a text of no library, without title and section, as a passage."""
+        read = cls.__new__(cls)
+        read._place(text, "", "")
+        return read
+
+    def _place(self, text: str, title: str, above: str) -> None:
+        super().__init__(text)
+        self.title = title
+        self.context = f"{above}{text}"
         """The text behind its title and section."""
 
     @lazy

@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,9 @@ from app.core.text import tokenise
 from app.core.turns import let_others_run
 from app.core.types import FloatArray, Passage
 from app.generation.alignment import Alignment, align, token_weights
+from app.generation.faithful import FAITHFUL_FEATURES, faithful_row, says_the_opposite
 from app.generation.reading import Claim, ReadPassage, negations
+from app.generation.spelling import is_named, unknown_words
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,14 +45,15 @@ _SIMILARITY, _RUN = FEATURES.index("similarity"), FEATURES.index("run")
 _VERBATIM = 0.999
 _NEAR_COPY = 0.35
 """Share of a claim in one run from which it copies its source; with a strange name 0.3 % of right sentences are like that."""
+_SAME_MATTER = 0.5
+"""Coverage from which an opposite contradicts; under it a passage may speak of something else."""
+_SOURCE_GIVEN = 3.0
+"""Log-odds more that a claim stands in the text it was written from: summaries have half of their words from elsewhere, and with
+less of it one in ten true ones is not found (evaluation/reports/claims.md)."""
 CONTRADICTED = 0.1
 """Most support that a contradicted claim can have; under any sensible threshold."""
 _MOST_COSINE = 1.001
 """What the cosine of two rows of norm 1 can be at most, rounding included."""
-_ALIKE = 0.78
-"""Edit similarity from which two words are one, misspelt or inflected: Dusquesne, Duquesne."""
-_SHARED_STEM = 4
-"""Letters that Britain and British, Poland and Polish share less one; enough when both are names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +62,8 @@ class SupportModel:
 
     with_vectors: Floats
     words_only: Floats
+    faithful: Floats
+    """Weights of FAITHFUL_FEATURES, the last entry the bias."""
     embedding_model: str
     """The weights with vectors are for this model's cosines; others count as none."""
 
@@ -72,11 +76,12 @@ class SupportModel:
         """
         source = path or Path(__file__).with_name("grounding.json")
         data = json.loads(source.read_text(encoding="utf-8"))
-        if tuple(data["features"]) != FEATURES:
+        if (tuple(data["features"]), tuple(data.get("faithful_features", ()))) != (FEATURES, FAITHFUL_FEATURES):
             raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
         return SupportModel(
             np.asarray(data["with_vectors"], dtype=np.float64),
             np.asarray(data["words_only"], dtype=np.float64),
+            np.asarray(data["faithful"], dtype=np.float64),
             str(data["embedding_model"]),
         )
 
@@ -99,20 +104,40 @@ class Comparison:
     row: Floats
     """FEATURES, float64 `[len(FEATURES)]`."""
     contradicted: bool
+    changes: Floats
+    """FAITHFUL_FEATURES, float64 `[len(FAITHFUL_FEATURES)]`."""
+    faithful: float = 1.0
+    """Probability in [0, 1] that nothing of the claim was changed; `score` is at most this."""
+    held: float = 0.0
+    """Probability in [0, 1] by FEATURES alone."""
     score: float = 0.0
     """Probability in [0, 1] that the passage holds the claim, once `settled`."""
     settled: bool = False
 
     @property
+    def verbatim(self) -> bool:
+        """Whether the passage has the claim word for word."""
+        return self.alignment.coverage >= _VERBATIM and bool(self.row[_RUN] >= _VERBATIM)
+
+    @property
     def window(self) -> str:
         """The aligned characters behind the document's title."""
-        return f"{self.passage.title}: {self.passage.text[self.alignment.start : self.alignment.end]}"
+        text = self.passage.text[self.alignment.start : self.alignment.end]
+        return f"{self.passage.title}: {text}" if self.passage.title else text
 
 
 class Examination:
     """The claims of one answer against its passages: texts are read once, and sentence vectors made together."""
 
-    def __init__(self, passages: Iterable[ReadPassage], model: SupportModel, embedder: Embedder | None, floor: float = 0.0) -> None:
+    def __init__(
+        self,
+        passages: Iterable[ReadPassage],
+        model: SupportModel,
+        embedder: Embedder | None,
+        floor: float = 0.0,
+        *,
+        source_given: bool = False,
+    ) -> None:
         """Weigh the words of the passages.
 
         Args:
@@ -120,8 +145,10 @@ class Examination:
             model: Weights of FEATURES.
             embedder: One that the weights with vectors were made for, or None to go by words alone.
             floor: Scores under it need not be exact, in [0, 1].
+            source_given: The passage is what the claims were written from, not one of many that a search found.
         """
         self._model, self._embedder, self._floor = model, embedder, floor
+        self._shift = _SOURCE_GIVEN if source_given else 0.0
         self._weights = token_weights(tokens for passage in passages for tokens in passage.sentence_tokens)
         self._vectors: dict[str, FloatArray | None] = {}
 
@@ -136,11 +163,18 @@ class Examination:
         if found is None:
             return None
         row = support_row(claim, passage, found)
-        if found.coverage >= _VERBATIM and row[_RUN] >= _VERBATIM:
-            return Comparison(claim, passage, found, row, contradicted=False, score=1.0, settled=True)
-        result = Comparison(claim, passage, found, row, contradicts(claim, passage, found, row))
+        changes = faithful_row(claim, passage, passage.text[found.start : found.end], unknown_words(claim, passage))
+        result = Comparison(claim, passage, found, row, contradicted=False, changes=changes)
+        if result.verbatim:
+            result.held = result.score = 1.0
+            result.settled = True
+            return result
+        result.contradicted = contradicts(claim, passage, found, row) or (
+            found.coverage >= _SAME_MATTER and says_the_opposite(changes)
+        )
+        result.faithful = _logistic(changes, self._model.faithful)
         if self._embedder is None:
-            result.score, result.settled = _score(result, self._model.words_only), True
+            result.score, result.settled = self._score(result, self._model.words_only), True
         elif (most := self._bound(result)) < self._floor:
             result.score, result.settled = most, True
         return result
@@ -153,13 +187,21 @@ class Examination:
         embed_new(dict.fromkeys(text for one in waiting for text in (one.claim.text, one.window)), self._embedder, self._vectors)
         for one in waiting:
             one.row[_SIMILARITY] = _cosine(self._vectors[one.claim.text], self._vectors[one.window])
-            one.score, one.settled = _score(one, self._model.with_vectors), True
+            one.score, one.settled = self._score(one, self._model.with_vectors), True
 
     def _bound(self, one: Comparison) -> float:
         """Return the highest score that a comparison can get from any vectors."""
         row = one.row.copy()
         row[_SIMILARITY] = math.copysign(_MOST_COSINE, self._model.with_vectors[_SIMILARITY])
-        return _capped(_logistic(row, self._model.with_vectors), contradicted=one.contradicted)
+        return self._capped(_logistic(row, self._model.with_vectors, self._shift), one)
+
+    def _score(self, one: Comparison, weights: Floats) -> float:
+        one.held = _logistic(one.row, weights, self._shift)
+        return self._capped(one.held, one)
+
+    @staticmethod
+    def _capped(held: float, one: Comparison) -> float:
+        return min(held, one.faithful, CONTRADICTED if one.contradicted else 1.0)
 
 
 class SupportJudge:
@@ -171,9 +213,13 @@ class SupportJudge:
         usable = embedder is not None and embedder.identity.model == self._model.embedding_model
         self._embedder = embedder if usable else None
 
-    def examine(self, passages: Iterable[ReadPassage], floor: float = 0.0) -> Examination:
-        """Return the examination of an answer from these passages; scores under `floor` need not be exact."""
-        return Examination(passages, self._model, self._embedder, floor)
+    def examine(self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False) -> Examination:
+        """Return the examination of an answer from these passages; see `Examination`.
+
+        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0195-signs-of-an-edit.md).
+        """
+        embedder = None if source_given else self._embedder
+        return Examination(passages, self._model, embedder, floor, source_given=source_given)
 
     def judge(self, claim: str, passage: Passage) -> Support | None:
         """Return how well a passage holds a claim, or None when they share no word.
@@ -208,14 +254,15 @@ def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Float
         return True
     if claim.specifics.negations > negations(passage.text[found.start : found.end]):
         return True
-    return bool(claim.specifics.figures - passage.figures)
+    return bool(claim.figures - passage.figures)
 
 
 def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
     """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`, `similarity` 0."""
     known, ordered = passage.known, claim.content
-    unknown = [token for token in ordered if token not in known and not _misspelt(token, passage)]
-    strange = [name for name in claim.specifics.names if name not in known and not _is_named(name, passage)]
+    strangers = unknown_words(claim, passage)
+    unknown = [token for token in ordered if token in strangers]
+    strange = [name for name in claim.specifics.names if name not in known and not is_named(name, passage)]
     run = longest_run(claim.tokens, tokenise(passage.text[found.start : found.end]))
     return np.asarray(
         [
@@ -266,35 +313,5 @@ def _cosine(first: FloatArray | None, second: FloatArray | None) -> float:
     return 0.0 if first is None or second is None else float(first @ second)
 
 
-def _score(one: Comparison, weights: Floats) -> float:
-    return _capped(_logistic(one.row, weights), contradicted=one.contradicted)
-
-
-def _capped(score: float, *, contradicted: bool) -> float:
-    return min(score, CONTRADICTED) if contradicted else score
-
-
-def _logistic(row: Floats, weights: Floats) -> float:
-    return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1])))
-
-
-def _misspelt(token: str, passage: ReadPassage) -> bool:
-    """Whether the passage has a token with the same first letter that is this one, spelt a little differently."""
-    return any(
-        abs(len(token) - len(other)) <= 2
-        # The ratio is at most this: no more characters can match than stand in the other. Most pairs are done here.
-        and 2 * min(sum(map(other.__contains__, token)), sum(map(token.__contains__, other))) >= _ALIKE * (len(token) + len(other))
-        and SequenceMatcher(None, token, other).ratio() >= _ALIKE
-        for other in passage.known_by_initial.get(token[0], ())
-    )
-
-
-def _is_named(name: str, passage: ReadPassage) -> bool:
-    """Whether a name stands in the passage in another form: misspelt, as an adjective of its country, or spelt out (EU)."""
-    if _misspelt(name, passage):
-        return True
-    if len(name) > _SHARED_STEM and any(
-        other.startswith(name[:_SHARED_STEM]) for other in passage.known_by_initial.get(name[0], ())
-    ):
-        return True
-    return 2 <= len(name) <= 5 and name in passage.initials
+def _logistic(row: Floats, weights: Floats, shift: float = 0.0) -> float:
+    return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1] + shift)))

@@ -46,6 +46,7 @@ def redact_answer(record: Mapping[str, object], library: str, doc_id: str) -> tu
         answer = str(record.get("answer") or "")
         redacted["answer"] = "".join(sign if at in kept or sign.isspace() else BLANK for at, sign in enumerate(answer))
     redacted["rewritten_query"] = None
+    redacted |= dict.fromkeys({"quote", "model_text"} & redacted.keys())  # both may be made of its words
     return redacted, blanked
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import BLOB, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is refused."""
 
 BUILD_SHIFT = 40
@@ -278,4 +278,25 @@ checkpoints = Table(
     Column("source", Text, primary_key=True),
     Column("position", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
+)
+
+# How fast each model reads and writes on its host, in tokens per second.
+model_speeds = Table(
+    "model_speeds",
+    metadata,
+    Column("host", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("reading", Float, nullable=False),
+    Column("writing", Float),
+    Column("updated_at", Text, nullable=False),
+)
+
+# What the built-in test of a model found; by digest, so that a pulled newer version is tested again.
+model_tests = Table(
+    "model_tests",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("findings", Text, nullable=False),
+    Column("at", Text, nullable=False),
 )

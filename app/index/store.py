@@ -30,6 +30,7 @@ from app.index.fsck_chroma import ChromaCheck
 from app.index.job_store import SqliteJobStore
 from app.index.ledger import SqliteLedger
 from app.index.loading import CatalogLoader
+from app.index.model_store import CatalogModelStore
 from app.index.options import IndexOptions
 from app.index.originals import Originals
 from app.index.passage_codes import PassageCodeStore
@@ -165,6 +166,7 @@ class IndexStore:
         self.answers = SqliteAnswerStore(self.database)
         self.calibrations = SqliteCalibrations(self.database)
         self.conversations = SqliteConversationStore(self.database)
+        self.models = CatalogModelStore(self.database)
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value

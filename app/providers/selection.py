@@ -15,7 +15,7 @@ from app.core.types import Fingerprint
 from app.providers.http import on_this_machine
 from app.providers.minilm import MODEL as MINILM
 from app.providers.minilm import WEIGHTS_SHA256
-from app.providers.ollama import OllamaHost, same_model
+from app.providers.ollama import InstalledModel, OllamaHost, same_model
 from app.providers.options import HostedOptions, ProviderOptions
 from app.providers.presets import HOSTED_DIGEST, PRESETS
 
@@ -31,12 +31,12 @@ class OllamaStatus:
     """What the host said last. `trouble` says why it is not reachable, for people."""
 
     reachable: bool
-    models: tuple[str, ...] = ()
+    models: tuple[InstalledModel, ...] = ()
     trouble: str = ""
 
     def has(self, model: str) -> bool:
         """Return whether the model is installed."""
-        return any(same_model(name, model) for name in self.models)
+        return any(same_model(one.name, model) for one in self.models)
 
 
 class OllamaWatch:
@@ -89,8 +89,8 @@ class OllamaWatch:
     def _ask(self) -> OllamaStatus:
         fresh_s = _FRESH_S
         try:
-            status = OllamaStatus(True, tuple(model.name for model in self.host.models(timeout_s=_ASK_S)))
-            self._seen |= frozenset(status.models)
+            status = OllamaStatus(True, tuple(self.host.models(timeout_s=_ASK_S)))
+            self._seen |= frozenset(model.name for model in status.models)
         except ProviderError as error:
             status = OllamaStatus(False, trouble=error.message)
             if isinstance(error, ProviderTimeout):

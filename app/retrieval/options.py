@@ -45,7 +45,7 @@ class RetrievalOptions:
     """W' of `relative_score`, on its [0, 1] scale, over the best `rerank_head`; 0 leaves the keywords out."""
     phrase_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
     """Weight of the question's word pairs found side by side, in `relative_score`, on its [0, 1] scale; 0 leaves them out."""
-    enable_fallback: bool = True
+    enable_fallback: bool = False
     fallback_top_n: int = 3
     embed_on_query_budget_ms: float = 25.0
     rrf_k: int = 60  # Cormack 2009

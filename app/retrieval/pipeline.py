@@ -175,7 +175,8 @@ class Retriever:
                     readings, frozenset(passed), fusion, request.library, request.mode, self._options, keep_weak=request.keep_weak
                 )
             )
-        fallback = not kept and self._options.enable_fallback
+        wanted = self._options.enable_fallback if request.fallback is None else request.fallback
+        fallback = not kept and wanted
         if fallback:
             kept, k = readings, min(k, self._options.fallback_top_n)
         with trace.stage("diversity", len(kept)) as stage:

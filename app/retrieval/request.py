@@ -25,6 +25,8 @@ class SearchRequest:
     """A ready query vector `[dim]`, norm 1 (hyde); None embeds `text`."""
     keep_weak: bool = False
     """Rank up to top_k and drop nothing by cutoff (retrieve_only)."""
+    fallback: bool | None = None
+    """Return the nearest passages where none passes the cutoff; None: as configured."""
 
 
 @dataclass(frozen=True, slots=True)

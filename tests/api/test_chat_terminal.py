@@ -105,8 +105,22 @@ def test_a_conversation_and_every_command(room: Room) -> None:
         assert terminal.end() == 0
 
 
+def test_the_quote_is_there_while_a_model_reads_and_says_how_much(room: Room) -> None:
+    model = SlowModel("")
+    room.models.model = model
+    with room.chat() as terminal:
+        terminal.line("What is the melting point of copper?")
+        terminal.expect("Its melting point is 1085 degrees Celsius [1].")
+        terminal.expect("fake:slow is reading about ")
+        assert model.started.acquire(timeout=10)
+        model.go.set()
+        terminal.expect("Copper melts at 1085 degrees Celsius [1].")
+        terminal.line("/quit")
+        assert terminal.end() == 0
+
+
 def test_control_c_stops_the_answer_and_only_the_answer(room: Room) -> None:
-    model = SlowModel()
+    model = SlowModel("Copper melts at")
     room.models.model = model
     before = len(room.site.client.get("/api/v1/conversations").json()["conversations"])
     with room.chat() as terminal:
@@ -123,11 +137,11 @@ def test_control_c_stops_the_answer_and_only_the_answer(room: Room) -> None:
         terminal.type("half a line" + CTRL_C)
         terminal.expect("/quit leaves")
         room.models.model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1].")
-        terminal.line("And now?")
+        terminal.line("When does copper melt?")
         terminal.expect("Copper melts at 1085 degrees Celsius [1].")
         terminal.line("/history")
         told = terminal.expect("it: Copper melts")
-        assert "you: And now?" in told
+        assert "you: When does copper melt?" in told
         assert "you: What is" not in told
         terminal.line("/quit")
         assert terminal.end() == 0
@@ -135,13 +149,14 @@ def test_control_c_stops_the_answer_and_only_the_answer(room: Room) -> None:
     assert len(room.site.client.get("/api/v1/conversations").json()["conversations"]) == before + 1
 
 
-def test_a_provider_that_fails_ends_the_turn_not_the_chat(room: Room) -> None:
+def test_the_quote_stands_in_for_a_provider_that_fails(room: Room) -> None:
     room.models.model = ScriptedGenerator(
         [*tokens_of("Copper melts at")[:-1], ProviderTimeout("the model went silent")], "It melts at 1085 degrees Celsius [1]."
     )
     with room.chat() as terminal:
         terminal.line("What is the melting point of copper?")
-        terminal.expect("error: the model went silent")
+        terminal.expect("Its melting point is 1085 degrees Celsius [1].")
+        terminal.expect("(the model went silent); the answer quotes your documents instead")
         terminal.line("What is the melting point of copper?")
         terminal.expect("It melts at 1085 degrees Celsius [1].")
         terminal.line("/quit")

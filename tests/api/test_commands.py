@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled
+from app.core.types import ModelProfile
 from app.evaluation.answer_sets import load
+from app.generation.prompts import REFUSAL
 from app.index.lock import DirectoryLock
 from app.providers.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, listening, site
+from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.ollama_double import OllamaDouble
 from tests.unit.cli.test_main import run
 
@@ -98,6 +102,33 @@ def test_models_are_listed_and_pulled(shell: Shell) -> None:
     assert pulled["result"] == {"model": "nomic-embed-text", "status": "success"}
     code, _, complaint = shell.run("models", "pull", "nope")
     assert (code, "no model 'nope'" in complaint) == (6, True)
+
+
+def test_a_model_is_tested_and_status_and_doctor_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = FixedModels(ScriptedGenerator(*[REFUSAL] * 96), profile=ModelProfile("fake:scripted", "fake", "digest", 5e8))
+    with (
+        site(tmp_path / "server", models) as opened,
+        listening(opened.app, lifespan="off") as url,
+        DirectoryLock([tmp_path / "lock"], url),
+    ):
+        monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
+
+        def printed(*arguments: str) -> str:
+            capsys.readouterr()
+            run(monkeypatch, *arguments)
+            return capsys.readouterr().out
+
+        assert "run: documind models test" in printed("doctor")
+        told = printed("models", "test")
+        line = "fake:scripted: 4 of 24 with compact, first word after 0.0 s; quotes alone "
+        assert line in told
+        assert re.search(r"compact +4 +0 +4 +20 +0 +0 ", told)
+        assert "its words stand below the quotes" in told
+        assert f"models tested: {line}" in printed("status")
+        assert f"models tested: {line}" in printed("doctor")
+        assert json.loads(printed("models", "test", "--json"))["counts"]["compact"]["refused_wrongly"] == 20
 
 
 def test_a_replay_says_what_would_change(shell: Shell) -> None:
@@ -224,3 +255,35 @@ def test_doctor_names_a_wrong_key(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         monkeypatch.setenv("API_KEY", "right")
         run(monkeypatch, "doctor")
         assert "server: version" in capsys.readouterr().out
+
+
+DRAFT = "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degrees Celsius. <b>Bananas</b> ripen in Ecuador.\n"
+
+
+def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.md"
+    draft.write_text(DRAFT)
+    code, printed, complaint = shell.run("check", str(draft), "--library", "papers", "--format", "json")
+    assert code == 0, complaint
+    report = json.loads(printed)
+    assert [one["verdict"] for one in report["sentences"]] == ["no_claim", "supported", "contradicted", "not_found"]
+    best = report["sentences"][1]["citations"][0]
+    assert (best["quote"], best["library"], best["title"]) == ("Copper is a soft red metal.", "papers", "Copper")
+    code, printed, _ = shell.run("check", str(draft), "--library", "papers")
+    assert code == 0
+    assert "1 supported, 1 contradicted, 1 not found, 1 claims nothing" in printed
+    assert "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  > (Copper, papers, " in printed
+    code, printed, _ = shell.run("check", str(draft), "--library", "papers", "--format", "html")
+    assert code == 0
+    assert "<td>contradicted</td>" in printed
+    assert "<b>" not in printed
+
+
+def test_check_against_a_file_searches_nothing(shell: Shell, tmp_path: Path) -> None:
+    draft, source = tmp_path / "draft.txt", tmp_path / "source.txt"
+    draft.write_text("Bananas ripen in Ecuador.")
+    source.write_text("In the north, bananas ripen in Ecuador. Copper is green.")
+    code, printed, complaint = shell.run("check", str(draft), "--against", str(source), "--format", "json")
+    assert code == 0, complaint
+    (sentence,) = json.loads(printed)["sentences"]
+    assert (sentence["verdict"], sentence["citations"][0]["doc_id"]) == ("supported", None)

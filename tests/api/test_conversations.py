@@ -7,9 +7,11 @@ from pathlib import Path
 
 from app.api.schemas.conversations import StoredAnswer
 from app.core.cancel import CancelToken
-from app.core.types import LedgerEntry, Library
+from app.core.types import LedgerEntry, Library, ModelProfile
+from app.generation.prompts import REFUSAL
 from app.providers.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, site
+from tests.fakes.generators import FixedModels, ScriptedGenerator
 
 
 def filled_with(shop: Site) -> Site:
@@ -113,6 +115,28 @@ def test_models_are_listed_and_pulled_as_a_job(tmp_path: Path) -> None:
         assert asked == ["nomic-embed-text:v1.5"]
         for bad in ("", "../x", "a b", "-x"):
             assert opened.client.post("/api/v1/models/pull", json={"model": bad}).status_code == 422
+
+
+def test_a_model_is_tested_as_a_job_and_what_it_finds_is_listed(tmp_path: Path) -> None:
+    models = FixedModels(profile=ModelProfile("fake:scripted", "fake", "digest", 5e8))
+    with site(tmp_path, models) as opened:
+        assert opened.client.get("/api/v1/models/tests").json() == {"tests": [], "advice": ""}
+        nothing = opened.client.post("/api/v1/models/test", json={})
+        assert (nothing.status_code, nothing.json()["code"]) == (422, "invalid_input")
+        assert "no model to test" in nothing.json()["detail"]
+        models.model = ScriptedGenerator(*[REFUSAL] * 48)
+        accepted = opened.client.post("/api/v1/models/test", json={"model": "tiny:1b"})
+        assert (accepted.status_code, accepted.json()["kind"], accepted.json()["unit"]) == (202, "model_test", "questions")
+        job = opened.services.jobs.wait(accepted.json()["id"], 60)
+        assert (job.state, job.done, job.total) == ("done", 48, 48)
+        assert set(models.asked) == {None, "tiny:1b"}
+        found = opened.client.get("/api/v1/models/tests").json()
+        [test] = found["tests"]
+        assert (test["model"], test["questions"], test["as_good_as_quotes"]) == ("fake:scripted", 24, False)
+        assert test["counts"]["full"]["refused_wrongly"] == 20
+        assert found["advice"].startswith("fake:scripted: 4 of 24 with compact, first word after 0.0 s; quotes alone ")
+        assert opened.client.get("/api/v1/models").json()["tests"] == [test]
+        assert opened.client.post("/api/v1/models/test", json={"model": "../x"}).status_code == 422
 
 
 def test_the_bulk_account_adds_up(shop: Site) -> None:

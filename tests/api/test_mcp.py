@@ -97,7 +97,7 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
             Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client,
         ):
             tools = (await client.list_tools()).tools
-            assert [tool.name for tool in tools] == ["search", "ask", "get_document"]
+            assert [tool.name for tool in tools] == ["search", "ask", "check", "get_document"]
             assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
             assert all(tool.input_schema["properties"] for tool in tools)
 
@@ -110,6 +110,10 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
             assert "1085" in text_of(answered)
             assert "Copper (library papers, document " in text_of(answered)
             assert answered.structured_content["status"] == "answered"
+
+            checked = await client.call_tool("check", {"text": "Lions sleep twenty hours. Lions sleep twelve hours."})
+            assert [one["verdict"] for one in checked.structured_content["sentences"]] == ["supported", "contradicted"]
+            assert text_of(checked).startswith("supported: Lions sleep twenty hours.")
 
             read = await client.call_tool("get_document", {"library": "papers", "document": "lions.html", "start": 6, "length": 5})
             assert not read.is_error, text_of(read)
@@ -137,7 +141,7 @@ def test_what_a_model_can_mend_is_told_in_words(served: Served) -> None:
                 result = await client.call_tool(tool, arguments)
                 assert result.is_error, (tool, arguments)
                 assert said in text_of(result)
-            with pytest.raises(MCPError, match="search, ask, get_document"):
+            with pytest.raises(MCPError, match="search, ask, check, get_document"):
                 await client.call_tool("delete_everything", {"library": "papers"})
 
     with unwrapped():
@@ -224,7 +228,7 @@ def test_the_same_tools_over_stdio(served: Served, tmp_path: Path) -> None:
 
     async def visit() -> None:
         async with Client(server) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "ask", "get_document"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "ask", "check", "get_document"]
             answered = await client.call_tool("ask", {"question": "What is the melting point of copper?", "library": "papers"})
             assert "1085" in text_of(answered)
             refused = await client.call_tool("get_document", {"library": "papers", "document": "nope"})

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.models import ModelChoice
 from app.generation.prompts import REFUSAL
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_generator import OllamaGenerator
@@ -55,7 +54,7 @@ def chat(tmp_path: Path) -> Iterator[Chat]:
         host = OllamaHost(double.url, connect_timeout_s=1.0, read_timeout_s=10.0)
         model = OllamaGenerator(host, "llama3.2", slots=CallSlots(2, 5.0, host.name))
         models = FixedModels(model=model, helper=model)
-        assert models.select() == ModelChoice(model, model)
+        assert (models.select().model, models.select().helper) == (model, model)
         with site(tmp_path, models) as opened:
             status, _ = opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
             assert status == 201
@@ -81,12 +80,12 @@ def test_six_turns(chat: Chat) -> None:
     assert "And does it conduct well?" in chat.last_prompt()
     assert "1085 degrees Celsius" in chat.last_prompt()
 
-    switched = chat.say("How long do lions sleep?", "How long do lions sleep?", "Lions live in prides and sleep twenty hours [1].")
+    switched = chat.say("How long do lions sleep?", "Lions live in prides and sleep twenty hours [1].")
     assert titles(switched)[0] == "Lions"
     assert "Copper" not in titles(switched)
     assert switched["sentences"][0]["verdict"] == "supported"  # type: ignore[index]
 
-    away = chat.say("Who won the chess championship in Reykjavik?", "Who won the chess championship in Reykjavik?", REFUSAL)
+    away = chat.say("Who won the chess championship in Reykjavik?")
     assert (away["status"], away["answer"], away["sources"]) == ("abstained", REFUSAL, [])
 
     thanks = chat.say("Thank you very much!")

@@ -26,7 +26,7 @@ WAIT_S = 10.0
 class SlowModel:
     """Writes the first words, then waits until it is stopped or let go; counts who is still being served."""
 
-    def __init__(self, before: str = "Copper melts") -> None:
+    def __init__(self, before: str = "Copper melts at") -> None:
         self.before = before
         self.go = threading.Event()
         self.started = threading.Semaphore(0)
@@ -55,7 +55,7 @@ class SlowModel:
                 self.stopped += 1
                 self.go.clear()
             cancel.raise_if_cancelled()
-            yield Token(" at 1085 degrees Celsius [1].", finish="stop")
+            yield Token(" 1085 degrees Celsius [1]." if self.before else "Copper melts at 1085 degrees Celsius [1].", finish="stop")
         finally:
             with self._lock:
                 self.active -= 1
@@ -142,7 +142,8 @@ def test_the_last_event_is_what_json_would_have_been(served: Served) -> None:
     names = [event.name for event in got]
     assert names[:2] == ["meta", "sources"]
     assert names[-1] == "final"
-    assert set(names[2:-1]) == {"token"}
+    assert names[2:4] == ["quote", "reading"]
+    assert set(names[4:-1]) == {"token"}
     final = got[-1].data
     for changing in ("answer_id", "request_id", "trace", "usage"):
         assert changing in final
@@ -154,9 +155,9 @@ def test_the_last_event_is_what_json_would_have_been(served: Served) -> None:
 @pytest.mark.parametrize(
     ("body", "until", "before"),
     [
-        ({**QUESTION, "stream": True}, b"Copper melts", "Copper melts"),
-        ({**QUESTION, "stream": True}, b"event: sources", ""),
-        (QUESTION, b"", "Copper melts"),
+        ({**QUESTION, "stream": True}, b"Copper melts", "Copper melts at"),
+        ({**QUESTION, "stream": True}, b"event: reading", ""),
+        (QUESTION, b"", "Copper melts at"),
     ],
     ids=["after the first token", "before the first token", "while waiting for JSON"],
 )

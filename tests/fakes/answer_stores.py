@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.core.errors import NotFound
 from app.core.ids import new_id
-from app.core.types import Answer, Message
+from app.core.types import Answer, Message, ModelFindings, ModelSpeed
 
 _AT = "2026-01-01T00:00:00Z"
 
@@ -110,3 +110,26 @@ class MemoryConversationStore:
             "created_at": _AT,
             "updated_at": _AT,
         }
+
+
+class MemoryModelStore:
+    """A ModelStore in memory."""
+
+    def __init__(self) -> None:
+        self._speeds: dict[tuple[str, str], ModelSpeed] = {}
+        self._tests: dict[str, tuple[str, ModelFindings]] = {}
+
+    def speed(self, host: str, model: str) -> ModelSpeed | None:
+        return self._speeds.get((host, model))
+
+    def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
+        self._speeds[host, model] = speed
+
+    def findings(self, digest: str) -> ModelFindings | None:
+        return self._tests[digest][1] if digest in self._tests else None
+
+    def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
+        self._tests[digest] = (model, findings)
+
+    def tested(self) -> Sequence[tuple[str, ModelFindings]]:
+        return sorted(self._tests.values(), key=lambda row: row[1].at, reverse=True)

@@ -10,7 +10,7 @@ from app.answer.models import ModelChoice
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.ports import Generator
-from app.core.types import Prompt, Token, Usage
+from app.core.types import ModelProfile, Prompt, Token, Usage
 
 Reply = str | Sequence[Token | Exception] | Exception
 """A whole text, exact tokens, or what to raise before the first token; an exception among tokens breaks the stream there."""
@@ -91,10 +91,12 @@ class FixedModels:
     hosted: bool = False
     reason: str = ""
     error: Exception | None = None
+    profile: ModelProfile = field(default_factory=lambda: ModelProfile("fake:scripted", "fake", hosted=True))
+    """Of a large model on a quick host, unless a test says otherwise."""
     asked: list[str | None] = field(default_factory=list)
 
     def select(self, model: str | None = None) -> ModelChoice:
         self.asked.append(model)
         if self.error is not None:
             raise self.error
-        return ModelChoice(self.model, self.helper, self.hosted, self.reason)
+        return ModelChoice(self.model, self.helper, self.hosted, self.reason, self.profile)

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from app.answer.checking import CheckService
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
+from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
+from app.answer.research import Research
 from app.answer.search import Shelf
 from app.answer.service import RAGService
+from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
 from app.answer.writing import Draftsman
 from app.bootstrap.bulk import scratch_index
@@ -27,6 +31,7 @@ from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
+from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
 from app.index.answer_store import SqliteAnswerStore
 from app.index.catalog import SqliteCatalog
@@ -48,7 +53,7 @@ from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationDesk
 from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import PullJob
+from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -80,8 +85,10 @@ class LocalServices:
     retriever: LocalServices = field(init=False)
     memory: ConversationMemory = field(init=False)
     rag: RAGService = field(init=False)
+    checker: CheckService = field(init=False)
     suggester: Suggester = field(init=False)
     evaluations: EvaluationDesk = field(init=False)
+    model_tests: ModelTestDesk = field(init=False)
     spans: Spans = SILENT
 
     def __post_init__(self) -> None:
@@ -90,16 +97,24 @@ class LocalServices:
         self.retriever = self
         self.memory = ConversationMemory(self.store.conversations, options)
         self.rag = RAGService(
-            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
             catalog=self.store.catalog,
             models=self.models,
-            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
-            grounder=Grounder(None, self.settings.generation()),
-            memory=self.memory,
+            research=Research(
+                lambda _: Shelf(self._retriever(), self.embedder),
+                Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+                Grounder(None, self.settings.generation()),
+                self.memory,
+                ModelSpeeds(self.store.models),
+                options,
+                self.settings.retrieval().top_k,
+            ),
             journal=AnswerJournal(self.store.answers, options, dict),
-            options=options,
-            retrieval=self.settings.retrieval(),
             spans=self.spans,
+        )
+        self.checker = CheckService(
+            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            judge=SupportJudge(None),
+            options=self.settings.generation(),
         )
 
         self.suggester = Suggester(
@@ -142,6 +157,16 @@ class LocalServices:
             options=self.settings.retrieval(),
             reranker=None,
             folder=self.settings.data_dir / "evaluations",
+        )
+
+    def tester(self) -> ModelTester:
+        return ModelTester(
+            self.models,
+            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            Grounder(None, self.settings.generation()),
+            ModelSpeeds(self.store.models),
+            self.store.models,
+            self.settings.answer().manner,
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
@@ -253,6 +278,7 @@ def local_services(
         )
         jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         jobs.register(REPLAY, ReplayJob(local.replayer()))
+        local.model_tests = register_model_tests(jobs, local.tester(), store.models)
         local.evaluations = compose_evaluation(local.workshop(), PROMPTS, jobs, "0123456789abcdef")
         jobs.start()
         try:

@@ -5,11 +5,12 @@ import { asBibtex, asMarkdown, attribution } from "@/lib/attribution";
 const source: SourceRecord = {
   n: 1,
   sample: false,
-      doc_id: "d1",
+  doc_id: "d1",
   duplicate_of: null,
   revision: 1,
   library: "papers",
   title: "ReAct: Reasoning & Acting in 100% {of} LMs",
+  sample: false,
   authors: ["Shunyu Yao", "Jeffrey Zhao"],
   year: 2023,
   section: "body",

@@ -27,7 +27,7 @@ describe("links of documents and answers", () => {
   it.each(BAD)("%j is no link", (url) => {
     expect(webLink(url)).toBeNull();
     expect(shown(<SourceCard source={source(url)} focus={null} onOpen={() => undefined} />)).not.toContain("<a ");
-    expect(shown(<Markdown text={`See [this](<${url}>) and ${url} now.`} sources={0} renderCitation={() => null} />)).toContain("now.");
+    expect(shown(<Markdown text={`See [this](<${url}>) and ${url} now.`} sources={new Set()} renderCitation={() => null} />)).toContain("now.");
   });
 
   it("shows where a good one goes", () => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { Markdown } from "@/components/markdown";
 import type { MarkedSentence } from "@/lib/answer-marks";
 
-function render(text: string, sources = 3, sentences: MarkedSentence[] = []): string {
-  return renderToStaticMarkup(<Markdown text={text} sources={sources} sentences={sentences} renderCitation={(n, s) => <button>{`pill ${n} of ${s}`}</button>} />);
+function render(text: string, sources = [1, 2, 3], sentences: MarkedSentence[] = []): string {
+  return renderToStaticMarkup(<Markdown text={text} sources={new Set(sources)} sentences={sentences} renderCitation={(n, s) => <button>{`pill ${n} of ${s}`}</button>} />);
 }
 
 describe("answers as Markdown", () => {
@@ -14,6 +14,13 @@ describe("answers as Markdown", () => {
     expect(html).toContain('<span class="whitespace-nowrap"><button>pill 1 of -1</button>.</span> Second');
     expect(html).toMatch(/pill 2 of -1<.button><.span><span class="whitespace-nowrap"><button>pill 3 of -1/);
     expect(html).toContain("third [4], year [2020].");
+  });
+
+  it("takes numbers as they are where some are missing", () => {
+    const html = render("First [2], second [7], third [1], fourth [3].", [2, 7]);
+    expect(html).toContain("pill 2 of");
+    expect(html).toContain("pill 7 of");
+    expect(html).toContain("third [1], fourth [3].");
   });
 
   it("leaves code alone", () => {
@@ -29,7 +36,7 @@ describe("answers as Markdown", () => {
       { answer_start: 0, answer_end: Array.from(first).length, verdict: "supported" },
       { answer_start: Array.from(first).length + 1, answer_end: Array.from(text).length, verdict: "weak" },
     ];
-    const html = render(text, 2, sentences);
+    const html = render(text, [1, 2], sentences);
     expect(html).toContain("pill 1 of 0");
     expect(html).toContain("pill 2 of 1");
     expect(html).toMatch(/🧪 <span class="whitespace-nowrap"><button>/);
@@ -39,7 +46,7 @@ describe("answers as Markdown", () => {
 
   it("marks an unsupported sentence inside a list", () => {
     const text = "- One fact.\n- Two facts [1].";
-    const html = render(text, 1, [{ answer_start: 2, answer_end: 11, verdict: "unsupported" }]);
+    const html = render(text, [1], [{ answer_start: 2, answer_end: 11, verdict: "unsupported" }]);
     expect(html).toContain('<span class="sentence-unsupported" title="Not supported by the sources">One fact.</span>');
   });
 

@@ -48,3 +48,20 @@ Raises ProviderError when a model host fails; the service then falls back to the
 def numbered(hits: Sequence[Hit]) -> tuple[Evidence, ...]:
     """Return hits as evidence, numbered from 1 in their order."""
     return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+
+
+def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence, ...]:
+    """Return hits as evidence, best first; passages that were sent keep their numbers, others get the next ones."""
+    known = {_key(item.hit): item.n for item in sent}
+    free = max(known.values(), default=0)
+    numbered_hits: list[Evidence] = []
+    for hit in hits:
+        if _key(hit) not in known:
+            free += 1
+            known[_key(hit)] = free
+        numbered_hits.append(Evidence(known[_key(hit)], hit))
+    return tuple(numbered_hits)
+
+
+def _key(hit: Hit) -> tuple[str, int]:
+    return hit.passage.chunk.library.value, hit.passage.chunk.chunk_id

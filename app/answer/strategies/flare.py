@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from app.answer.search import fused
+from app.answer.search import joined
 from app.answer.strategies.base import Desk, Found, numbered
 from app.answer.strategies.uncertainty import Draft, UnsureSentence, read_draft
 from app.core.ports import Generator
@@ -48,7 +48,8 @@ def find(query: str, desk: Desk) -> Found:
         retrievals = [found, desk.search(again)] if again else [found]
     else:
         retrievals = _regenerate(desk, desk.model, query, found, draft)
-    return Found(fused(retrievals, desk.search.places) if len(retrievals) > 1 else found, "flare")
+    further = retrievals[1:]
+    return Found(joined(found, further, desk.search.places) if further else found, "flare")
 
 
 def _regenerate(desk: Desk, model: Generator, query: str, found: Retrieval, draft: Draft) -> list[Retrieval]:

@@ -1,7 +1,7 @@
 """Hypothetical document embeddings: search with the vector of a passage that would answer the question.
 
 Passages are nearer to passages than questions are; the model may invent facts, since only the vector is used. Words are searched
-with the question itself, because invented words would mislead BM25.
+with the question itself, because invented words would mislead BM25, and the question's own search counts as much.
 
 References:
     Gao 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels, arXiv 2212.10496.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.answer.search import libraries
+from app.answer.search import joined, libraries
 from app.answer.strategies.base import NO_MODEL, Desk, Found
 from app.core.types import Scope
 
@@ -28,4 +28,5 @@ def find(query: str, desk: Desk) -> Found:
     passage = desk.calls.ask("hyde", question=query, style=_STYLE[scope])
     if not any(char.isalnum() for char in passage):
         return Found(desk.search(query), "baseline", "the model wrote no passage")
-    return Found(desk.search(query, passage), "hyde")
+    own = desk.search(query)
+    return Found(joined(own, [desk.search(query, passage)], desk.search.places), "hyde")

@@ -1,5 +1,8 @@
 """Several wordings of one question: each is searched, the results are fused by reciprocal rank.
 
+Small models write sub-queries that are about something else. One counts only where it shares a word
+with the question, and the question's own search weighs as much as all of them together.
+
 References:
     Rackauckas 2024, RAG-Fusion: a New Take on Retrieval-Augmented Generation, arXiv 2402.03367.
 """
@@ -7,18 +10,29 @@ References:
 from __future__ import annotations
 
 from app.answer.replies import listed
-from app.answer.search import fused
+from app.answer.search import joined
 from app.answer.strategies.base import NO_MODEL, Desk, Found
+from app.generation.reading import content_tokens
 
 MAX_QUERIES = 3
-"""Sub-queries searched at most (REQUIREMENTS C1)."""
+"""Sub-queries searched at most."""
+_SHARED = 0.5
+"""Share of a sub-query's content words that the question must hold: what adds more is about something else."""
 
 
 def find(query: str, desk: Desk) -> Found:
     """Let the helper split the question and search every part; without usable parts, search as baseline."""
+    own = desk.search(query)
     if desk.calls.helper is None:
-        return Found(desk.search(query), "baseline", f"it searches with other wordings, and {NO_MODEL}")
-    queries = listed(desk.calls.ask("multi_query", question=query, count=str(MAX_QUERIES)))[:MAX_QUERIES]
+        return Found(own, "baseline", f"it searches with other wordings, and {NO_MODEL}")
+    written = listed(desk.calls.ask("multi_query", question=query, count=str(MAX_QUERIES)))
+    queries = [one for one in written if is_about(one, query)][:MAX_QUERIES]
     if not queries:
-        return Found(desk.search(query), "baseline", "the model wrote no sub-queries")
-    return Found(fused([desk.search(one) for one in queries], desk.search.places), "multi_query")
+        return Found(own, "baseline", "the model wrote no sub-queries about the question")
+    return Found(joined(own, [desk.search(one) for one in queries], desk.search.places), "multi_query")
+
+
+def is_about(query: str, question: str) -> bool:
+    """Return whether a sub-query is about the question: enough of its content words are the question's."""
+    mine, asked = set(content_tokens(query)), set(content_tokens(question))
+    return bool(mine) and len(mine & asked) >= _SHARED * min(len(mine), len(asked))

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.schemas.jobs import Job
-from app.api.schemas.models import InstalledModel, ModelList, PullRequest
+from app.api.schemas.models import InstalledModel, ModelList, ModelTest, ModelTests, PullRequest, TestRequest
 from app.jobs.kinds import PULL, REPLAY
 
 router = APIRouter(prefix="/api/v1", tags=["models"])
@@ -25,6 +25,7 @@ def list_models(services: Composition) -> ModelList:
         loaded=list(report.loaded),
         in_use=dict(report.in_use),
         fit=report.fit,
+        tests=[ModelTest.of(model, found) for model, found in services.model_tests.results()],
     )
 
 
@@ -39,6 +40,24 @@ def pull_model(services: Composition, wanted: PullRequest) -> Response:
     """Fetch a model into Ollama, as a job; one that was cut off goes on where it was."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
     return JSONResponse(Job.of(job).model_dump(), status_code=202)
+
+
+@router.post(
+    "/models/test",
+    operation_id="test_model",
+    status_code=202,
+    response_model=Job,
+    responses=declared("model_not_installed", "disk_full"),
+)
+def test_model(services: Composition, wanted: TestRequest) -> Response:
+    """Ask a model 24 built-in questions with both prompts, as a job; what it finds decides how the model is asked."""
+    return JSONResponse(Job.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202)
+
+
+@router.get("/models/tests", operation_id="list_model_tests", response_model=ModelTests, responses=declared())
+def list_model_tests(services: Composition) -> ModelTests:
+    """What tests of models found, newest first, and one line that compares the models and the quotes."""
+    return ModelTests.of(services.model_tests.results())
 
 
 @router.post(

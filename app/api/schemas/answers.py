@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from app.api.schemas.base import Reply, ScopeName, WebLink
-from app.core.types import AnswerStatus, Band, Mode, NoticeCode, Strategy, Verdict
+from app.core.types import AnswerStatus, Band, CitedBy, Mode, NoticeCode, Strategy, Verdict
 
 
 class Signals(Reply):
@@ -57,6 +57,7 @@ class Citation(Reply):
     end: int
     quote: str
     support: float = Field(ge=0, le=1)
+    cited_by: CitedBy = Field("engine", description="who wrote the mark: the model, or the engine that checks it")
 
 
 class Sentence(Reply):
@@ -67,6 +68,14 @@ class Sentence(Reply):
     answer_end: int
     verdict: Verdict
     citations: list[Citation]
+
+
+class Quote(Reply):
+    """What the documents say word for word, found before any model was asked."""
+
+    text: str
+    sentences: list[Sentence]
+    leads: bool = Field(description="the answer begins with it; otherwise the model speaks alone")
 
 
 class Notice(Reply):
@@ -105,6 +114,9 @@ class TraceContext(Reply):
     used: list[int]
     trimmed: list[int]
     dropped: list[int]
+    prompts: str = Field("full", description="compact or full: how the model was told what to do")
+    evidence: str = Field("full", description="short or full: sentences or whole passages")
+    why: str = Field("", description="why so much was handed over and not more")
 
 
 class Figures(Reply):
@@ -156,6 +168,8 @@ class QueryResponse(Reply):
     notices: list[Notice]
     sources: list[Source]
     sentences: list[Sentence]
+    quote: Quote | None = Field(None, description="the quoting answer, where a model was to answer and there is one")
+    model_text: str | None = Field(None, description="what is kept of the model's own words; null where no model spoke")
     trace: Trace | None
     usage: Usage
     request_id: str

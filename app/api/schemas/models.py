@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints
 
+from app.answer.model_advice import compared
 from app.api.schemas.base import Reply, Request
+from app.core.types import ModelFindings
+
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")]
 
 
 class InstalledModel(Reply):
@@ -16,6 +22,67 @@ class InstalledModel(Reply):
     size_bytes: int | None
 
 
+class PromptCounts(Reply):
+    """What became of the built-in questions asked with one prompt; times in seconds, medians."""
+
+    asked: int
+    right: int = Field(description="by the model's own words; a question without an answer: refused")
+    cited: int = Field(description="some of the model's words are supported and carry a mark that holds")
+    own_marks: int = Field(description="the model wrote such a mark itself")
+    refused_rightly: int
+    refused_wrongly: int
+    loops: int
+    leaks: int
+    prompt_tokens: float | None
+    first_word_s: float | None
+    whole_s: float
+
+
+class ModelTest(Reply):
+    """What the test of one model found."""
+
+    model: str = Field(description="provider:model")
+    prompts: Literal["compact", "full"] = Field(description="prompt that is taken from now on")
+    evidence: Literal["short", "full"] = Field(description="evidence that is handed over from now on")
+    as_good_as_quotes: bool = Field(description="its own words were right at least as often as the quotes alone; it speaks alone")
+    advice: str
+    at: str = Field(description="when it was tested, UTC ISO 8601")
+    questions: int
+    quotes_right: int = Field(description="questions that the quoted sentences alone answer, or rightly do not")
+    counts: dict[str, PromptCounts] = Field(description="by prompt: compact, full")
+    reading_tokens_s: float | None
+    writing_tokens_s: float | None
+    budget_tokens: int = Field(description="evidence that it is handed at most")
+    budget_s: float | None = Field(description="seconds that this host takes to read as much")
+
+    @classmethod
+    def of(cls, model: str, found: ModelFindings) -> Self:
+        """Return the public form."""
+        report = json.loads(found.report)
+        return cls(
+            model=model,
+            prompts=found.prompts,
+            evidence=found.evidence,
+            as_good_as_quotes=found.as_good_as_quotes,
+            advice=found.advice,
+            at=found.at,
+            counts=report.pop("prompts"),
+            **{name: report[name] for name in report if name != "model"},
+        )
+
+
+class ModelTests(Reply):
+    """All tested models, newest first."""
+
+    tests: list[ModelTest]
+    advice: str = Field(description="one line that compares them with each other and the quotes; empty without a test")
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[str, ModelFindings]]) -> Self:
+        """Return the public form."""
+        return cls(tests=[ModelTest.of(model, one) for model, one in found], advice=compared(found))
+
+
 class ModelList(Reply):
     """Models of the Ollama host, and what is in use."""
 
@@ -23,9 +90,18 @@ class ModelList(Reply):
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
     fit: bool | None = Field(description="whether the answering and the embedding model stay in memory together; null: unknown")
+    tests: list[ModelTest] = Field(description="what tests of models found, newest first")
 
 
 class PullRequest(Request):
     """Which model."""
 
-    model: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")]
+    model: ModelName
+
+
+class TestRequest(Request):
+    """Which model to test."""
+
+    __test__ = False  # no test case
+
+    model: ModelName | None = Field(default=None, description="null: the model that is configured")

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from app.api.schemas.base import DocId, Flag, Request, ScopeName
 from app.core.text import normalise
-from app.core.types import Filters, Fusion, Message, Mode, Question, Reasoning, Rerank, Strategy, TraceLevel
+from app.core.types import EvidenceKind, Filters, Fusion, Message, Mode, Question, Reasoning, Rerank, Strategy, TraceLevel
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -70,6 +70,10 @@ class QueryOptions(Request):
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="answer with this model instead"
     )
+    fallback: Flag | None = Field(
+        None, description="hand a model the nearest passages where none passes the cutoff; null: ENABLE_FALLBACK_RETRIEVAL"
+    )
+    evidence: EvidenceKind | None = Field(None, description="how much a model is handed; null: EVIDENCE")
     trace: TraceLevel = "summary"
     stream: Flag = Field(False, description="answer as server-sent events")
 
@@ -104,6 +108,8 @@ class QueryOptions(Request):
             reasoning=self.reasoning,
             model=self.model,
             trace=self.trace,
+            fallback=self.fallback,
+            evidence=self.evidence,
         )
 
 

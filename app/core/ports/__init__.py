@@ -8,7 +8,7 @@ from __future__ import annotations
 from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, PassageCodes, VectorIndex, VectorSink
 from app.core.ports.models import Embedder, Generator, PassageEncoder, Reranker
 from app.core.ports.reading import PageLocator, Parser, Source
-from app.core.ports.stores import AnswerStore, ConversationStore, JobStore
+from app.core.ports.stores import AnswerStore, ConversationStore, JobStore, ModelStore
 
 __all__ = [
     "AnswerStore",
@@ -20,6 +20,7 @@ __all__ = [
     "IndexWriter",
     "JobStore",
     "LexicalIndex",
+    "ModelStore",
     "PageLocator",
     "Parser",
     "PassageCodes",

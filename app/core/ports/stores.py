@@ -1,4 +1,4 @@
-"""What is kept besides documents: jobs, answers, conversations."""
+"""What is kept besides documents: jobs, answers, conversations, models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from app.core.types import (
     Answer,
     Job,
     Message,
+    ModelFindings,
+    ModelSpeed,
 )
 
 
@@ -96,4 +98,28 @@ class ConversationStore(Protocol):
 
     def delete(self, conversation_id: str | None = None) -> int:
         """Forget one or all; return how many."""
+        ...
+
+
+class ModelStore(Protocol):
+    """What was learned about models, across restarts."""
+
+    def speed(self, host: str, model: str) -> ModelSpeed | None:
+        """Return how fast a model works on a host, None before it was measured."""
+        ...
+
+    def keep_speed(self, host: str, model: str, speed: ModelSpeed) -> None:
+        """Replace the speed of a model on a host."""
+        ...
+
+    def findings(self, digest: str) -> ModelFindings | None:
+        """Return what the test of a model found, None before it was tested."""
+        ...
+
+    def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
+        """Replace what the test of a model found."""
+        ...
+
+    def tested(self) -> Sequence[tuple[str, ModelFindings]]:
+        """Return names and findings of all tested models, newest first."""
         ...

@@ -8,6 +8,7 @@ Glossary
     passage     a chunk joined with its document: what retrieval hands on.
     hit         a passage with the signals that ranked it.
     evidence    a numbered hit that an answer may cite as `[n]`.
+    finding     characters of a text that bear on a sentence which someone checks.
     citation    a claim that `document_text[start:end]` supports a sentence; the quote is exactly those characters.
     answer      Markdown text with `[n]` marks, its sentences, citations and how it came to be.
     strategy    how questions become searches: baseline, hyde, multi_query, flare.
@@ -27,11 +28,15 @@ from app.core.types.answers import (
     FinalEvent,
     MetaEvent,
     Question,
+    Quote,
+    QuoteEvent,
+    ReadingEvent,
     Sentence,
     SourcesEvent,
     TokenEvent,
 )
 from app.core.types.articles import Article, ArticleState, LedgerEntry, LedgerPage, LedgerSummary
+from app.core.types.checks import CheckedSentence, CheckReport, Finding
 from app.core.types.codes import CODES_VERSION, MAX_SENTENCES, MAX_TOKENS, STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
 from app.core.types.documents import (
     ChunkSpan,
@@ -49,6 +54,7 @@ from app.core.types.documents import (
     WriteResult,
 )
 from app.core.types.jobs import Job, JobFile, JobState
+from app.core.types.models import ModelFindings, ModelProfile, ModelSpeed
 from app.core.types.prompts import Message, Prompt, Token, Usage
 from app.core.types.retrieval import Evidence, Filters, Hit, Notice, Scored, Signals
 from app.core.types.status import EmbeddingState, HostStatus, ModelReport, ServiceStatus
@@ -58,11 +64,15 @@ from app.core.types.vocabulary import (
     SAMPLE_PREFIX,
     AnswerStatus,
     Band,
+    CheckVerdict,
+    CitedBy,
+    EvidenceKind,
     FloatArray,
     Fusion,
     Library,
     Mode,
     NoticeCode,
+    PromptKind,
     Reasoning,
     Rerank,
     Role,
@@ -85,9 +95,13 @@ __all__ = [
     "Article",
     "ArticleState",
     "Band",
+    "CheckReport",
+    "CheckVerdict",
+    "CheckedSentence",
     "Chunk",
     "ChunkSpan",
     "Citation",
+    "CitedBy",
     "ContextTrace",
     "DeleteResult",
     "Disagreement",
@@ -96,9 +110,11 @@ __all__ = [
     "EmbedderIdentity",
     "EmbeddingState",
     "Evidence",
+    "EvidenceKind",
     "Figures",
     "Filters",
     "FinalEvent",
+    "Finding",
     "Fingerprint",
     "FloatArray",
     "Fusion",
@@ -118,7 +134,10 @@ __all__ = [
     "MetaEvent",
     "Metadata",
     "Mode",
+    "ModelFindings",
+    "ModelProfile",
     "ModelReport",
+    "ModelSpeed",
     "Notice",
     "NoticeCode",
     "PageBoxes",
@@ -128,9 +147,13 @@ __all__ = [
     "Passage",
     "PassageCode",
     "Prompt",
+    "PromptKind",
     "Question",
     "QuestionCode",
+    "Quote",
+    "QuoteEvent",
     "RawDocument",
+    "ReadingEvent",
     "Reasoning",
     "Receipt",
     "Rerank",

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from app.core.types.prompts import Message, Usage
 from app.core.types.retrieval import Evidence, Filters, Notice
 from app.core.types.traces import TraceReport
-from app.core.types.vocabulary import AnswerStatus, Fusion, Mode, Reasoning, Rerank, Scope, Strategy, TraceLevel, Verdict
+from app.core.types.vocabulary import (
+    AnswerStatus,
+    CitedBy,
+    EvidenceKind,
+    Fusion,
+    Mode,
+    Reasoning,
+    Rerank,
+    Scope,
+    Strategy,
+    TraceLevel,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,8 @@ class Citation:
     end: int
     quote: str
     support: float
+    cited_by: CitedBy = "engine"
+    """Who wrote the mark: the model, or the engine that knows what supports the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +66,25 @@ class Question:
     """How a model is told to work; None: as the mode's prompt says, else as configured."""
     model: str | None = None
     trace: TraceLevel = "summary"
+    fallback: bool | None = None
+    """Hand a model the nearest passages where none passes the cutoff; None: as configured."""
+    evidence: EvidenceKind | None = None
+    """How much a model is handed; None: as configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What the documents themselves say: quoted sentences with their citations, without a model."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    leads: bool
+    """The answer begins with it; otherwise a model speaks alone and the quote stands by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of a question; see API.md, QueryResponse. Abstained answers carry no evidence."""
+    """The outcome of a question. Abstained answers carry no evidence."""
 
     answer_id: str
     text: str
@@ -75,6 +103,10 @@ class Answer:
     trace: TraceReport = TraceReport()
     usage: Usage = Usage()
     conversation_id: str | None = None
+    quote: Quote | None = None
+    """What the documents say word for word, where a model was to answer; None where nothing was quoted."""
+    model_text: str | None = None
+    """What is kept of a model's own words; None where no model spoke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +121,25 @@ class MetaEvent:
 
 @dataclass(frozen=True, slots=True)
 class SourcesEvent:
-    """The evidence, before the first token."""
+    """The evidence, before the first token; again where another search found other passages. Numbers keep their meaning."""
 
     evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteEvent:
+    """What the documents say, before any model was asked."""
+
+    quote: Quote
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingEvent:
+    """A model starts to read its prompt: about `tokens` tokens, about `seconds` (None: no measurement yet)."""
+
+    model: str
+    tokens: int
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +156,4 @@ class FinalEvent:
     answer: Answer
 
 
-AnswerEvent = MetaEvent | SourcesEvent | TokenEvent | FinalEvent
+AnswerEvent = MetaEvent | SourcesEvent | QuoteEvent | ReadingEvent | TokenEvent | FinalEvent

@@ -37,6 +37,12 @@ class ContextTrace:
     used: tuple[int, ...] = ()
     trimmed: tuple[int, ...] = ()
     dropped: tuple[int, ...] = ()
+    prompts: str = "full"
+    """How the model was told what to do: `compact` or `full`."""
+    evidence: str = "full"
+    """What it was handed: `short` (sentences) or `full` (whole passages)."""
+    why: str = ""
+    """Why so much was handed over and not more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
+from app.answer.research import Research
 from app.answer.search import Shelf
 from app.answer.service import RAGService
+from app.answer.speeds import ModelSpeeds
 from app.answer.writing import Draftsman
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
@@ -19,7 +21,7 @@ from app.generation.options import GenerationOptions
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator
 from app.retrieval.options import RetrievalOptions
-from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
+from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore, MemoryModelStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
 from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
@@ -47,6 +49,7 @@ class Bench:
     embedder: Embedder | None = field(default_factory=HashEmbedder)
     answers: MemoryAnswerStore = field(default_factory=MemoryAnswerStore)
     conversations: MemoryConversationStore = field(default_factory=MemoryConversationStore)
+    known: MemoryModelStore = field(default_factory=MemoryModelStore)
     generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
     touched: list[Library] = field(default_factory=list)
     """Libraries whose shelf was asked for, in order."""
@@ -59,15 +62,18 @@ class Bench:
         self.retriever.passages = self.passages  # the same list: tests add and remove
         self.memory = ConversationMemory(self.conversations, self.options)
         self.service = RAGService(
-            shelf_of=self.shelf_of,
             catalog=PassageCatalog(self.passages),
             models=self.models,
-            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
-            grounder=Grounder(None, self.generation),
-            memory=self.memory,
+            research=Research(
+                self.shelf_of,
+                Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
+                Grounder(None, self.generation),
+                self.memory,
+                ModelSpeeds(self.known),
+                self.options,
+                RetrievalOptions().top_k,
+            ),
             journal=AnswerJournal(self.answers, self.options, lambda: {"FUSION": "relative_score"}),
-            options=self.options,
-            retrieval=RetrievalOptions(),
         )
 
     def shelf_of(self, library: Library) -> Shelf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.core.types import Answer, Question
 from app.generation.prompts import REFUSAL
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.unit.answer.bench import Bench
+from tests.unit.answer.bench import PROMPTS, Bench
 
 
 def test_six_turns_on_the_server() -> None:
@@ -17,8 +17,6 @@ def test_six_turns_on_the_server() -> None:
     )
     helper = ScriptedGenerator(
         "What is the melting point of copper?",  # pronoun resolved
-        "What causes tides in copper?",  # a small model drags the old topic along
-        "Who won the cycling race?",
     )
     bench = Bench(models=FixedModels(model, helper))
     conversation = bench.memory.open(None, "papers", "How well does copper conduct electricity?")
@@ -35,7 +33,7 @@ def test_six_turns_on_the_server() -> None:
     assert pronoun.trace.llm_calls == 2
     assert "And what is its melting point?" in model.prompts[1].messages[-1].content
     assert "melting point of copper" not in model.prompts[1].messages[-1].content.rsplit("</passage", 1)[-1]
-    history = [message.content for message in model.prompts[1].messages[1:-1]]
+    history = [message.content for message in model.prompts[1].messages[1 + len(PROMPTS.turns) : -1]]
     assert history == [
         "Hi! How well does copper conduct electricity?",
         "Copper conducts electricity better than any metal except silver.",
@@ -62,6 +60,7 @@ def test_six_turns_on_the_server() -> None:
     ]
     assert bench.retriever.queries == [
         "How well does copper conduct electricity?",
+        "And what is its melting point?",  # quoted at once, before the helper rewrites it
         "What is the melting point of copper?",
         "What causes the tides of the sea?",
         "Who won the cycling race?",

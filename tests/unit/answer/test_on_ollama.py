@@ -37,9 +37,9 @@ def test_hyde_and_multi_query(double: OllamaDouble, bench: Bench) -> None:
     hyde = bench.ask(papers(QUESTION, strategy="hyde"))
     assert (hyde.strategy, hyde.text, hyde.generator) == ("hyde", REPLY, "ollama:llama3.2")
     assert len(double.bodies(CHAT)) == hyde.trace.llm_calls == 2
-    double.say("copper melting point\ncopper electricity", REPLY)
+    double.say("copper melting point\nmelting copper", REPLY)
     multi = bench.ask(papers(QUESTION, strategy="multi_query"))
-    assert bench.retriever.queries == [QUESTION, "copper melting point", "copper electricity"]
+    assert bench.retriever.queries == [QUESTION, QUESTION, QUESTION, "copper melting point", "melting copper"]
     assert len(double.bodies(CHAT)) == hyde.trace.llm_calls + multi.trace.llm_calls == 4
 
 

@@ -24,7 +24,7 @@ from tests.fakes.retrievers import passage
 
 QUERY_RESPONSE = set(
     "answer_id conversation_id answer status generator embedder library query_mode retrieval_strategy rewritten_query confidence"
-    " notices sources sentences trace usage".split()
+    " notices sources sentences quote model_text trace usage".split()
 )  # API.md, without request_id
 SOURCE = set(
     "n doc_id duplicate_of revision library title authors year section page chunk_index start end distance similarity band score"
@@ -89,7 +89,17 @@ def test_trace_levels() -> None:
     assert summary == {
         "stages": [{"name": "search", "ms": 1.5, "in": 10, "out": 2}],
         "llm_calls": 1,
-        "context": {"budget": 100, "planned": 40, "seen": 41, "used": [1], "trimmed": [], "dropped": []},
+        "context": {
+            "budget": 100,
+            "planned": 40,
+            "seen": 41,
+            "used": [1],
+            "trimmed": [],
+            "dropped": [],
+            "prompts": "full",
+            "evidence": "full",
+            "why": "",
+        },
         "disagreements": [],
     }
     full = to_record(answer, "full")["trace"]

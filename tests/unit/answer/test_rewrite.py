@@ -4,7 +4,7 @@ import pytest
 
 from app.answer.memory import Memory
 from app.answer.models import ModelCalls
-from app.answer.rewrite import cleaned, is_contaminated, rewrite
+from app.answer.rewrite import cleaned, holds, rewrite, stands_alone
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderTimeout
 from app.core.trace import Trace
@@ -64,15 +64,37 @@ def test_replies_are_cleaned(reply: str, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "query", "contaminated"),
+    ("question", "query", "kept"),
     [
-        ("How do spring tides form?", "How do spring tides form in copper?", True),
-        ("How do spring tides form?", "How do spring tides form at the coast?", False),
-        ("How is it made?", "How is copper made?", False),
-        ("And the melting point?", "copper melting point", False),
-        ("melting point", "copper melting point", False),
-        ("Wie hoch ist sein Schmelzpunkt?", "Schmelzpunkt von Kupfer, metal", False),
+        ("How do spring tides form in it?", "How do spring tides form in copper?", True),
+        ("How is it made?", "How is copper made?", True),
+        ("And the melting point?", "copper melting point", True),
+        ("What does that metal conduct?", "What does copper conduct?", True),
+        ("Wie hoch ist sein Schmelzpunkt?", "Wie hoch ist der Schmelzpunkt von copper?", False),
+        ("When did it receive the Nobel Prize?", "When did copper conduct electricity?", False),
+        ("How is it made?", "How is bronze made?", False),
+        ("How is it made?", "I don't have enough information in the given text.", False),
     ],
 )
-def test_an_earlier_topic_must_not_enter_a_question_that_stands_alone(question: str, query: str, contaminated: bool) -> None:
-    assert is_contaminated(question, query, MEMORY) is contaminated
+def test_a_rewrite_keeps_the_question_and_adds_only_what_was_said(question: str, query: str, kept: bool) -> None:
+    assert holds(question, query, MEMORY) is kept
+
+
+@pytest.mark.parametrize(
+    ("question", "alone"),
+    [
+        ("How do spring tides form?", True),
+        ("What is the melting point of silver?", True),
+        ("How is it made?", False),
+        ("And in Spain?", False),
+        ("Why?", False),
+    ],
+)
+def test_a_message_that_points_back_to_nothing_stands_alone(question: str, alone: bool) -> None:
+    assert stands_alone(question) is alone
+
+
+def test_a_message_that_stands_alone_costs_no_call() -> None:
+    query, helper, trace = _rewrite("How do spring tides form?")
+    assert query is None
+    assert (helper.prompts, trace.llm_calls) == ([], 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.answer.options import AnswerOptions
-from app.answer.service import is_refusal
+from app.answer.outcome import is_refusal
 from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
@@ -18,7 +18,7 @@ from app.core.errors import (
     ProviderTimeout,
     ProviderUnreachable,
 )
-from app.core.types import Answer, MetaEvent, Notice, SourcesEvent, Token, TokenEvent
+from app.core.types import Answer, MetaEvent, Notice, QuoteEvent, ReadingEvent, SourcesEvent, Token, TokenEvent
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from tests.fakes.generators import FixedModels, ScriptedGenerator
@@ -33,8 +33,11 @@ def test_events_come_in_order_and_the_fold_equals_the_stream() -> None:
     events = Bench(models=FixedModels(ScriptedGenerator(REPLY))).events(papers(QUESTION))
     assert isinstance(events[0], MetaEvent)
     assert isinstance(events[1], SourcesEvent)
-    assert all(isinstance(event, TokenEvent) for event in events[2:-1])
-    assert "".join(event.text for event in events[2:-1] if isinstance(event, TokenEvent)) == REPLY
+    assert isinstance(events[2], QuoteEvent)
+    assert "1085 degrees" in events[2].quote.text
+    assert isinstance(events[3], ReadingEvent)
+    assert all(isinstance(event, TokenEvent) for event in events[4:-1])
+    assert "".join(event.text for event in events[4:-1] if isinstance(event, TokenEvent)) == REPLY
     streamed, folded = final(events), Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(papers(QUESTION))
     assert events[0].answer_id == streamed.answer_id
     assert events[1].evidence == streamed.evidence
@@ -57,7 +60,7 @@ def test_an_answer_says_how_it_came_to_be() -> None:
     assert answer.trace.context is not None
     assert answer.trace.context.used == (1,)
     assert answer.usage.prompt_tokens == answer.trace.context.seen
-    assert [stage.name for stage in answer.trace.stages] == ["intent", "memory", "search", "generate", "ground"]
+    assert [stage.name for stage in answer.trace.stages] == ["intent", "search", "quote", "memory", "generate", "ground"]
     assert answer.confidence > 0
     assert not answer.notices
 
@@ -89,9 +92,18 @@ def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
 @pytest.mark.parametrize(
     "reply", [REFUSAL, f'"{REFUSAL}"', REFUSAL.replace("'", "\u2019"), f"{REFUSAL} Sorry about that.", "", " [9] "]
 )
-def test_a_refusal_is_an_abstention_without_sources(reply: str) -> None:
+def test_a_refusal_of_what_the_documents_answer_is_replaced_by_the_quote(reply: str) -> None:
     answer = Bench(models=FixedModels(ScriptedGenerator(reply))).ask(papers(QUESTION))
-    assert (answer.status, answer.text) == ("abstained", REFUSAL)
+    assert (answer.status, answer.generator, codes(answer)) == ("answered", "extractive", ["quoted_instead"])
+    assert answer.quote is not None
+    assert answer.text == answer.quote.text
+    assert "1085 degrees Celsius [1]" in answer.text
+
+
+def test_a_refusal_where_nothing_can_be_quoted_is_an_abstention_without_sources() -> None:
+    question = papers("Which metal won the regatta prize?", fallback=True)
+    answer = Bench(models=FixedModels(ScriptedGenerator(REFUSAL))).ask(question)
+    assert (answer.status, answer.text, answer.quote) == ("abstained", REFUSAL, None)
     assert answer.evidence == ()
     assert answer.confidence == 0
 
@@ -168,15 +180,21 @@ def test_a_model_host_that_fails_before_its_first_word_is_replaced_by_quotes(err
     bench = Bench(models=FixedModels(ScriptedGenerator(error, [Token(""), error])))
     for _ in range(2):
         answer = bench.ask(papers(QUESTION))
-        assert (answer.status, answer.generator, codes(answer)) == ("answered", "extractive", ["generator_unavailable"])
-        assert answer.trace.context is None
+        assert (answer.status, answer.generator, codes(answer)) == ("answered", "extractive", ["quoted_instead"])
+        assert error.args[0] in answer.notices[0].message
 
 
-def test_a_model_host_that_fails_mid_answer_is_an_error_and_nothing_is_kept() -> None:
+def test_a_model_host_that_fails_mid_answer_is_replaced_by_quotes() -> None:
+    bench = Bench(models=FixedModels(ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])))
+    answer = bench.ask(papers(QUESTION))
+    assert (answer.status, answer.model_text, codes(answer)) == ("answered", None, ["quoted_instead"])
+
+
+def test_a_model_host_that_fails_where_nothing_can_be_quoted_is_an_error_and_nothing_is_kept() -> None:
     bench = Bench(models=FixedModels(ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])))
     conversation = bench.conversations.create()
     with pytest.raises(ProviderUnreachable):
-        bench.ask(papers(QUESTION, conversation_id=conversation))
+        bench.ask(papers("Which metal won the regatta prize?", fallback=True, conversation_id=conversation))
     assert bench.answers.records == {}
     assert bench.conversations.get(conversation)["turns"] == []
 
@@ -184,8 +202,8 @@ def test_a_model_host_that_fails_mid_answer_is_an_error_and_nothing_is_kept() ->
 def test_a_model_that_is_not_installed_is_an_error() -> None:
     with pytest.raises(ModelNotInstalled):
         Bench(models=FixedModels(error=ModelNotInstalled("no 'x'"))).ask(papers(QUESTION, model="x"))
-    with pytest.raises(ModelNotInstalled):
-        Bench(models=FixedModels(ScriptedGenerator(ModelNotInstalled("no 'x'")))).ask(papers(QUESTION))
+    gone = Bench(models=FixedModels(ScriptedGenerator(ModelNotInstalled("no 'x'")))).ask(papers(QUESTION))
+    assert codes(gone) == ["quoted_instead"]
 
 
 def test_a_question_may_name_its_model() -> None:
@@ -237,8 +255,7 @@ def test_a_prompt_that_proves_too_long_is_made_shorter_once() -> None:
     assert second < first
     assert (answer.status, answer.trace.llm_calls, codes(answer)) == ("answered", 2, ["context_cut"])
     hopeless = ScriptedGenerator(InvalidInput("too long"), InvalidInput("too long"))
-    with pytest.raises(InvalidInput):
-        Bench(models=FixedModels(hopeless)).ask(papers(QUESTION))
+    assert codes(Bench(models=FixedModels(hopeless)).ask(papers(QUESTION))) == ["quoted_instead"]
 
 
 def test_documents_with_suspicious_text_are_said() -> None:

@@ -44,10 +44,10 @@ def test_hyde_searches_with_the_vector_of_a_written_passage() -> None:
     bench = _bench(ScriptedGenerator(REPLY), helper)
     answer = bench.ask(papers(QUESTION, strategy="hyde"))
     assert (answer.strategy, answer.trace.llm_calls, codes(answer)) == ("hyde", 2, [])
-    assert bench.retriever.queries == [QUESTION]  # words are searched with the question itself
+    assert bench.retriever.queries == [QUESTION, QUESTION]  # the question's own search, then with the passage's vector
     embedder = HashEmbedder()
     rows = [embedder.embed_passages(["Copper melts at about one thousand degrees."])[0], embedder.embed_query(QUESTION)]
-    vector = bench.retriever.requests[0].vector
+    vector = bench.retriever.requests[1].vector
     assert vector is not None
     np.testing.assert_allclose(vector, l2_normalise(np.mean(rows, axis=0)), rtol=1e-6)
     assert (
@@ -56,10 +56,12 @@ def test_hyde_searches_with_the_vector_of_a_written_passage() -> None:
 
 
 def test_multi_query_searches_each_sub_query() -> None:
-    helper = ScriptedGenerator("1. copper melting point\n2. copper electricity\n3. metals heat\n4. one too many")
+    helper = ScriptedGenerator(
+        "1. copper melting point\n2. Who won the regatta?\n3. melting copper wire\n4. point of melting\n5. copper"
+    )
     bench = _bench(ScriptedGenerator(REPLY), helper)
     answer = bench.ask(papers(QUESTION, strategy="multi_query"))
-    assert bench.retriever.queries == ["copper melting point", "copper electricity", "metals heat"]
+    assert bench.retriever.queries == [QUESTION, "copper melting point", "melting copper wire", "point of melting"]
     assert (answer.strategy, answer.trace.llm_calls) == ("multi_query", 2)
 
 
@@ -90,8 +92,13 @@ def test_flare_may_ask_instead_of_mask() -> None:
 
 
 def test_flare_stops_after_its_rounds() -> None:
-    unsure = with_probabilities(("One", UNSURE), (" thing.", UNSURE), (" Another", UNSURE), (" thing.", UNSURE))
-    bench = _bench(ScriptedGenerator(unsure, unsure, unsure, REPLY), flare_max_rounds=2)
+    drafts = [
+        with_probabilities(
+            (f"Metal{n}", SURE), (" is", SURE), (" red.", UNSURE), (f" Tin{n}", SURE), (" bends", SURE), (" far.", UNSURE)
+        )
+        for n in range(3)
+    ]
+    bench = _bench(ScriptedGenerator(*drafts, REPLY), flare_max_rounds=2)
     answer = bench.ask(papers(QUESTION, strategy="flare"))
     assert len(bench.retriever.queries) == 3
     assert answer.trace.llm_calls == 4  # draft, two regenerations, answer

@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.types import Message
-from app.generation.context import best_at_both_ends, compose_prompt, cut_notice, new_fence, plan_context, render_passage
+from app.generation.context import (
+    PromptRequest,
+    best_at_both_ends,
+    compose_prompt,
+    cut_notice,
+    new_fence,
+    plan_context,
+    render_passage,
+)
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator, TokenEstimate, text_size
 from tests.unit.generation.passages import evidence
@@ -72,7 +80,7 @@ def test_a_fence_is_new_and_stands_in_no_passage() -> None:
 
 def test_a_composed_prompt_fits_and_holds_only_the_evidence_used() -> None:
     composed = compose_prompt(
-        PROMPTS, mode="general", library="public", question="Who?", evidence=evidence(LONG, LONG, LONG), history=(),
+        PROMPTS, PromptRequest("general", "public", "Who?", evidence(LONG, LONG, LONG)),
         window_tokens=2048, max_answer_tokens=256, estimate=TokenEstimate(3.0),
     )  # fmt: skip
     assert composed.plan.planned_tokens <= 2048 - 256
@@ -86,10 +94,10 @@ def test_a_composed_prompt_fits_and_holds_only_the_evidence_used() -> None:
 def test_old_turns_give_way_to_evidence() -> None:
     history = tuple(Message("user", f"turn {i} " + "x" * 2000) for i in range(6))
     composed = compose_prompt(
-        PROMPTS, mode="general", library="public", question="Who?", evidence=evidence("Rollo led them."), history=history,
+        PROMPTS, PromptRequest("general", "public", "Who?", evidence("Rollo led them."), history=history),
         window_tokens=8192, max_answer_tokens=1024, estimate=TokenEstimate(3.0),
     )  # fmt: skip
-    kept = composed.prompt.messages[1:-1]
+    kept = composed.prompt.messages[1 + len(PROMPTS.turns) : -1]
     assert composed.history_dropped == 6 - len(kept) > 0
     assert kept == history[-len(kept) :]
     assert composed.plan.used == (1,)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
 from app.generation.options import GenerationOptions
-from app.generation.prompts import REFUSAL
+from app.generation.prompts import REFUSAL, PromptLibrary
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
@@ -27,10 +27,11 @@ def test_a_right_citation_is_kept_with_exact_characters() -> None:
     assert 0.45 <= citation.support <= 1
 
 
-def test_a_wrong_citation_goes_and_its_sentence_stays_marked() -> None:
+def test_a_wrong_citation_is_moved_to_the_passage_that_says_it() -> None:
     grounded = GROUNDER.ground("Rollo swore fealty to King Charles III [2]. Warsaw is the capital of Poland [2].", FOUND)
-    assert grounded.text == "Rollo swore fealty to King Charles III. Warsaw is the capital of Poland [2]."
-    assert [sentence.verdict for sentence in grounded.sentences] == ["weak", "supported"]
+    assert grounded.text == "Rollo swore fealty to King Charles III [1]. Warsaw is the capital of Poland [2]."
+    assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "supported"]
+    assert [sentence.citations[0].cited_by for sentence in grounded.sentences] == ["engine", "model"]
     assert grounded.dropped == ((0, 2),)
 
 
@@ -51,10 +52,16 @@ def test_a_changed_figure_name_or_denial_is_caught() -> None:
         assert grounded.sentences[0].citations == ()
 
 
-def test_an_uncited_sentence_gains_no_mark() -> None:
+def test_an_uncited_sentence_gets_the_mark_of_what_supports_it() -> None:
     grounded = GROUNDER.ground("Warsaw is the capital of Poland. Bananas ripen in Ecuador.", FOUND)
-    assert grounded.text == "Warsaw is the capital of Poland. Bananas ripen in Ecuador."
-    assert [sentence.verdict for sentence in grounded.sentences] == ["weak", "unsupported"]
+    assert grounded.text == "Warsaw is the capital of Poland [2]. Bananas ripen in Ecuador."
+    assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "unsupported"]
+    assert grounded.sentences[0].citations[0].cited_by == "engine"
+
+
+def test_lines_of_bare_marks_and_marks_on_headings_go() -> None:
+    grounded = GROUNDER.ground("# Warsaw is the capital of Poland\nWarsaw is the capital of Poland.\n[1] [2]\n", FOUND)
+    assert grounded.text == "# Warsaw is the capital of Poland\nWarsaw is the capital of Poland [2]."
 
 
 def test_the_refusal_stands_alone() -> None:
@@ -93,3 +100,18 @@ def test_sentences_lie_where_they_say_and_quotes_are_exact(words: list[str]) -> 
             assert text[citation.start - 100 : citation.end - 100] == citation.quote
             assert 1 <= len(citation.quote) <= 600
             assert f"[{citation.n}]" in sentence.text
+
+
+def test_a_sentence_that_repeats_the_prompt_is_never_supported() -> None:
+    told = "Copy names, figures, dates and units exactly as the passages give them."
+    found = evidence(f"A note on style. {told}", "Warsaw is the capital of Poland.")
+    grounder = Grounder(None, GenerationOptions(), PromptLibrary.load().instructions())
+    grounded = grounder.ground(f"{told[:-1]} [1]. Warsaw is the capital of Poland [2].", found)
+    assert [sentence.verdict for sentence in grounded.sentences] == ["unsupported", "supported"]
+    assert grounded.dropped == ((0, 1),)
+
+
+def test_headings_and_lead_ins_have_no_claim_and_lose_their_marks() -> None:
+    grounded = GROUNDER.ground("## Capitals of the East [1]\n\nWarsaw is the capital of Poland [2].", FOUND)
+    assert [sentence.verdict for sentence in grounded.sentences] == ["no_claim", "supported"]
+    assert grounded.text.startswith("## Capitals of the East\n")

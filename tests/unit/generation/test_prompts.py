@@ -26,16 +26,17 @@ def test_every_prompt_is_as_it_was_reviewed(prompts: PromptLibrary) -> None:
 
 def test_parts_come_in_the_fixed_order(prompts: PromptLibrary) -> None:
     messages = prompts.build("general", "papers", "Who was Rollo?", "PASSAGES", (Message("user", "Hello"),), fence="f00d")
-    assert [message.role for message in messages] == ["system", "user", "user"]
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "assistant", "user", "user"]
     text = "\n".join(message.content for message in messages)
     expected = [
         "You are a research assistant",
         "Answer the question as a synthesis",
+        "A is B [1].",
         "Hello",
         "PASSAGES",
         "Use only what the passages",
     ]
-    expected += ["# Style", "# Format", "# Examples", "# Goal", "Question: Who was Rollo?", "# Reasoning", "Answer in the language"]
+    expected += ["# Style", "# Format", "# Goal", "Question: Who was Rollo?", "# Reasoning", "Answer in the language"]
     places = [text.index(piece) if piece != "# Reasoning" else text.rindex(piece) for piece in expected]
     assert places == sorted(places)
     assert PARTS.index("context") < PARTS.index("constraints") < PARTS.index("input") < PARTS.index("closing")

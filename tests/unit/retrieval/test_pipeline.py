@@ -72,12 +72,12 @@ def test_weak_hits_are_dropped_unless_kept(shelve: Shelve) -> None:
 
 def test_the_fallback_is_marked(shelve: Shelve) -> None:
     shelf = shelve(NORMANS)
-    found = _ask(shelf.retriever(), "quantum chromodynamics")
+    found = _ask(shelf.retriever(enable_fallback=True), "quantum chromodynamics")
     assert found.fallback
     assert 0 < len(found.hits) <= 3
     assert all(hit.fallback and hit.band == "weak" for hit in found.hits)
     assert [notice.code for notice in found.notices] == ["fallback_used"]
-    off = _ask(shelf.retriever(enable_fallback=False), "quantum chromodynamics")
+    off = _ask(shelf.retriever(), "quantum chromodynamics")
     assert off.hits == ()
     assert not off.fallback
 

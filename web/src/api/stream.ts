@@ -1,10 +1,12 @@
 import { ApiError, problemOf, send } from "@/api/http";
-import type { AnswerRecord, Problem, Question, SourceRecord } from "@/api/types";
+import type { AnswerRecord, Problem, Question, QuoteRecord, SourceRecord } from "@/api/types";
 import { EventStreamParser } from "@/lib/sse";
 
 export type StreamEvent =
   | { kind: "meta"; answerId: string; conversationId: string | null; generator: string; embedder: string }
   | { kind: "sources"; sources: SourceRecord[] }
+  | { kind: "quote"; quote: QuoteRecord }
+  | ({ kind: "reading" } & ReadingBody)
   | { kind: "token"; text: string }
   | { kind: "final"; answer: AnswerRecord };
 
@@ -13,6 +15,12 @@ interface MetaBody {
   conversation_id: string | null;
   generator: string;
   embedder: string;
+}
+
+interface ReadingBody {
+  model: string;
+  tokens: number;
+  seconds: number | null;
 }
 
 /**
@@ -54,6 +62,10 @@ function interpret(event: string, body: unknown): StreamEvent | null {
     }
     case "sources":
       return { kind: "sources", sources: (body as { sources: SourceRecord[] }).sources };
+    case "quote":
+      return { kind: "quote", quote: body as QuoteRecord };
+    case "reading":
+      return { kind: "reading", ...(body as ReadingBody) };
     case "token":
       return { kind: "token", text: (body as { text: string }).text };
     case "final":

@@ -12,6 +12,7 @@ export type Library = Schemas["Library"]["library"];
 export type Scope = NonNullable<ChatRequest["library"]>;
 export type Mode = NonNullable<ChatRequest["query_mode"]>;
 export type Strategy = NonNullable<ChatRequest["retrieval_strategy"]>;
+export type EvidenceKind = NonNullable<ChatRequest["evidence"]>;
 /** What the page sends: defaults are the server's. */
 export type Question = Pick<ChatRequest, "message"> & Partial<ChatRequest>;
 
@@ -23,6 +24,7 @@ export type StoredAnswer = Omit<Schemas["StoredAnswer"], "sources" | "asked"> & 
 export type Signals = Schemas["Signals"];
 export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];
+export type QuoteRecord = Schemas["Quote"];
 export type CitationRecord = Schemas["Citation"];
 export type NoticeRecord = Schemas["Notice"];
 export type TraceRecord = Schemas["Trace"];

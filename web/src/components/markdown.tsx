@@ -16,8 +16,8 @@ const schema = {
 interface Props {
   text: string;
   sentences?: AnswerMarks["sentences"];
-  /** How many sources there are: `[n]` up to it becomes a pill. */
-  sources: number;
+  /** Numbers of the sources: each `[n]` of them becomes a pill. */
+  sources: AnswerMarks["sources"];
   renderCitation: (n: number, sentence: number) => ReactNode;
 }
 

@@ -2,33 +2,21 @@ import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
 import { conversation, storedAnswer } from "@/api/queries";
 import { ask } from "@/api/stream";
-import type { AnswerRecord, Mode, Question, Scope, SourceRecord, Strategy } from "@/api/types";
+import type { EvidenceKind, Mode, Question, Strategy } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
-import type { ScopedDocument, Workspace } from "@/hooks/use-workspace";
+import type { Workspace } from "@/hooks/use-workspace";
+import { answered, asked, received, type Exchange } from "@/lib/exchange";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
-
-export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed";
-
-/** A question and what became of it. */
-export interface Exchange {
-  id: string;
-  question: string;
-  library: Scope;
-  scope: readonly ScopedDocument[];
-  state: ExchangeState;
-  /** Provisional text, replaced by the guarded answer when it closes. */
-  draft: string;
-  sources: readonly SourceRecord[];
-  answerId: string | null;
-  answer: AnswerRecord | null;
-  error: Error | null;
-}
 
 export interface Controls {
   mode: Mode;
   strategy: Strategy | null;
   model: string | null;
+  /** How much a model is handed; null: as the server is set. */
+  evidence: EvidenceKind | null;
+  /** Let a model read the nearest passages where none passes the cutoff. */
+  nearest: boolean;
 }
 
 export interface Chat {
@@ -42,7 +30,7 @@ export class ChatSession {
   readonly store = new Store<Chat>({
     conversationId: null,
     exchanges: [],
-    controls: { mode: "general", strategy: null, model: null },
+    controls: { mode: "general", strategy: null, model: null, evidence: null, nearest: false },
   });
   #running: AbortController | null = null;
   readonly #workspace: Store<Workspace>;
@@ -58,36 +46,24 @@ export class ChatSession {
     this.#running = running;
     const { library, scope } = this.#workspace.get();
     const id = localId();
-    const fresh: Exchange = {
-      id,
-      question,
-      library,
-      scope,
-      state: "waiting",
-      draft: "",
-      sources: [],
-      answerId: null,
-      answer: null,
-      error: null,
-    };
+    const fresh = asked(id, question, library, scope);
     this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges, fresh] }));
     this.#workspace.set((w) => ({ ...w, focus: null }));
-    const paint = new TokenPainter((text) => this.#update(id, (e) => ({ ...e, state: "streaming", draft: e.draft + text })));
+    const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
       for await (const event of ask(this.#request(question), running.signal)) {
-        if (event.kind === "token") paint.add(event.text);
-        else if (event.kind === "sources") this.#update(id, (e) => ({ ...e, sources: event.sources }));
-        else if (event.kind === "meta") {
-          this.#update(id, (e) => ({ ...e, answerId: event.answerId }));
-          if (event.conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId: event.conversationId }));
-        } else {
+        if (event.kind === "token") {
+          paint.add(event.text);
+          continue;
+        }
+        if (event.kind === "final") {
           closed = true;
           paint.drop();
-          this.#update(id, (e) => ({ ...e, state: "done", answer: event.answer, answerId: event.answer.answer_id, sources: event.answer.sources }));
-          const conversationId = event.answer.conversation_id;
-          if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
         }
+        this.#update(id, (e) => received(e, event));
+        const conversationId = event.kind === "meta" ? event.conversationId : event.kind === "final" ? event.answer.conversation_id : null;
+        if (conversationId !== null) this.store.set((chat) => ({ ...chat, conversationId }));
       }
       if (!closed) throw new Error("The connection ended before the answer was complete.");
     } catch (error) {
@@ -119,18 +95,7 @@ export class ChatSession {
     const exchanges: Exchange[] = [];
     for (const turn of stored.turns) {
       if (turn.role === "user") {
-        exchanges.push({
-          id: localId(),
-          question: turn.content,
-          library: this.#workspace.get().library,
-          scope: [],
-          state: "done",
-          draft: "",
-          sources: [],
-          answerId: null,
-          answer: null,
-          error: null,
-        });
+        exchanges.push({ ...asked(localId(), turn.content, this.#workspace.get().library, []), state: "done" });
       } else if (turn.role === "assistant") {
         const last = exchanges.at(-1);
         if (last === undefined) continue;
@@ -144,7 +109,7 @@ export class ChatSession {
         if (exchange.answerId === null) return;
         const answer = await client.query(storedAnswer(exchange.answerId)).catch(() => null);
         if (answer?.kept !== "full") return;
-        this.#update(exchange.id, (e) => ({ ...e, answer, library: answer.library, sources: answer.sources }));
+        this.#update(exchange.id, (e) => answered(e, answer));
       }),
     );
   }
@@ -160,6 +125,8 @@ export class ChatSession {
     if (conversationId !== null) request.conversation_id = conversationId;
     if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
     if (controls.model !== null) request.model = controls.model;
+    if (controls.evidence !== null) request.evidence = controls.evidence;
+    if (controls.nearest) request.fallback = true;
     if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
     return request;
   }

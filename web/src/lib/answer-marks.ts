@@ -6,15 +6,15 @@ import { unitOffsets } from "@/lib/codepoints";
 export interface MarkedSentence {
   answer_start: number;
   answer_end: number;
-  verdict: "supported" | "weak" | "unsupported";
+  verdict: "supported" | "weak" | "unsupported" | "no_claim";
 }
 
 export interface AnswerMarks {
   /** The Markdown the tree was made from. */
   source: string;
   sentences: readonly MarkedSentence[];
-  /** Highest number a citation may have; `[n]` beyond it stays text. */
-  sources: number;
+  /** Numbers of the sources, which may have gaps; any other `[n]` stays text. */
+  sources: ReadonlySet<number>;
 }
 
 const MARK = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/g;
@@ -69,7 +69,7 @@ function markText(node: Text, marks: AnswerMarks, spans: readonly Span[]): Eleme
   const pills = new Map<number, { end: number; numbers: number[]; tail: string }>();
   for (const match of node.value.matchAll(MARK)) {
     const numbers = (match[1] ?? "").split(",").map(Number);
-    if (numbers.some((n) => n < 1 || n > marks.sources)) continue;
+    if (!numbers.every((n) => marks.sources.has(n))) continue;
     const end = match.index + match[0].length;
     for (const cut of [...cuts]) if (cut > match.index && cut < end) cuts.delete(cut);
     cuts.add(match.index).add(end);
@@ -101,7 +101,7 @@ function citation(n: number, sentence: number, tail: string): Element {
 
 function phrase(value: string, verdict: Span["verdict"] | undefined): ElementContent[] {
   const words = value.trimEnd();
-  if (verdict === undefined || verdict === "supported" || words === "") return [{ type: "text", value }];
+  if (verdict === undefined || verdict === "supported" || verdict === "no_claim" || words === "") return [{ type: "text", value }];
   // The space before a pill is not underlined.
   const space: Text[] = words === value ? [] : [{ type: "text", value: value.slice(words.length) }];
   const title = verdict === "weak" ? "Only weakly supported by the sources" : "Not supported by the sources";

@@ -20,6 +20,12 @@ export function chatModels(body: ModelsResponse | undefined): string[] {
   return (body?.installed ?? []).map((model) => model.name).filter((name) => !/embed|minilm|bge-|gte-/i.test(name));
 }
 
+/** What the test of a model found, the answering one where none is named; "Model" before a test. */
+export function adviceOn(model: string | null, body: ModelsResponse | undefined): string {
+  const wanted = bare(model ?? body?.in_use["answers"] ?? "");
+  return body?.tests.find((test) => bare(test.model) === wanted)?.advice ?? "Model";
+}
+
 /** `ollama:llama3.2:latest` and `llama3.2` are one model. */
 function bare(name: string): string {
   return name.replace(/^ollama:/, "").replace(/:latest$/, "");

@@ -20,7 +20,7 @@ CREATE TABLE answers (
         PRIMARY KEY (n),
         UNIQUE (answer_id)
     );
-INSERT INTO "answers" VALUES(1,'kept','{"answer_id": "kept", "answer": "Zürich"}','{"thumb": "up"}','2026-11-24T18:41:24.060Z');
+INSERT INTO "answers" VALUES(1,'kept','{"answer_id": "kept", "answer": "Zürich"}','{"thumb": "up"}','2026-11-24T18:37:13.544Z');
 CREATE TABLE builds (
         build INTEGER NOT NULL,
         library TEXT NOT NULL,
@@ -29,8 +29,8 @@ CREATE TABLE builds (
         created_at TEXT NOT NULL,
         PRIMARY KEY (build)
     );
-INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:41:23.588Z');
-INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:41:23.805Z');
+INSERT INTO "builds" VALUES(1,'papers','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:37:13.189Z');
+INSERT INTO "builds" VALUES(2,'public','{"analyzer": "analyzer-1", "chunker": "chunker-1", "dimension": 16, "embedding_model": "test-model", "model_digest": "digest", "passage_prefix": "", "query_prefix": ""}','9def05f6','2026-11-24T18:37:13.252Z');
 CREATE TABLE changes (
         seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
         library TEXT NOT NULL,
@@ -84,7 +84,7 @@ CREATE TABLE conversations (
         PRIMARY KEY (n),
         UNIQUE (id)
     );
-INSERT INTO "conversations" VALUES(1,'490debb6fda643988edb2c957de447af','A talk','papers','',0,'2026-11-24T18:41:24.061Z','2026-11-24T18:41:24.061Z');
+INSERT INTO "conversations" VALUES(1,'461247ca08d040589dc895b0d8788b24','A talk','papers','',0,'2026-11-24T18:37:13.552Z','2026-11-24T18:37:13.556Z');
 CREATE TABLE documents (
         doc INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
         library TEXT NOT NULL,
@@ -122,12 +122,12 @@ CREATE TABLE documents (
     );
 INSERT INTO "documents" VALUES(1,'papers','171b21fb571555e6','a.txt',2,'live','a.txt','text','c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','Title of a.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,29,1,29,2,2,NULL,NULL,0,0,'title of a.txt
-a.txt','2026-11-24T18:41:22.233Z','2026-11-24T18:41:22.453Z',NULL);
+a.txt','2026-11-24T18:37:12.397Z','2026-11-24T18:37:12.517Z',NULL);
 INSERT INTO "documents" VALUES(2,'papers','9413343236653f3d','b.txt',2,'live','b.txt','text','22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','Title of b.txt','["Ann", "Bo"]','ann
 bo',2021,NULL,NULL,NULL,'[]',1,30,1,30,2,2,NULL,NULL,0,0,'title of b.txt
-b.txt','2026-11-24T18:41:22.808Z','2026-11-24T18:41:22.929Z',NULL);
+b.txt','2026-11-24T18:37:12.712Z','2026-11-24T18:37:12.853Z',NULL);
 INSERT INTO "documents" VALUES(3,'public','60d022a1088ae026','wiki:7',1,'live','wiki:7','text','f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860','Title of wiki:7','[]','',NULL,NULL,NULL,NULL,'[]',0,20,1,20,2,2,NULL,NULL,0,0,'title of wiki:7
-wiki:7','2026-11-24T18:41:23.184Z','2026-11-24T18:41:23.184Z',NULL);
+wiki:7','2026-11-24T18:37:13.069Z','2026-11-24T18:37:13.069Z',NULL);
 CREATE TABLE jobs (
         n INTEGER NOT NULL,
         id TEXT NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE jobs (
         PRIMARY KEY (n),
         UNIQUE (id)
     );
-INSERT INTO "jobs" VALUES(1,'29b87145a8a442fa8337a1862803465f','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-24T18:41:24.056Z','2026-11-24T18:41:24.056Z');
+INSERT INTO "jobs" VALUES(1,'cab7650c0a0446e69de0767fbfe8a000','ingest','queued',0,3,'chunks',NULL,'[]','[]','{"files": ["a"]}',NULL,'2026-11-24T18:37:13.536Z','2026-11-24T18:37:13.536Z');
 CREATE TABLE ledger (
         library TEXT NOT NULL,
         source TEXT NOT NULL,
@@ -175,15 +175,22 @@ CREATE TABLE meta (
         value TEXT NOT NULL,
         PRIMARY KEY ("key")
     );
-INSERT INTO "meta" VALUES('codes_version','minilm-128-1');
-INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-24T18:41:24.005Z');
-CREATE TABLE passage_codes (
-            chunk_id INTEGER NOT NULL,
-            sentences BLOB NOT NULL,
-            tokens BLOB NOT NULL,
-            PRIMARY KEY (chunk_id),
-            FOREIGN KEY(chunk_id) REFERENCES chunks (chunk_id) ON DELETE CASCADE
-        );
+INSERT INTO "meta" VALUES('deleted_since_purge/papers','2026-11-24T18:37:13.505Z');
+CREATE TABLE model_speeds (
+        host TEXT NOT NULL,
+        model TEXT NOT NULL,
+        reading FLOAT NOT NULL,
+        writing FLOAT,
+        updated_at TEXT NOT NULL,
+        PRIMARY KEY (host, model)
+    );
+CREATE TABLE model_tests (
+        digest TEXT NOT NULL,
+        model TEXT NOT NULL,
+        findings TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (digest)
+    );
 CREATE TABLE revisions (
         rev INTEGER NOT NULL,
         doc INTEGER NOT NULL,
@@ -199,11 +206,11 @@ CREATE TABLE revisions (
         CONSTRAINT uq_revisions_revision UNIQUE (doc, revision),
         FOREIGN KEY(doc) REFERENCES documents (doc) ON DELETE CASCADE
     );
-INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:41:22.233Z');
-INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-24T18:41:22.453Z');
-INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:41:22.808Z');
-INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-24T18:41:22.929Z');
-INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-24T18:41:23.184Z');
+INSERT INTO "revisions" VALUES(1,1,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:37:12.397Z');
+INSERT INTO "revisions" VALUES(2,1,2,'c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8',NULL,1,29,'[[1,0,29]]',X'28B52FFD241DE9000057616C72757365732077686973746C6520696E207468652077696E642E59337A08','2026-11-24T18:37:12.517Z');
+INSERT INTO "revisions" VALUES(3,2,1,'6aee0052d169039e934f9db67aca570f48af5aaec2bfd1b728266658eabb64f3',NULL,0,18,'[[1,0,18]]',X'28B52FFD2412910000416E206F6C646572207265766973696F6E2E1B32A0C6','2026-11-24T18:37:12.712Z');
+INSERT INTO "revisions" VALUES(4,2,2,'22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c',NULL,1,30,'[[1,0,30]]',X'28B52FFD241EF1000050656E6775696E732070617261646520706173742074686520706F6C652E3F40A946','2026-11-24T18:37:12.853Z');
+INSERT INTO "revisions" VALUES(5,3,1,'f356d18a1e583bfb8a5f4e72a2788bb4c4c1d6aeb52b0744ee0a54146c257860',NULL,0,20,'[[1,0,20]]',X'28B52FFD2414A100004C696F6E7320736C656570206174206E6F6F6E2EDEE35FF1','2026-11-24T18:37:13.069Z');
 CREATE TABLE sync_claims (
         library TEXT NOT NULL,
         source_key TEXT NOT NULL,
@@ -222,8 +229,8 @@ CREATE TABLE turns (
         PRIMARY KEY (n),
         FOREIGN KEY(conversation) REFERENCES conversations (n) ON DELETE CASCADE
     );
-INSERT INTO "turns" VALUES(1,1,'user','Who whistles?',NULL,'2026-11-24T18:41:24.061Z');
-INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]',NULL,'2026-11-24T18:41:24.061Z');
+INSERT INTO "turns" VALUES(1,1,'user','Who whistles?',NULL,'2026-11-24T18:37:13.556Z');
+INSERT INTO "turns" VALUES(2,1,'assistant','Walruses. [1]',NULL,'2026-11-24T18:37:13.556Z');
 CREATE TABLE type_counts (
         library TEXT NOT NULL,
         type TEXT NOT NULL,
@@ -237,8 +244,8 @@ CREATE TABLE unlinks (
         recorded_at TEXT NOT NULL,
         PRIMARY KEY (sha256)
     );
-INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-24T18:41:22.228Z');
-INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-24T18:41:22.797Z');
+INSERT INTO "unlinks" VALUES('c5f2954f2cd71345db67dc41806102e380bfcbc911a7e05ad50dd5546c1f4cb8','2026-11-24T18:37:12.384Z');
+INSERT INTO "unlinks" VALUES('22c929fc89b567eb065dc2ecbcc316ab11ec1a2cc49a9380a1f979331175ee3c','2026-11-24T18:37:12.696Z');
 CREATE TABLE vectors (
         "key" INTEGER NOT NULL,
         vector BLOB NOT NULL,

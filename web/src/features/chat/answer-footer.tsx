@@ -69,7 +69,7 @@ function Support({ answer }: { answer: AnswerRecord }) {
   if (answer.status !== "answered" || answer.sentences.length === 0) return null;
   const supported = answer.sentences.filter((s) => s.verdict === "supported").length;
   const unsupported = answer.sentences.filter((s) => s.verdict === "unsupported").length;
-  const all = answer.sentences.length;
+  const all = answer.sentences.filter((s) => s.verdict !== "no_claim").length;
   return (
     <span className="mr-3" title={`Calibrated probability that the answer is supported: ${answer.confidence.toFixed(2)}`}>
       <span className={unsupported > 0 ? "text-bad" : supported < all ? "text-warn" : "text-good"}>

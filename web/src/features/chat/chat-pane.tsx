@@ -21,7 +21,7 @@ export function ChatPane({ empty }: { empty: ReactNode }) {
   useEffect(() => {
     const box = scroller.current;
     if (box !== null && follow.current) box.scrollTop = box.scrollHeight;
-  }, [last?.id, last?.draft, last?.state]);
+  }, [last?.id, last?.quote, last?.reading, last?.draft, last?.state]);
   return (
     <section aria-label="Chat" className="flex h-full min-h-0 flex-col bg-surface">
       <div className="flex h-10 shrink-0 items-center gap-0.5 border-b border-line px-2">

@@ -1,17 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
-import { memo, useCallback, useMemo } from "react";
+import { memo, useMemo } from "react";
 import { libraries } from "@/api/queries";
-import { Markdown } from "@/components/markdown";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
-import type { Exchange } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { plural } from "@/lib/format";
+import { shownOf, type Exchange } from "@/lib/exchange";
+import { modelName, plural } from "@/lib/format";
 import { AnswerFooter } from "./answer-footer";
-import { CitationPill } from "./citation-pill";
+import { CitedText } from "./cited-text";
 import { noticeTone } from "./notices";
+import { FoldedQuote, LeadingQuote } from "./quote";
+import { Waiting } from "./waiting";
+
+const STOPPED = "Stopped. What the model wrote was not checked against the sources and is not remembered.";
+const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word for word; it is not remembered.";
 
 interface Props {
   exchange: Exchange;
@@ -21,7 +25,10 @@ interface Props {
 /** A question and its answer. */
 export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }: Props) {
   const { answer, state } = exchange;
-  const text = answer?.answer ?? exchange.draft;
+  const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
+  const busy = state === "waiting" || state === "streaming";
+  const writer = answer?.generator ?? exchange.reading?.model ?? null;
+  const above = quote !== null && place === "above";
   return (
     <article aria-label={exchange.question} className="border-b border-line py-5 last:border-b-0">
       <header className="mb-3">
@@ -37,13 +44,18 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
           ))}
         </div>
       )}
-      {state === "waiting" && <Waiting sources={exchange.sources.length} />}
-      {text !== "" && (
-        <div className={state === "streaming" ? "prose caret-last" : "prose"} aria-live={state === "streaming" ? "off" : "polite"} aria-busy={state === "streaming"}>
-          <AnswerText exchange={exchange} text={text} />
-        </div>
+      {above && <LeadingQuote exchange={exchange} quote={quote} />}
+      {busy && words.text === "" && <Waiting exchange={exchange} />}
+      {words.text !== "" && (
+        <>
+          {above && writer !== null && <h3 className="mt-4 mb-1 text-xs font-semibold text-muted">In the words of {modelName(writer)}</h3>}
+          <div className={state === "streaming" ? "prose caret-last" : "prose"} aria-live={state === "streaming" ? "off" : "polite"} aria-busy={state === "streaming"}>
+            <CitedText exchange={exchange} passage={words} byModel={typeof answer?.model_text === "string"} />
+          </div>
+        </>
       )}
-      {state === "stopped" && <p className="mt-2 text-xs text-muted">Stopped. What stands above was not checked against the sources and is not remembered.</p>}
+      {quote !== null && place === "under" && <FoldedQuote exchange={exchange} quote={quote} />}
+      {state === "stopped" && <p className="mt-2 text-xs text-muted">{above && words.text === "" ? STOPPED_QUOTED : STOPPED}</p>}
       {state === "failed" && exchange.error !== null && (
         <div className="mt-2">
           <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what="No answer." />
@@ -71,39 +83,6 @@ function Elsewhere({ exchange, onAskAgain }: Props) {
       <Button onClick={askAll}>
         Ask {plural(other.documents, "document")} of {other.library} too
       </Button>
-    </p>
-  );
-}
-
-function AnswerText({ exchange, text }: { exchange: Exchange; text: string }) {
-  const { focus, focusOn } = useWorkspace();
-  const { answer, id, sources } = exchange;
-  const renderCitation = useCallback(
-    (n: number, sentence: number) => {
-      const source = sources.find((s) => s.n === n);
-      const cited = answer?.sentences[sentence]?.citations.find((c) => c.n === n) ?? null;
-      const active = focus?.exchange === id && focus.n === n && (cited === null || focus.quote?.start === cited.start);
-      return (
-        <CitationPill
-          n={n}
-          band={source?.band ?? null}
-          active={active}
-          title={source === undefined ? `Source ${n}` : [source.title, source.page === null ? "" : `p. ${source.page}`, cited === null ? "" : `support ${cited.support.toFixed(2)}`].filter(Boolean).join(" · ")}
-          onClick={() => focusOn({ exchange: id, n, quote: cited === null ? null : { start: cited.start, end: cited.end, text: cited.quote } })}
-        />
-      );
-    },
-    [answer, sources, id, focus, focusOn],
-  );
-  // Sentences must stand in reading order here, because a pill names its sentence by position.
-  const sentences = useMemo(() => answer?.sentences ?? [], [answer]);
-  return <Markdown text={text} sentences={sentences} sources={sources.length} renderCitation={renderCitation} />;
-}
-
-function Waiting({ sources }: { sources: number }) {
-  return (
-    <p role="status" className="pulse text-sm text-muted">
-      {sources === 0 ? "Searching…" : `Reading ${sources} ${sources === 1 ? "passage" : "passages"}…`}
     </p>
   );
 }

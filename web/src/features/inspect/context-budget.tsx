@@ -2,7 +2,10 @@ import type { ContextRecord } from "@/api/types";
 import { Tag } from "@/components/ui/tag";
 import { count } from "@/lib/format";
 
-/** What fitted the model's window: tokens planned and seen against the budget, sources used, trimmed, dropped. */
+const PROMPTS: Record<string, string> = { compact: "compact: few words, the question last", full: "full: the whole contract" };
+const EVIDENCE: Record<string, string> = { short: "the sentences that bear on the question", full: "whole passages" };
+
+/** What a model was handed and why: tokens planned and seen against the budget, sources used, trimmed, dropped. */
 export function ContextBudget({ context }: { context: ContextRecord | null }) {
   if (context === null) return <p className="text-sm text-muted">No model read a context for this answer.</p>;
   const bars: [string, number | null, string][] = [
@@ -14,8 +17,23 @@ export function ContextBudget({ context }: { context: ContextRecord | null }) {
     ["Trimmed", context.trimmed, "warn"],
     ["Dropped", context.dropped, "bad"],
   ];
+  const handed: [string, string][] = [
+    ["Prompt", PROMPTS[context.prompts] ?? context.prompts],
+    ["Evidence", EVIDENCE[context.evidence] ?? context.evidence],
+    ["Why", context.why],
+  ];
   return (
     <div className="flex flex-col gap-3 text-xs">
+      <dl className="flex flex-col gap-1.5">
+        {handed
+          .filter(([, text]) => text !== "")
+          .map(([name, text]) => (
+            <div key={name} className="grid grid-cols-[8rem_1fr] gap-2">
+              <dt className="text-muted">{name}</dt>
+              <dd>{text}</dd>
+            </div>
+          ))}
+      </dl>
       <dl className="flex flex-col gap-1.5">
         {bars.map(([name, tokens, colour]) => (
           <div key={name} className="grid grid-cols-[8rem_1fr_9rem] items-center gap-2">

@@ -142,7 +142,7 @@ function Trace({ answer, question }: { answer: AnswerRecord; question: string | 
             <Section title="Time per step">
               <StageTimes stages={trace.stages} />
             </Section>
-            <Section title="Context budget">
+            <Section title="What the model was handed">
               <ContextBudget context={trace.context} />
             </Section>
           </div>

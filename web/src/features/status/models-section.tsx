@@ -11,6 +11,7 @@ import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
 import { bytes } from "@/lib/format";
 import { installedModels, modelsInUse } from "@/lib/models";
+import { ModelTests } from "./model-tests";
 
 /** Which models are installed, loaded and in use, whether they fit together, and how to get another. */
 export function ModelsSection() {
@@ -54,6 +55,7 @@ export function ModelsSection() {
         </Table>
       )}
       {list.data?.fit === false && <Banner tone="warn">The chat model and the embedding model do not fit into memory together; each call may wait for a reload.</Banner>}
+      {list.data !== undefined && (generator !== null || installed.length > 0) && <ModelTests list={list.data} />}
       <PullForm />
     </Section>
   );

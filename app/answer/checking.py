@@ -1,0 +1,167 @@
+"""Check a text that someone brings: every sentence held against the libraries, or against one other text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from app.answer.search import ShelfOf, libraries
+from app.core.cancel import CancelToken
+from app.core.trace import Trace
+from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, Hit, Library, Scope
+from app.generation.claims import claim_spans, plain_claim
+from app.generation.options import GenerationOptions
+from app.generation.reading import Claim, ReadPassage
+from app.generation.support import Comparison, Examination, SupportJudge
+from app.retrieval.merge import merge
+from app.retrieval.request import SearchRequest
+
+_BATCH = 64
+"""Sentences whose vectors are made together."""
+_PASSAGES = 5
+"""Passages that a sentence is held against, per search."""
+_FINDINGS = 3
+"""Most findings that are told for a sentence."""
+_SEARCHES = 2
+"""Searches at once."""
+_LONGEST_QUERY = 1000
+"""Characters of a sentence that are searched for."""
+_SAME_SUBJECT = 0.5
+"""Share of a claim's words that a place must hold to contradict it; less, and it speaks of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A passage that sentences are held against, and how a span of it is told."""
+
+    passage: ReadPassage
+    finding: Callable[[Comparison], Finding]
+
+
+class CheckService:
+    """Checks texts; stateless, so it may be shared between threads."""
+
+    def __init__(self, *, shelf_of: ShelfOf, judge: SupportJudge, options: GenerationOptions) -> None:
+        """Keep what checking takes.
+
+        Args:
+            shelf_of: How a library is searched now.
+            judge: Says how well a passage holds a claim.
+            options: The least support of what is supported.
+        """
+        self._shelf_of = shelf_of
+        self._judge = judge
+        self._least = options.grounding_min_similarity
+
+    def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
+        """Check a text against one other text; findings have offsets in that text and no document."""
+        place = Place(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
+        return self._check(text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True)
+
+    def in_libraries(self, text: str, scope: Scope, cancel: CancelToken | None = None) -> CheckReport:
+        """Check a text against the best passages that each of its sentences finds in one library or in all."""
+        known: dict[tuple[Library, int], Place] = {}
+        with ThreadPoolExecutor(_SEARCHES) as pool:
+
+            def places(claims: Sequence[Claim]) -> list[list[Place]]:
+                found = pool.map(lambda claim: self._search(claim, scope), claims)
+                return [[_place_of(hit, known) for hit in hits] for hits in found]
+
+            return self._check(text, places, cancel or CancelToken())
+
+    def _search(self, claim: Claim, scope: Scope) -> Sequence[Hit]:
+        asked = claim.text[:_LONGEST_QUERY]
+        found = {
+            library: self._shelf_of(library).retriever.retrieve(
+                SearchRequest(asked, library, top_k=_PASSAGES, keep_weak=True), Trace()
+            )
+            for library in libraries(scope)
+        }
+        return (merge(found, _PASSAGES) if len(found) > 1 else next(iter(found.values()))).hits
+
+    def _check(
+        self,
+        text: str,
+        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[Place]]],
+        cancel: CancelToken,
+        *,
+        source_given: bool = False,
+    ) -> CheckReport:
+        spans = claim_spans(text)
+        claims = [(start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says]
+        judged: dict[int, CheckedSentence] = {}
+        for batch in _batches(claims):
+            cancel.raise_if_cancelled()
+            places = places_of([claim for _, _, claim in batch])
+            for (start, end, _), (verdict, findings) in zip(batch, self._judged(batch, places, source_given), strict=True):
+                support = findings[0].support if findings else 0.0
+                judged[start] = CheckedSentence(text[start:end], start, end, verdict, support, tuple(findings))
+        empty = (CheckedSentence(text[start:end], start, end, "no_claim") for start, end, says in spans if not says)
+        return CheckReport(tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start)))
+
+    def _judged(
+        self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[Place]], source_given: bool
+    ) -> Iterator[tuple[CheckVerdict, list[Finding]]]:
+        """Yield verdict and findings of each claim of a batch, whose vectors are made together."""
+        distinct = {id(place.passage): place.passage for found in places for place in found}
+        examination: Examination = self._judge.examine(distinct.values(), source_given=source_given)
+        compared = [
+            [(one, place) for place in found if (one := examination.compare(claim, place.passage))]
+            for (_, _, claim), found in zip(batch, places, strict=True)
+        ]
+        examination.settle(one for found in compared for one, _ in found)
+        for found in compared:
+            best = sorted(found, key=lambda pair: -pair[0].score)
+            verdict = self._verdict([one for one, _ in best])
+            if verdict == "contradicted":  # what contradicts comes first: it is why
+                best.sort(key=lambda pair: (not self._contradicts(pair[0]), -pair[0].alignment.coverage))
+            yield verdict, [place.finding(one) for one, place in best[:_FINDINGS]]
+
+    def _verdict(self, best: Sequence[Comparison]) -> CheckVerdict:
+        if best and best[0].score >= self._least:
+            return "supported"
+        return "contradicted" if any(map(self._contradicts, best)) else "not_found"
+
+    def _contradicts(self, one: Comparison) -> bool:
+        return one.contradicted and one.alignment.coverage >= _SAME_SUBJECT
+
+
+def _batches(claims: Sequence[tuple[int, int, Claim]]) -> Iterator[Sequence[tuple[int, int, Claim]]]:
+    for at in range(0, len(claims), _BATCH):
+        yield claims[at : at + _BATCH]
+
+
+def _place_of(hit: Hit, known: dict[tuple[Library, int], Place]) -> Place:
+    """Return the place of a hit; a passage that several sentences find is read once."""
+    chunk, document = hit.passage.chunk, hit.passage.document
+    key = (chunk.library, chunk.chunk_id)
+    if key not in known:
+
+        def told(one: Comparison) -> Finding:
+            return _finding(one, chunk.text, chunk.start, chunk.library, document.doc_id, document.title, chunk.revision)
+
+        known[key] = Place(ReadPassage(hit.passage), told)
+    return known[key]
+
+
+def _finding(
+    one: Comparison,
+    text: str,
+    offset: int,
+    library: Library | None = None,
+    doc_id: str | None = None,
+    title: str | None = None,
+    revision: int | None = None,
+) -> Finding:
+    start, end = one.alignment.start, one.alignment.end
+    return Finding(
+        offset + start,
+        offset + end,
+        text[start:end],
+        round(one.score, 4),
+        library.value if library else None,
+        doc_id,
+        title,
+        revision,
+    )

@@ -1,0 +1,246 @@
+"""An answer from evidence: search, quote, and let a model phrase what the engine has found.
+
+The quote comes from the question's own search, before any model is called. A rewrite or a strategy
+may find other passages afterwards; numbers that were sent keep their meaning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator as Steps
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.answer.datasets_mode import inventory
+from app.answer.disagreement import disagreements
+from app.answer.finding import degraded_notice, find, strategy_of
+from app.answer.manner import Manner, manner
+from app.answer.memory import ConversationMemory
+from app.answer.options import AnswerOptions
+from app.answer.outcome import Outcome, quoted_instead, settle, supported_share
+from app.answer.rewrite import rewrite
+from app.answer.search import Search, ShelfOf
+from app.answer.speeds import ModelSpeeds
+from app.answer.strategies import Desk
+from app.answer.strategies.base import renumbered
+from app.answer.turn import Turn
+from app.answer.writing import CONFIDENT, Assignment, Draftsman, quote, quote_of, write
+from app.core.errors import InvalidInput, ProviderError
+from app.core.ports import Generator
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    Evidence,
+    Notice,
+    Quote,
+    QuoteEvent,
+    SourcesEvent,
+    TokenEvent,
+)
+from app.generation.extractive import Selection
+from app.generation.grounding import Grounder
+from app.generation.injection import ADDRESSED_TO_A_MODEL
+from app.generation.prompts import REFUSAL
+
+_LOG = logging.getLogger(__name__)
+NO_WRITER = "none"
+"""Generator of an answer that nothing had to write."""
+SCANNER = "scanner"
+"""Generator of the datasets mode."""
+
+_Steps = Steps[AnswerEvent, None, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Research:
+    """What answering from evidence takes. Stateless between questions."""
+
+    shelf_of: ShelfOf
+    draftsman: Draftsman
+    grounder: Grounder
+    memory: ConversationMemory
+    speeds: ModelSpeeds
+    options: AnswerOptions
+    top_k: int
+
+    def writer(self, turn: Turn) -> str:
+        """Return who is going to write, as the first event says it."""
+        if turn.question.retrieve_only:
+            return NO_WRITER
+        if turn.question.mode == "datasets":
+            return SCANNER
+        return turn.choice.model.name if turn.choice.model else self.draftsman.extractive.name
+
+    def events(self, turn: Turn, asked: str) -> _Steps:
+        """Yield sources, quote and tokens, and return the answer."""
+        if turn.choice.reason:
+            turn.note(Notice("generator_unavailable", turn.choice.reason))
+        model, question = turn.choice.model, turn.question
+        if model is not None and not question.retrieve_only and question.mode != "datasets":
+            return (yield from self._with_model(turn, asked, model))
+        search = self._search(turn)
+        query = self._remember_and_rewrite(turn, asked)
+        self._find(turn, query, search)
+        yield SourcesEvent(turn.evidence)
+        self._note_hosted(turn)
+        if question.retrieve_only:
+            return turn.answer("", "retrieved", NO_WRITER)
+        with turn.trace.stage("generate", len(turn.evidence)) as stage:
+            text, generator = self._without_model(turn, query)
+            stage.n_out = 1
+        yield TokenEvent(text)
+        turn.cancel.raise_if_cancelled()
+        with turn.trace.stage("ground"):
+            grounded = self.grounder.ground(text, turn.evidence, by="engine")
+        return self._answer(turn, Outcome(grounded.text, grounded.sentences), generator)
+
+    def _without_model(self, turn: Turn, query: str) -> tuple[str, str]:
+        """Return text and who wrote it: an inventory, quotes, or the refusal."""
+        if not turn.evidence:
+            return REFUSAL, NO_WRITER
+        if turn.question.mode == "datasets":
+            return inventory(turn.evidence) or REFUSAL, SCANNER
+        usable = [item for item in turn.evidence if not item.hit.fallback]
+        return quote(self.draftsman, query, usable), self.draftsman.extractive.name
+
+    def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
+        """Yield the quote before any model is called, then the model's words over the final evidence."""
+        search, how = self._search(turn), self._manner(turn, model)
+        own = search(asked)
+        turn.evidence = renumbered((), own.hits)
+        yield SourcesEvent(turn.evidence)
+        selection, quoted = yield from self._quote(turn, asked, how)
+        query = self._remember_and_rewrite(turn, asked)
+        sent = turn.evidence
+        self._find(turn, query, search)
+        if turn.evidence != sent:
+            yield SourcesEvent(turn.evidence)
+            selection, quoted = yield from self._quote(turn, query, how)
+        if not self._worth_asking(turn, quoted, how):
+            return self._answer(turn, Outcome(REFUSAL, ()), self.draftsman.extractive.name if turn.evidence else NO_WRITER)
+        if quoted is not None and quoted.leads:
+            yield TokenEvent(f"{quoted.text}\n\n")
+        outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
+        if outcome.notice:
+            turn.note(outcome.notice)
+        self._note_hosted(turn)
+        turn.cancel.raise_if_cancelled()
+        turn.quote = quoted
+        return self._answer(turn, outcome, self.draftsman.extractive.name if outcome.quoted else model.name)
+
+    def _quote(self, turn: Turn, query: str, how: Manner) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
+        with turn.trace.stage("quote", len(turn.evidence)) as stage:
+            usable = [item for item in turn.evidence if not item.hit.fallback]
+            selection, quoted = quote_of(self.draftsman, self.grounder, query, usable, leads=how.leads)
+            stage.n_out = len(selection.chosen)
+        if quoted is not None:
+            yield QuoteEvent(quoted)
+        return selection, quoted
+
+    @staticmethod
+    def _worth_asking(turn: Turn, quoted: Quote | None, how: Manner) -> bool:
+        """Return whether a model is asked: not without passages, and not where the engine decides and finds no answer."""
+        if not turn.evidence:
+            return False
+        fallback = any(item.hit.fallback for item in turn.evidence)
+        return quoted is not None or fallback or how.evidence == "full"
+
+    def _phrased(
+        self, turn: Turn, query: str, model: Generator, how: Manner, selection: Selection, quoted: Quote | None
+    ) -> Steps[AnswerEvent, None, Outcome]:
+        """Yield what the model writes and return what becomes of it."""
+        compact = how.prompts == "compact"
+        parameters = turn.choice.profile.parameters
+        task = Assignment(
+            turn.question,
+            query if compact else turn.question.text,
+            turn.evidence,
+            selection,
+            turn.memory.messages(),
+            how,
+            few=compact and (parameters is None or parameters < self.draftsman.few_below),
+            reasoning=self.draftsman.reasoning(turn.question),
+        )
+        try:
+            with turn.trace.stage("generate", len(turn.evidence)) as stage:
+                written = yield from write(self.draftsman, task, model, turn.calls)
+                stage.n_out = 1
+        except (ProviderError, InvalidInput) as error:
+            if quoted is None:
+                raise
+            return quoted_instead(quoted, f"{model.name} failed ({error.message})", None)
+        turn.note(*written.notices)
+        with turn.trace.stage("ground") as stage:
+            grounded = self.grounder.ground(written.text, turn.evidence)
+            stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
+        return settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
+
+    def _answer(self, turn: Turn, outcome: Outcome, generator: str) -> Answer:
+        """Return the answer; the refusal is an abstention."""
+        if outcome.text == REFUSAL:
+            return replace(turn.answer(REFUSAL, "abstained", generator), model_text=outcome.model_text, quote=None)
+        answer = turn.answer(outcome.text, "answered", generator)
+        return replace(
+            answer,
+            sentences=outcome.sentences,
+            confidence=answer.confidence * supported_share(outcome.sentences),
+            model_text=outcome.model_text,
+        )
+
+    def _manner(self, turn: Turn, model: Generator) -> Manner:
+        profile, question = turn.choice.profile, turn.question
+        speed = self.speeds.of(profile.host, model.name)
+        return manner(profile, speed, self.options.manner, mode=question.mode, asked=question.evidence)
+
+    def _search(self, turn: Turn) -> Search:
+        return Search(turn.question, self.top_k, self.shelf_of, turn.trace)
+
+    def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
+        """Return what to search for; the datasets mode does without a model and so without a rewrite."""
+        with turn.trace.stage("memory"):
+            turn.memory = self.memory.recall(turn.question, lambda old, new: self._summary(turn, old, new))
+        if not turn.memory or turn.question.mode == "datasets":
+            return asked
+        with turn.trace.stage("rewrite"):
+            turn.rewritten = rewrite(asked, turn.memory, turn.calls)
+        return turn.rewritten or asked
+
+    @staticmethod
+    def _summary(turn: Turn, old: str, new: str) -> str:
+        """Return the summary with new turns folded in; empty when no model can do it now: the turns wait for the next question."""
+        try:
+            return turn.calls.ask("summary", summary=old, history=new)
+        except (ProviderError, InvalidInput) as error:
+            _LOG.warning("a conversation could not be summarised: %s", error)
+            return ""
+
+    def _find(self, turn: Turn, query: str, search: Search) -> None:
+        """Search, number the evidence, and note what must be said about it."""
+        question = turn.question
+        desk = Desk(search, turn.calls, self.options, turn.choice.model)
+        found = find(query, desk)
+        turn.cancel.raise_if_cancelled()
+        turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
+        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(desk)))
+        if flagged := _flagged(turn.evidence):
+            turn.note(Notice("injection_flagged", f"text that looks like instructions to a model was found in {flagged}"))
+        if question.library == "all":
+            with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
+                turn.trace.disagreements = disagreements(turn.evidence)
+                stage.n_out = len(turn.trace.disagreements)
+
+    @staticmethod
+    def _note_hosted(turn: Turn) -> None:
+        """Say that words left the machine, when a hosted model was asked."""
+        host = turn.choice.model or turn.choice.helper
+        if turn.choice.hosted and host is not None and turn.trace.llm_calls:
+            said = f"the question, and passages of your documents where they were read, were sent to {host.name}"
+            turn.note(Notice("hosted_provider", f"{said}, which is not on this machine"))
+
+
+def _flagged(evidence: Sequence[Evidence]) -> str:
+    """Return the titles of documents in which instructions to a model were found, quoted, each once."""
+    documents = (item.hit.passage.document for item in evidence)
+    return ", ".join(
+        dict.fromkeys(repr(document.title) for document in documents if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags))
+    )

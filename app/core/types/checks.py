@@ -1,0 +1,52 @@
+"""What a check of a text says of its sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from app.core.types.vocabulary import CheckVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Characters `[start, end)` of a text that bear on a sentence; `quote` is exactly those."""
+
+    start: int
+    end: int
+    quote: str
+    support: float
+    """Probability in [0, 1] that they hold the sentence."""
+    library: str | None = None
+    """With `doc_id`, `title` and `revision` None when the text is none of a library."""
+    doc_id: str | None = None
+    title: str | None = None
+    revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A sentence at `text[start:end]` with its verdict; the best findings first."""
+
+    text: str
+    start: int
+    end: int
+    verdict: CheckVerdict
+    support: float = 0.0
+    """Of the best finding, in [0, 1]; 0 without one."""
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """A checked text, sentence by sentence, in order."""
+
+    sentences: tuple[CheckedSentence, ...]
+
+    @property
+    def counts(self) -> Mapping[CheckVerdict, int]:
+        """How many sentences got each verdict; every verdict is named."""
+        found = Counter(sentence.verdict for sentence in self.sentences)
+        return {verdict: found[verdict] for verdict in get_args(CheckVerdict)}

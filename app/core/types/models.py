@@ -1,0 +1,47 @@
+"""What is known of a model: its size, its speed on this host, and what its test found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFindings:
+    """What the built-in test of a model found best, kept per model digest."""
+
+    prompts: Literal["compact", "full"]
+    evidence: Literal["short", "full"]
+    as_good_as_quotes: bool
+    """The model's own words were right at least as often as the quoted sentences alone."""
+    advice: str
+    """One line for people."""
+    at: str
+    """When it was tested, UTC ISO 8601."""
+    report: str = "{}"
+    """Every count of the test, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpeed:
+    """How fast a model works on one host, in tokens per second."""
+
+    reading: float
+    writing: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """A model as the answering code sees it."""
+
+    name: str = ""
+    """`provider:model`, as answers report it."""
+    host: str = ""
+    """Address of its host, without credentials."""
+    digest: str = ""
+    """Of the model file, where the host says so; else `name@host`."""
+    parameters: float | None = None
+    """Number of parameters; None where neither the host nor the name says."""
+    hosted: bool = False
+    """Runs on a named provider's machines rather than on one of the user's own."""
+    findings: ModelFindings | None = None

@@ -1,0 +1,93 @@
+"""Small signs that a claim says something else than a text which speaks of the same: names, figures, denials, opposites.
+
+An edit of a true sentence changes one of them and leaves all other words, so that no measure of what is shared shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from app.core.text import tokenise
+from app.generation.reading import Claim, ReadPassage, negations
+
+FAITHFUL_FEATURES = (
+    "names",  # names of the claim that the passage has not, nor misspelt
+    "figures",  # figures of the claim, spelt ones too, that the passage has not, 2 at most
+    "denials",  # how much more often the claim denies than the window
+    "denied",  # how often the claim denies, 2 at most
+    "opposites",  # words of the claim that the place has not, while it has their opposite
+    "prefixes",  # the same for opposites made by a prefix: unable, able
+)
+"""Columns of a faithful row; each can only lower the support."""
+OPPOSITES = FAITHFUL_FEATURES.index("opposites")
+
+_MAKES_OPPOSITE = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
+_SWAPPED = (("under", "out"), ("under", "over"), ("pro", "anti"), ("pre", "post"), ("up", "down"), ("in", "de"))
+_SHORTEST = 4
+"""Letters that a word must have behind such a prefix; shorter ones are chance: in, inn."""
+
+
+@cache
+def _antonyms() -> Mapping[str, AbstractSet[str]]:
+    """Return the stems of each stem's opposites; made by scripts/write_antonyms.py."""
+    found: dict[str, set[str]] = {}
+    for line in Path(__file__).with_name("antonyms.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            first, second = line.split()
+            found.setdefault(first, set()).add(second)
+            found.setdefault(second, set()).add(first)
+    return found
+
+
+def _prefixed(stem: str) -> Iterator[str]:
+    """Yield the opposites that a prefix makes of a stem, or that it is made of."""
+    for prefix in _MAKES_OPPOSITE:
+        if stem.startswith(prefix) and len(stem) - len(prefix) >= _SHORTEST:
+            yield stem[len(prefix) :]
+        if len(stem) >= _SHORTEST:
+            yield prefix + stem
+    for pair in _SWAPPED:
+        for own, other in (pair, pair[::-1]):
+            if stem.startswith(own) and len(stem) - len(own) >= _SHORTEST:
+                yield other + stem[len(own) :]
+
+
+def faithful_row(claim: Claim, passage: ReadPassage, window: str, unknown: AbstractSet[str]) -> npt.NDArray[np.float64]:
+    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`.
+
+    Args:
+        claim: What was said.
+        passage: Where it should stand.
+        window: The characters of the passage that hold most of it.
+        unknown: Content words of the claim that stand nowhere in the passage, however spelt.
+    """
+    near, antonyms = frozenset(tokenise(window)), _antonyms()
+    denied = claim.specifics.negations
+    opposites = prefixes = 0
+    for token in claim.wanted:
+        if token in near:
+            continue
+        place = passage.known if token in unknown else near
+        opposites += not place.isdisjoint(antonyms.get(token, ()))
+        prefixes += token in unknown and not passage.known.isdisjoint(_prefixed(token))
+    return np.asarray(
+        [
+            float(len(claim.specifics.names & unknown)),
+            float(min(2, len(claim.figures - passage.figures))),
+            float(max(0, denied - negations(window))),
+            float(min(2, denied)),
+            float(opposites),
+            float(prefixes),
+        ]
+    )
+
+
+def says_the_opposite(row: npt.NDArray[np.float64]) -> bool:
+    """Return whether a faithful row shows an opposite."""
+    return bool(row[OPPOSITES:].any())

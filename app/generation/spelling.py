@@ -1,0 +1,39 @@
+"""Whether a passage has a word, however it is spelt."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+
+from app.generation.reading import Claim, ReadPassage
+
+_ALIKE = 0.78
+"""Edit similarity from which two words are one, misspelt or inflected: Dusquesne, Duquesne."""
+_SHARED_STEM = 4
+"""Letters that Britain and British, Poland and Polish share less one; enough when both are names."""
+
+
+def unknown_words(claim: Claim, passage: ReadPassage) -> frozenset[str]:
+    """Return the content words of a claim that stand nowhere in the passage, however spelt."""
+    return frozenset(token for token in set(claim.content) - passage.known if not _misspelt(token, passage))
+
+
+def _misspelt(token: str, passage: ReadPassage) -> bool:
+    """Whether the passage has a token with the same first letter that is this one, spelt a little differently."""
+    return any(
+        abs(len(token) - len(other)) <= 2
+        # The ratio is at most this: no more characters can match than stand in the other. Most pairs are done here.
+        and 2 * min(sum(map(other.__contains__, token)), sum(map(token.__contains__, other))) >= _ALIKE * (len(token) + len(other))
+        and SequenceMatcher(None, token, other).ratio() >= _ALIKE
+        for other in passage.known_by_initial.get(token[0], ())
+    )
+
+
+def is_named(name: str, passage: ReadPassage) -> bool:
+    """Whether a name stands in the passage in another form: misspelt, as an adjective of its country, or spelt out (EU)."""
+    if _misspelt(name, passage):
+        return True
+    if len(name) > _SHARED_STEM and any(
+        other.startswith(name[:_SHARED_STEM]) for other in passage.known_by_initial.get(name[0], ())
+    ):
+        return True
+    return 2 <= len(name) <= 5 and name in passage.initials

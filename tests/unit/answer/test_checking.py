@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from app.answer.checking import CheckService
+from app.answer.search import Shelf
+from app.core.trace import Trace
+from app.generation.options import GenerationOptions
+from app.generation.support import SupportJudge
+from app.retrieval.request import Retrieval, SearchRequest
+from tests.unit.generation.passages import evidence
+
+NORMANS = "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III in 911."
+WARSAW = "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
+
+
+class _AllPassages:
+    """Finds every passage for every search."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        self.asked.append(request.text)
+        return Retrieval(tuple(item.hit for item in evidence(NORMANS, WARSAW, start=100)))
+
+
+def service(found: _AllPassages | None = None) -> CheckService:
+    shelf = Shelf(found or _AllPassages(), None)
+    return CheckService(shelf_of=lambda _: shelf, judge=SupportJudge(None), options=GenerationOptions())
+
+
+def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
+    text = "# Poland\n\nWarsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bananas ripen in Ecuador."
+    report = service().against(text, WARSAW)
+    assert [sentence.verdict for sentence in report.sentences] == ["no_claim", "supported", "contradicted", "not_found"]
+    assert report.counts == {"supported": 1, "contradicted": 1, "not_found": 1, "no_claim": 1}
+    for sentence in report.sentences:
+        assert text[sentence.start : sentence.end] == sentence.text
+        for finding in sentence.findings:
+            assert WARSAW[finding.start : finding.end] == finding.quote
+            assert finding.doc_id is None
+
+
+def test_a_text_is_checked_against_a_library_with_the_document_and_its_characters() -> None:
+    found = _AllPassages()
+    report = service(found).in_libraries("Warsaw is the capital of Poland. Rollo swore fealty in 912.", "public")
+    first, second = report.sentences
+    assert (first.verdict, second.verdict) == ("supported", "contradicted")
+    best = first.findings[0]
+    assert (best.quote, best.start, best.support) == ("Warsaw is the capital of Poland.", 100, 1.0)
+    assert best.doc_id
+    assert second.findings[0].quote == "Their leader Rollo swore fealty to King Charles III in 911."
+    assert sorted(found.asked) == ["Rollo swore fealty in 912.", "Warsaw is the capital of Poland."]
+
+
+def test_a_text_without_claims_searches_nothing() -> None:
+    found = _AllPassages()
+    assert [one.verdict for one in service(found).in_libraries("# Warsaw\n", "all").sentences] == ["no_claim"]
+    assert found.asked == []

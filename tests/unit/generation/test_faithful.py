@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from app.generation.reading import Claim, ReadPassage, spelt_figures
+from app.generation.support import SupportJudge
+
+TEXT = (
+    "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers on long sentences and is"
+    " able to read tables. Prices increased in the spring, and most buyers were satisfied."
+    " Maria Lopez wrote the grammar in twenty-five days."
+)
+
+
+def judged(claim: str, text: str = TEXT) -> tuple[float, bool]:
+    passage = ReadPassage.of_text(text)
+    examination = SupportJudge(None).examine([passage], source_given=True)
+    found = examination.compare(Claim(claim), passage)
+    assert found is not None
+    return found.score, found.contradicted
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("The parser was evaluated on 4 diverse benchmarks.", "The parser was evaluated on twelve diverse benchmarks."),
+        ("It outperforms all earlier parsers on long sentences.", "It underperforms all earlier parsers on long sentences."),
+        ("The parser is able to read tables.", "The parser is unable to read tables."),
+        ("In the spring prices increased.", "In the spring prices decreased."),
+        ("Most of the buyers were satisfied.", "Most of the buyers were dissatisfied."),
+        ("Most buyers were satisfied in the spring.", "Most buyers were not satisfied in the spring."),
+        ("Maria Lopez wrote the grammar in 25 days.", "Maria Gomez wrote the grammar in 25 days."),
+        ("Maria Lopez wrote the grammar in 25 days.", "Maria Lopez wrote the grammar in 35 days."),
+    ],
+)
+def test_an_edit_is_caught_and_its_original_kept(right: str, wrong: str) -> None:
+    assert judged(right)[0] >= 0.45
+    assert judged(wrong)[0] < 0.45
+
+
+def test_an_opposite_contradicts() -> None:
+    assert judged("In the spring prices decreased.")[1]
+    assert not judged("In the spring prices increased.")[1]
+
+
+def test_a_true_quote_with_opposites_in_it_is_supported() -> None:
+    text = "Sales rose in spring and fell in autumn. Sales rose again in winter."
+    assert judged("Sales rose in spring and fell in autumn.", text) == (1.0, False)
+
+
+def test_spelt_figures() -> None:
+    assert spelt_figures("Twenty-five of ninety birds, twelve eggs and 1,500 ants") == {"25", "90", "12", "1500"}

@@ -1,0 +1,47 @@
+import { useCallback, useMemo } from "react";
+import type { CitationRecord, SourceRecord } from "@/api/types";
+import { Markdown } from "@/components/markdown";
+import { useWorkspace } from "@/hooks/use-workspace";
+import type { Exchange, Passage } from "@/lib/exchange";
+import { CitationPill } from "./citation-pill";
+
+interface Props {
+  exchange: Exchange;
+  passage: Passage;
+  /** A model wrote it: then it is worth saying which marks are not its own. */
+  byModel?: boolean;
+}
+
+/** Text of an answer or quote whose pills open the very sentence that supports it. */
+export function CitedText({ exchange, passage, byModel = false }: Props) {
+  const { focus, focusOn } = useWorkspace();
+  const { id, sources } = exchange;
+  const { text, sentences } = passage;
+  const numbers = useMemo(() => new Set(sources.map((source) => source.n)), [sources]);
+  const renderCitation = useCallback(
+    (n: number, sentence: number) => {
+      const source = sources.find((s) => s.n === n);
+      // A pill names its sentence by position, so sentences stand in reading order.
+      const cited = sentences[sentence]?.citations.find((c) => c.n === n) ?? null;
+      const active = focus?.exchange === id && focus.n === n && (cited === null || focus.quote?.start === cited.start);
+      return (
+        <CitationPill
+          n={n}
+          band={source?.band ?? null}
+          active={active}
+          title={titleOf(n, source, cited, byModel)}
+          onClick={() => focusOn({ exchange: id, n, quote: cited === null ? null : { start: cited.start, end: cited.end, text: cited.quote } })}
+        />
+      );
+    },
+    [sentences, sources, byModel, id, focus, focusOn],
+  );
+  return <Markdown text={text} sentences={sentences} sources={numbers} renderCitation={renderCitation} />;
+}
+
+function titleOf(n: number, source: SourceRecord | undefined, cited: CitationRecord | null, byModel: boolean): string {
+  if (source === undefined) return `Source ${n}`;
+  const parts = [source.title, source.page === null ? "" : `p. ${source.page}`];
+  if (cited !== null) parts.push(`support ${cited.support.toFixed(2)}`, byModel && cited.cited_by === "engine" ? "mark set by DocuMind" : "");
+  return parts.filter(Boolean).join(" · ");
+}

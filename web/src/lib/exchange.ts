@@ -1,0 +1,111 @@
+import type { AnswerRecord, QuoteRecord, Scope, SentenceRecord, SourceRecord } from "@/api/types";
+import type { StreamEvent } from "@/api/stream";
+
+export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed";
+
+/** A document that a question is limited to. */
+interface Limit {
+  doc_id: string;
+  library: SourceRecord["library"];
+  title: string;
+}
+
+/** What a model reads before its first word; `since` in milliseconds as Date.now() has them. */
+export interface Reading {
+  model: string;
+  tokens: number;
+  /** Null before the first measurement. */
+  seconds: number | null;
+  since: number;
+}
+
+/** A question and what became of it. */
+export interface Exchange {
+  id: string;
+  question: string;
+  library: Scope;
+  scope: readonly Limit[];
+  state: ExchangeState;
+  /** Provisional text, replaced by the guarded answer when it closes. */
+  draft: string;
+  sources: readonly SourceRecord[];
+  /** What the documents say, before a model wrote anything. */
+  quote: QuoteRecord | null;
+  reading: Reading | null;
+  answerId: string | null;
+  answer: AnswerRecord | null;
+  error: Error | null;
+}
+
+/** A question of which nothing is known yet. */
+export function asked(id: string, question: string, library: Scope, scope: readonly Limit[]): Exchange {
+  return { id, question, library, scope, state: "waiting", draft: "", sources: [], quote: null, reading: null, answerId: null, answer: null, error: null };
+}
+
+/** The exchange after one event of its stream. */
+export function received(exchange: Exchange, event: StreamEvent): Exchange {
+  switch (event.kind) {
+    case "meta":
+      return { ...exchange, answerId: event.answerId };
+    case "sources":
+      // Another search may have dropped what the quote cites; a new one follows where there is any.
+      return { ...exchange, sources: event.sources, quote: stands(exchange.quote, event.sources) ? exchange.quote : null };
+    case "quote":
+      return { ...exchange, quote: event.quote };
+    case "reading":
+      return { ...exchange, reading: { model: event.model, tokens: event.tokens, seconds: event.seconds, since: Date.now() } };
+    case "token":
+      return { ...exchange, state: "streaming", draft: exchange.draft + event.text };
+    case "final":
+      return answered(exchange, event.answer);
+  }
+}
+
+/** The exchange with its final answer. */
+export function answered(exchange: Exchange, answer: AnswerRecord): Exchange {
+  return { ...exchange, state: "done", answer, answerId: answer.answer_id, library: answer.library, sources: answer.sources, quote: answer.quote ?? null };
+}
+
+function stands(quote: QuoteRecord | null, sources: readonly SourceRecord[]): boolean {
+  const numbers = new Set(sources.map((source) => source.n));
+  return quote?.sentences.every((sentence) => sentence.citations.every((one) => numbers.has(one.n))) ?? false;
+}
+
+/** Text with its checked sentences, offsets in code points of this text. */
+export interface Passage {
+  text: string;
+  sentences: readonly SentenceRecord[];
+}
+
+/** What is shown of an exchange. */
+export interface Shown {
+  quote: Passage | null;
+  /** Where the quote stands: above the words, or folded away under them. */
+  place: "above" | "under";
+  words: Passage;
+}
+
+/**
+ * Split an exchange into the quote and what stands with it, so that each is shown once.
+ *
+ * An answer that begins with the quote is the quote and the rest; a finished answer without it speaks alone.
+ */
+export function shownOf({ answer, draft, quote, state }: Exchange): Shown {
+  const whole: Passage = { text: answer?.answer ?? draft, sentences: answer?.sentences ?? [] };
+  if (quote === null) return { quote: null, place: "above", words: whole };
+  const begins = quote.leads || answer?.notices.some((notice) => notice.code === "quoted_instead") === true;
+  if (begins && whole.text.startsWith(quote.text)) return { quote, place: "above", words: after(quote.text, whole) };
+  return { quote, place: state === "done" ? "under" : "above", words: whole };
+}
+
+/** What follows the first text, with its sentences where they stand then. */
+function after(first: string, { text, sentences }: Passage): Passage {
+  const rest = text.slice(first.length).trimStart();
+  const cut = Array.from(text.slice(0, text.length - rest.length)).length;
+  return {
+    text: rest,
+    sentences: sentences
+      .filter((sentence) => sentence.answer_start >= cut)
+      .map((sentence) => ({ ...sentence, answer_start: sentence.answer_start - cut, answer_end: sentence.answer_end - cut })),
+  };
+}

@@ -1,0 +1,86 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import type { AnswerRecord, CitationRecord, QuoteRecord, SentenceRecord, SourceRecord } from "@/api/types";
+import { ExchangeView } from "@/features/chat/exchange-view";
+import { ContextBudget } from "@/features/inspect/context-budget";
+import { initialWorkspace, WorkspaceContext, type Workspace } from "@/hooks/use-workspace";
+import { asked, received, type Exchange } from "@/lib/exchange";
+import { Store } from "@/lib/store";
+
+const SAID = "Bees dance [4].";
+const WORDS = "The dance shows the way [4].";
+const SOURCES = [4, 9].map((n) => ({ n, title: `Book ${n}`, page: 2, band: "strong", authors: [] }) as unknown as SourceRecord);
+
+function sentence(text: string, answer_start: number, cited_by: CitationRecord["cited_by"]): SentenceRecord {
+  return { text, answer_start, answer_end: answer_start + text.length, verdict: "supported", citations: [{ n: 4, start: 10, end: 20, quote: "Bees dance", support: 0.9, cited_by }] };
+}
+
+function exchange(leads: boolean): Exchange {
+  const quote: QuoteRecord = { text: SAID, sentences: [sentence(SAID, 0, "engine")], leads };
+  return received(received(asked("1", "How do bees talk?", "public", []), { kind: "sources", sources: SOURCES }), { kind: "quote", quote });
+}
+
+function final(leads: boolean, cited_by: CitationRecord["cited_by"]): Exchange {
+  const before = exchange(leads);
+  const text = leads ? `${SAID}\n\n${WORDS}` : WORDS;
+  const sentences = leads ? [sentence(SAID, 0, "engine"), sentence(WORDS, SAID.length + 2, cited_by)] : [sentence(WORDS, 0, cited_by)];
+  const answer = { answer_id: "a", answer: text, quote: before.quote, model_text: WORDS, sentences, notices: [], sources: SOURCES, library: "public", status: "answered", generator: "ollama:tiny", embedder: "minilm", confidence: 0.9, trace: null };
+  return received(before, { kind: "final", answer: answer as unknown as AnswerRecord });
+}
+
+function shown(one: Exchange): string {
+  return renderToStaticMarkup(
+    <QueryClientProvider client={new QueryClient()}>
+      <WorkspaceContext value={new Store<Workspace>(initialWorkspace)}>
+        <ExchangeView exchange={one} onAskAgain={() => undefined} />
+      </WorkspaceContext>
+    </QueryClientProvider>,
+  );
+}
+
+describe("a question while its model reads", () => {
+  it("shows the quote, what is read and for how long", () => {
+    const html = shown(received(exchange(true), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: 9 }));
+    expect(html).toContain("From your documents");
+    expect(html).toContain('aria-label="Citation 4"');
+    expect(html).toContain("tiny is reading about 1,300 tokens, about 9 s");
+    expect(html).toContain("animation-duration:9s");
+    expect(html).not.toContain("<details");
+  });
+
+  it("has a bar without an end where nothing was measured", () => {
+    const html = shown(received(exchange(false), { kind: "reading", model: "ollama:tiny", tokens: 1312, seconds: null }));
+    expect(html).toContain("reading-sways");
+    expect(html).not.toContain("animation-duration");
+  });
+});
+
+describe("an answer with a quote", () => {
+  it("begins with the quote and says whose the words below are", () => {
+    const html = shown(final(true, "model"));
+    expect(html.match(/Bees dance/g)).toHaveLength(1);
+    expect(html.indexOf("In the words of tiny")).toBeGreaterThan(html.indexOf("Bees dance"));
+    expect(html.indexOf("The dance shows")).toBeGreaterThan(html.indexOf("In the words of tiny"));
+    expect(html).not.toContain("<details");
+  });
+
+  it("stands alone with the quote folded under it", () => {
+    const html = shown(final(false, "model"));
+    expect(html).not.toContain("In the words of");
+    expect(html.indexOf("<details")).toBeGreaterThan(html.indexOf("The dance shows"));
+  });
+
+  it("tells a mark of the engine from one of the model, in the model's words only", () => {
+    expect(shown(final(true, "engine")).match(/mark set by DocuMind/g)).toHaveLength(1);
+    expect(shown(final(true, "model"))).not.toContain("mark set by DocuMind");
+  });
+});
+
+describe("Inspect", () => {
+  it("says what was handed over and why", () => {
+    const context = { budget: 350, planned: 280, seen: null, used: [4], trimmed: [], dropped: [9], prompts: "compact", evidence: "short", why: "100 tokens a second" };
+    const html = renderToStaticMarkup(<ContextBudget context={context} />);
+    for (const part of ["compact", "the sentences that bear on the question", "100 tokens a second", "280 of 350 tokens", "not reported"]) expect(html).toContain(part);
+  });
+});
