@@ -95,7 +95,7 @@ def _arms() -> list[Arm]:
         Arm("default", DEFAULT, note="the same with late interaction"),
         *(
             Arm(f"a={a} b={b}", replace(DEFAULT, late_sentence_weight=a, late_token_weight=b), note="other weights")
-            for a, b in ((0.2, 0.5), (0.4, 0.75), (0.4, 1.0))
+            for a, b in ((0.2, 0.5), (0.3, 1.0), (0.4, 0.75))
         ),
     ]
 

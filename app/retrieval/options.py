@@ -57,7 +57,7 @@ class RetrievalOptions:
     `sentence_weight` times the similarity of the best sentence, embedded while the question waits (a gain at many times the price
     of the search, evaluation/reports/fusion.md). `mmr` selects by maximal marginal relevance instead of the best chunk of each
     document first."""
-    late_sentence_weight: float = 0.3  # evaluation/reports/late.md
+    late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""
     late_token_weight: float = 1.0  # evaluation/reports/late.md
     """b of `late`: weight of MaxSim on the same scale."""
