@@ -126,7 +126,9 @@ class DocuMind:
         assert reply.ok, reply.text[:500]
 
     def clear(self) -> None:
-        """Empty both libraries."""
+        """Empty both libraries and forget every conversation: as on a first start."""
+        gone = requests.delete(f"{self.base}/api/v1/conversations", headers=self._headers(), timeout=60)
+        assert gone.status_code == 200, gone.text[:500]
         for library in ("papers", "public"):
             url = f"{self.base}/api/v1/libraries/{library}/documents"
             reply = requests.delete(url, params={"confirm": library}, headers=self._headers(), timeout=60)

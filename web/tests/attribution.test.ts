@@ -10,7 +10,6 @@ const source: SourceRecord = {
   revision: 1,
   library: "papers",
   title: "ReAct: Reasoning & Acting in 100% {of} LMs",
-  sample: false,
   authors: ["Shunyu Yao", "Jeffrey Zhao"],
   year: 2023,
   section: "body",
