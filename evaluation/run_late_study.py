@@ -71,6 +71,10 @@ def main() -> None:
     means = {arm.name: float(np.mean([e.result(arm.name).intervals["nDCG@10"].mean for e in experiments])) for arm in arms}
     remarks.append("Mean nDCG@10 over the sets: " + "; ".join(f"{name} {mean:.4f}" for name, mean in means.items()) + ".")
     made = replace(provenance, settings_hash=settings_hash(tuple(experiments)))
+    remarks.append(
+        "Taken is what helps the mean and harms no set by more than 0.005. In covidqa and chunking a chunk is a document of its own"
+        " with its first line as title, so the title weighs more there than in a library of whole papers."
+    )
     title = "Function words, title, guard, late interaction, spelling: seven development sets"
     write(Report(title, made, tuple(experiments), tuple(remarks)), "late")
 
@@ -91,7 +95,7 @@ def _arms() -> list[Arm]:
         Arm("default", DEFAULT, note="the same with late interaction"),
         *(
             Arm(f"a={a} b={b}", replace(DEFAULT, late_sentence_weight=a, late_token_weight=b), note="other weights")
-            for a, b in ((0.2, 0.5), (0.3, 1.0), (0.4, 1.0))
+            for a, b in ((0.2, 0.5), (0.3, 1.0), (0.4, 0.75))
         ),
     ]
 

@@ -16,7 +16,6 @@ from app.core.vectors import cosine_distances
 from app.retrieval.keywords import QuestionWords, question_words
 from app.retrieval.request import SearchRequest
 from app.retrieval.search import Candidates, gather
-from app.retrieval.spelling import matched_text
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,8 +28,6 @@ class Pool:
     vector: FloatArray | None
     """The query vector `[dim]`; None when nothing could embed."""
     words: QuestionWords
-    text: str
-    """What BM25 was asked: the question, with words that no passage holds matched to near ones."""
     code: QuestionCode | None = None
     """What late interaction compares passages with; None where it is off."""
     without_vector: int = 0
@@ -62,18 +59,17 @@ class Legs:
             _LOG.warning("searching by words alone: the embedder failed: %s", exc)
             return None
 
-    def search(self, request: SearchRequest, vector: FloatArray | None, k: int) -> Pool:
+    def search(self, request: SearchRequest, vector: FloatArray | None, k: int, code: QuestionCode | None = None) -> Pool:
         """Ask both legs at once for k candidates each; a damaged dense index leaves the lexical leg alone."""
         with beside(lambda: self._by_words(request, k)) as by_words:
             dense, vector, trouble = self._by_vector(request, vector, k)
-            lexical, words, text = by_words()
-        return Pool(gather(dense, lexical), vector, words, text, trouble=trouble)
+            lexical, words = by_words()
+        return Pool(gather(dense, lexical), vector, words, code, trouble=trouble)
 
-    def _by_words(self, request: SearchRequest, k: int) -> tuple[list[Scored], QuestionWords, str]:
-        """Return the lexical hits, how telling each word of the question is, and the words as they were matched."""
-        text = matched_text(request.text, request.library, self.lexical, self.catalog)
-        found = self.lexical.search(request.library, text, k, request.filters or None)
-        return found, question_words(self.lexical, request.library, text), text
+    def _by_words(self, request: SearchRequest, k: int) -> tuple[list[Scored], QuestionWords]:
+        """Return the lexical hits, and how telling each word of the question is."""
+        found = self.lexical.search(request.library, request.text, k, request.filters or None)
+        return found, question_words(self.lexical, request.library, request.text)
 
     def _by_vector(
         self, request: SearchRequest, vector: FloatArray | None, k: int
@@ -96,7 +92,7 @@ class Legs:
         candidates, missing = pool.candidates, 0
         unscored = candidates.without_bm25()
         if len(unscored):
-            candidates = candidates.with_bm25(self.lexical.score(request.library, pool.text, unscored.tolist()))
+            candidates = candidates.with_bm25(self.lexical.score(request.library, request.text, unscored.tolist()))
         if pool.vector is not None and len(unplaced := candidates.without_distance()):
             rows = self.vectors.fetch(request.library, unplaced.tolist())
             candidates = candidates.with_distances(_distances(pool.vector, rows))

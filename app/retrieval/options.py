@@ -59,7 +59,7 @@ class RetrievalOptions:
     document first."""
     late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""
-    late_token_weight: float = 0.75  # evaluation/reports/late.md
+    late_token_weight: float = 1.0  # evaluation/reports/late.md
     """b of `late`: weight of MaxSim on the same scale."""
     sentence_weight: float = 0.5
     """Weight of the best sentence's cosine similarity on the scale of the fused score."""

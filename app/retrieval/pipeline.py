@@ -24,6 +24,7 @@ from app.retrieval.reading import Reading, read
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import Floats, Ints, pool_size, slots
 from app.retrieval.sentences import best_sentence_similarities, with_sentences
+from app.retrieval.spelling import matched_text
 
 
 class Retriever:
@@ -96,16 +97,25 @@ class Retriever:
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
         with trace.stage("embed"):
-            code = self._late.encoder.encode_question(request.text) if self._late and self._arm(request) == "late" else None
+            request, code = self._matched(request)
             vector = code.vector if code is not None and self._may_share(request) else self._legs.query_vector(request)
         with trace.stage("search") as stage:
-            pool = self._legs.search(request, vector, pool_size(request.library, request.mode, k))
-            pool = replace(pool, code=code)
+            pool = self._legs.search(request, vector, pool_size(request.library, request.mode, k), code)
             stage.n_out = len(pool.candidates)
         with trace.stage("complete", len(pool.candidates)) as stage:
             pool = self._legs.complete(request, pool)
             stage.n_out = len(pool.candidates)
         return pool
+
+    def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
+        """Return the question with its misspelt words matched, and its code where late interaction is on."""
+        encoder = self._late.encoder if self._late is not None and self._arm(request) == "late" else None
+        code = encoder.encode_question(request.text) if encoder else None
+        spelt_right = code.common_stems if code else frozenset[str]()
+        text = matched_text(request.text, request.library, self._legs.lexical, self._catalog, spelt_right)
+        if text == request.text:
+            return request, code
+        return replace(request, text=text), encoder.encode_question(text) if encoder else None
 
     def _may_share(self, request: SearchRequest) -> bool:
         """Whether the question's vector comes with its code, from the same run of the same model."""

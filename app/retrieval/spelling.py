@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from app.core.function_words import FUNCTION_WORDS
 from app.core.ports import Catalog, LexicalIndex
@@ -20,22 +20,28 @@ _MOST_WORDS = 8
 """Unknown words looked up; a question with more is in a language that the library does not hold."""
 
 
-def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog) -> str:
+def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog, spelt_right: Set[str] = frozenset()) -> str:
     """Return a text with each word that no passage holds replaced by a near one; the text itself where there is none.
 
-    Near is one edit (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers and words of
-    other scripts stay. Of several near words the nearest is taken, then one with the same first letter, then the most frequent.
+    Near is one edit (insert, delete, change, swap neighbours), or two from eight letters on. Numbers,
+    identifiers and words of other scripts stay. Of several near words the nearest is taken, then one with the same first letter,
+    then the most frequent.
 
     Args:
         text: The question.
         library: Where it is asked.
         lexical: Knows which words the library holds.
         catalog: Passages with near words.
+        spelt_right: Stems that stay, whether a passage holds them or not.
     """
     spoken = words(text)
     stems = {word: (tokenise(word) or [""])[0] for word in dict.fromkeys(spoken) if _may_be_misspelt(word)}
     _, held = lexical.document_frequencies(library, list(stems.values()))
-    unknown = [word for word, stem in stems.items() if stem and not held.get(stem, 0) and not lexical.near(library, stem, 0, 1)]
+    unknown = [
+        word
+        for word, stem in stems.items()
+        if stem and stem not in spelt_right and not held.get(stem, 0) and not lexical.near(library, stem, 0, 1)
+    ]
     if not unknown or len(unknown) > _MOST_WORDS:
         return text
     near: dict[str, str | None] = {}
@@ -56,7 +62,9 @@ def _nearest(word: str, edits: int, chunk_ids: Sequence[int], library: Library, 
     """Return the word of these passages that is nearest, of those near enough."""
     passages = catalog.passages(library, chunk_ids)
     counts = Counter(other for passage in passages.values() for other in words(f"{passage.document.title} {passage.chunk.text}"))
-    far = {other: edit_distance(word, other) for other in counts if abs(len(other) - len(word)) <= edits and other.isalpha()}
+    far = {
+        other: edit_distance(word, other) for other in counts if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other)
+    }
     near = [other for other, distance in far.items() if distance <= edits]
     return min(near, key=lambda other: (far[other], other[0] != word[0], -counts[other], other), default=None)
 

@@ -47,3 +47,8 @@ class QuestionCode:
     """The stemmed word that each token belongs to, `n` of them; empty where it is none."""
     pieces: tuple[int, ...]
     """How many tokens that word has."""
+
+    @property
+    def common_stems(self) -> frozenset[str]:
+        """Stems of words that are one token: the model knows 30,000 words whole, and a misspelt one is seldom among them."""
+        return frozenset(stem for stem, n in zip(self.stems, self.pieces, strict=True) if n == 1)

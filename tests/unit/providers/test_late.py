@@ -49,6 +49,12 @@ def test_text_without_sentence_ends_is_taken_in_windows(encoder: LateEncoder) ->
     assert len(code.sentences) // STATE_DIMENSION == 3
 
 
+def test_a_question_tells_which_words_the_model_knows_whole(encoder: LateEncoder) -> None:
+    common = encoder.encode_question("Which percentage of the parliment is northwestern?").common_stems
+    assert {"percentag", "northwestern"} <= common
+    assert "parliment" not in common
+
+
 def test_a_text_that_is_too_long_to_embed_is_refused(encoder: LateEncoder) -> None:
     with pytest.raises(PassageTooLong):
         encoder.embed_and_encode(["wind " * 400])

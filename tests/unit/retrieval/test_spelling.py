@@ -56,6 +56,13 @@ def test_everything_else_stays_as_it_is(catalog: MemoryCatalog, asked: str) -> N
         assert matched_text(asked, library, TextbookBM25(catalog), catalog) == asked
 
 
+def test_a_word_that_the_model_knows_whole_stays(catalog: MemoryCatalog) -> None:
+    library = next(iter(library for library, known in catalog.by_library.items() if known))
+    lexical = TextbookBM25(catalog)
+    assert matched_text("a galley", library, lexical, catalog) == "a valley"
+    assert matched_text("a galley", library, lexical, catalog, frozenset({"galley"})) == "a galley"
+
+
 def test_distances_by_hand() -> None:
     assert edit_distance("normandi", "normandy") == 1
     assert edit_distance("nromans", "normans") == 1
