@@ -116,7 +116,7 @@ class Research:
         if turn.evidence != sent:
             yield SourcesEvent(turn.evidence)
             selection, quoted = yield from self._quote(turn, query, how)
-        if not self._worth_asking(turn, quoted, how):
+        if not worth_asking(turn.evidence, quoted, how):
             return self._answer(turn, Outcome(REFUSAL, ()), self.draftsman.extractive.name if turn.evidence else NO_WRITER)
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
@@ -136,14 +136,6 @@ class Research:
         if quoted is not None:
             yield QuoteEvent(quoted)
         return selection, quoted
-
-    @staticmethod
-    def _worth_asking(turn: Turn, quoted: Quote | None, how: Manner) -> bool:
-        """Return whether a model is asked: not without passages, and not where the engine decides and finds no answer."""
-        if not turn.evidence:
-            return False
-        fallback = any(item.hit.fallback for item in turn.evidence)
-        return quoted is not None or fallback or how.evidence == "full"
 
     def _phrased(
         self, turn: Turn, query: str, model: Generator, how: Manner, selection: Selection, quoted: Quote | None
@@ -236,6 +228,14 @@ class Research:
         if turn.choice.hosted and host is not None and turn.trace.llm_calls:
             said = f"the question, and passages of your documents where they were read, were sent to {host.name}"
             turn.note(Notice("hosted_provider", f"{said}, which is not on this machine"))
+
+
+def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
+    """Return whether a model is asked: not without passages, and not where the engine decides and finds no answer."""
+    if not evidence:
+        return False
+    fallback = any(item.hit.fallback for item in evidence)
+    return quoted is not None or fallback or how.evidence == "full"
 
 
 def _flagged(evidence: Sequence[Evidence]) -> str:

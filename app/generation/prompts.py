@@ -207,7 +207,8 @@ class PromptLibrary:
 
     def instructions(self) -> tuple[str, ...]:
         """Return every text that an answer prompt tells a model, each once, placeholders left in."""
-        told = (text for prompt in self.answers.values() for text in prompt.parts.values())
+        parts = [prompt.parts for prompt in self.answers.values()] + [prompt.parts for prompt in self.compact.values()]
+        told = (text for one in parts for text in one.values())
         return tuple(dict.fromkeys((*told, *self.reasoning.values())))
 
     def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from app.answer.manner import MannerOptions, manner
 from app.answer.options import AnswerOptions
 from app.answer.outcome import is_refusal
+from app.answer.research import worth_asking
+from app.answer.strategies.base import renumbered
 from app.core.cancel import CancelToken
 from app.core.errors import (
     Cancelled,
@@ -18,12 +21,24 @@ from app.core.errors import (
     ProviderTimeout,
     ProviderUnreachable,
 )
-from app.core.types import Answer, MetaEvent, Notice, QuoteEvent, ReadingEvent, SourcesEvent, Token, TokenEvent
+from app.core.types import (
+    Answer,
+    Hit,
+    MetaEvent,
+    ModelProfile,
+    Notice,
+    Quote,
+    QuoteEvent,
+    ReadingEvent,
+    SourcesEvent,
+    Token,
+    TokenEvent,
+)
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
-from tests.unit.answer.bench import COPPER, PROMPTS, Bench, cancel_at, codes, final, papers
+from tests.unit.answer.bench import COPPER, DUARTE, PROMPTS, TIDES, Bench, cancel_at, codes, final, papers
 
 QUESTION = "What is the melting point of copper?"
 REPLY = "Copper melts at 1085 degrees Celsius [1]."
@@ -339,3 +354,37 @@ def test_the_trace_shows_candidates_only_when_kept_or_asked_for() -> None:
     quiet = Bench(options=AnswerOptions(store_answers="off"))
     assert all(stage.items == () for stage in quiet.ask(papers(QUESTION)).trace.stages)
     assert quiet.answers.records == {}
+
+
+def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> None:
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    model = ScriptedGenerator("It melts at 1085 degrees Celsius. Bananas are blue.")
+    answer = Bench(models=FixedModels(model, profile=small)).ask(papers(QUESTION))
+    assert answer.quote is not None
+    assert answer.quote.leads
+    assert answer.text.startswith(answer.quote.text)
+    assert "Bananas" not in answer.text
+    assert len(model.prompts[0].messages) == 1
+    assert model.prompts[0].messages[0].content.endswith("in one full sentence.")
+    assert answer.trace.context is not None
+    assert (answer.trace.context.prompts, answer.trace.context.evidence) == ("compact", "short")
+
+
+def test_a_model_is_not_asked_in_vain() -> None:
+    small = manner(ModelProfile(parameters=0.5e9), None, MannerOptions())
+    large = manner(ModelProfile(hosted=True), None, MannerOptions())
+    found, nearest = renumbered((), (Hit(COPPER, 1.0),)), renumbered((), (Hit(COPPER, 1.0, fallback=True),))
+    quote = Quote("Copper.", (), leads=True)
+    assert [worth_asking(found, None, small), worth_asking(found, quote, small), worth_asking(found, None, large)] == [
+        False,
+        True,
+        True,
+    ]
+    assert worth_asking(nearest, None, small)
+    assert not worth_asking((), None, large)
+
+
+def test_passages_that_were_sent_keep_their_numbers() -> None:
+    first, second = Hit(COPPER, 1.0), Hit(TIDES, 0.5)
+    sent = renumbered((), (first, second))
+    assert [(item.n, item.hit) for item in renumbered(sent, (Hit(DUARTE, 2.0), second))] == [(3, Hit(DUARTE, 2.0)), (2, second)]
