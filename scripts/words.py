@@ -31,13 +31,13 @@ LONG_LIMIT = 1.0
 """Most docstrings, in percent, whose first line is over `FIRST_LINE` characters."""
 FIRST_LINE = 80
 
-_STEP = r"\s+(?:[\w'’-]+\s+){1,3}of\b"
+_STEP = r"\s+(?:[\w'\u2019-]+\s+){1,3}of\b"
 UNWANTED = re.compile(
     rf"\b(?:whoever|nobody|somebody|whatever|meanwhile|beside|anew|what\s+is\s+there|of{_STEP}{_STEP})\b",
     re.IGNORECASE,
 )
 _OPENER = re.compile(r"(?:What|Who|Whether|Where|How|When)\b")
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
 _PROSE = re.compile(r"\w[^\w\s]*\s+\w")
 _PAGE_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _WEB_TEXT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`|(?<=>)[^<>{}=;]+(?=[<{])", re.DOTALL)
