@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ format: dev ## format the code
 lint: dev ## formatting and lint rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+words: dev ## words and sentences that are hard to read, counted (--places: python -m scripts.words --places)
+	$(BIN)/python -m scripts.words
 
 types: dev ## mypy strict
 	$(BIN)/mypy
