@@ -18,7 +18,7 @@ from app.core.types import Library
 from app.index.options import IndexOptions
 from app.index.steps import CRASH_STATUS
 from app.index.store import IndexStore, VectorStoreUse
-from evaluation.served import Served
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 from tests.unit.index.test_reembedding import NEVER, NEW, OLD, add, embed_live, fill, made_by, own_rank_one, vectors_by_build
 
