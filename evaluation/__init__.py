@@ -1,1 +1,1 @@
-"""Benchmark programs and cases; reports/ holds what they found."""
+"""Programs that measure this project: benchmarks, studies, campaigns; reports/ keeps their pages."""

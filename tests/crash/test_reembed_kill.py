@@ -18,7 +18,7 @@ from app.core.types import Library
 from app.index.files.steps import CRASH_STATUS
 from app.index.options import IndexOptions
 from app.index.store import IndexStore, VectorStoreUse
-from evaluation.served import Served
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 from tests.unit.index.maintenance.test_reembedding import (
     NEVER,

@@ -15,9 +15,9 @@ from app.evaluation.collections import Collection, TestQuestion
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.tokens import TokenCalibrator
-from evaluation.models_study.asking import Asker, Place, Row, Rows, Task
-from evaluation.models_study.tables import modes, prompts, strategies
-from evaluation.run_models_study import tasks_of
+from evaluation.lib.models.asking import Asker, Place, Row, Rows, Task
+from evaluation.lib.models.tables import modes, prompts, strategies
+from evaluation.studies.models import tasks_of
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
 from tests.fakes.services import PROMPTS
@@ -59,7 +59,7 @@ def test_a_small_run_is_the_beginning_of_a_large_one_and_arms_of_a_question_stay
 
 
 def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluation.models_study.asking._PAUSE_S", 0.0)
+    monkeypatch.setattr("evaluation.lib.models.asking._PAUSE_S", 0.0)
     with site(tmp_path) as opened:
         opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
         broken = ProviderUnreachable("the host broke the connection")

@@ -1,0 +1,1 @@
+"""How fast and how large bulk indexing is: `python -m evaluation.benchmarks.bulk`, into evaluation/reports/bulk.{json,md}."""

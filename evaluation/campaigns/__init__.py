@@ -1,0 +1,1 @@
+"""Campaigns: kills, damage and load against promises; `python -m evaluation.campaigns.NAME` reports."""

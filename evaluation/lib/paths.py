@@ -1,0 +1,10 @@
+"""Where a checkout keeps what the programs read and write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Root of the checkout."""
+REPORTS = ROOT / "evaluation" / "reports"
+"""Folder of the reports."""
