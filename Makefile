@@ -201,19 +201,19 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 	$(BIN)/python -m scripts.run_retrieval_ablation_offline
 	$(BIN)/python -m scripts.refresh_stakeholder_views
 
-bench-embed: dev ## embedded model against float32 and Chroma's own class, into evaluation/reports/embed.md
+bench-embed: dev ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.benchmarks.embed
 
-bench-pdf: dev ## PDF path against bare pypdfium2, into evaluation/reports/pdf.md
+bench-pdf: dev ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.benchmarks.pdf
 
 bench-quotes: dev ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
 	$(BIN)/python -m evaluation.benchmarks.quotes
 
-bench-query: dev ## search over HTTP against its floor at 50,000 chunks, into evaluation/reports/query.md
+bench-query: dev ## search over HTTP at 50,000 chunks, into evaluation/reports/query.md
 	$(BIN)/python -m evaluation.benchmarks.query
 
-bench-ingest: dev ## files to vectors against the embedder alone, into evaluation/reports/ingest.md
+bench-ingest: dev ## files to vectors over HTTP, into evaluation/reports/ingest.md
 	$(BIN)/python -m evaluation.benchmarks.ingest
 
 bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md

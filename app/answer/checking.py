@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from app.answer.search import ShelfOf, libraries
+from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
 from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, Hit, Library, Scope
@@ -42,15 +42,15 @@ class Place:
 class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
-    def __init__(self, *, shelf_of: ShelfOf, judge: SupportJudge, options: GenerationOptions) -> None:
+    def __init__(self, *, searcher_for: SearcherFor, judge: SupportJudge, options: GenerationOptions) -> None:
         """Keep what checking takes.
 
         Args:
-            shelf_of: How a library is searched now.
+            searcher_for: Returns how a library is searched now.
             judge: Says how well a passage holds a claim.
             options: The least support of what is supported.
         """
-        self._shelf_of = shelf_of
+        self._searcher_for = searcher_for
         self._judge = judge
         self._least = options.grounding_min_similarity
 
@@ -73,7 +73,7 @@ class CheckService:
     def _search(self, claim: Claim, scope: Scope) -> Sequence[Hit]:
         asked = claim.text[:_LONGEST_QUERY]
         found = {
-            library: self._shelf_of(library).retriever.retrieve(
+            library: self._searcher_for(library).retriever.retrieve(
                 SearchRequest(asked, library, top_k=_PASSAGES, keep_weak=True), Trace()
             )
             for library in libraries(scope)

@@ -18,7 +18,7 @@ from app.answer.model_advice import EVIDENCE, Prompts, Reply, TestReport, counte
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.outcome import is_refusal, reads_as_refusal, settle
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import CONFIDENT, Assignment, Draftsman, Written, quote_of, write
+from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, Written, quote_of, write
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator, ModelStore
@@ -41,7 +41,7 @@ class ModelTester:
     """Tests models and keeps what it finds."""
 
     models: ModelSelector
-    draftsman: Draftsman
+    answer_writer: AnswerWriter
     grounder: Grounder
     speeds: ModelSpeeds
     store: ModelStore
@@ -102,14 +102,14 @@ class ModelTester:
     ) -> Reply:
         """Ask one question as a user's question is asked, and say what became of it."""
         how = self._manner(choice, writer, prompts)
-        selection, quoted = quote_of(self.draftsman, self.grounder, question.text, question.evidence, leads=False)
+        selection, quoted = quote_of(self.answer_writer, self.grounder, question.text, question.evidence, leads=False)
         absent = not question.expected
         if quoted is None and how.evidence == "short":  # the engine finds no answer and asks no model
             return Reply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
         parameters = choice.profile.parameters
-        few = prompts == "compact" and (parameters is None or parameters < self.draftsman.few_below)
+        few = prompts == "compact" and (parameters is None or parameters < self.answer_writer.few_below)
         asked = Question(question.text, "public")
-        task = Assignment(asked, question.text, question.evidence, selection, (), how, few, self.draftsman.reasoning(asked))
+        task = Assignment(asked, question.text, question.evidence, selection, (), how, few, self.answer_writer.reasoning(asked))
         written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
         grounded = self.grounder.ground(written.text, question.evidence)
         outcome = settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
@@ -142,13 +142,13 @@ class ModelTester:
             calls = ModelCalls(
                 trace,
                 cancel,
-                self.draftsman.prompts,
+                self.answer_writer.prompts,
                 None,
                 lambda name, usage: self.speeds.observe(choice.profile.host, name, usage),
             )
             begun = time.perf_counter()
             try:
-                written, first_word_s = _timed(write(self.draftsman, task, writer, calls), begun)
+                written, first_word_s = _timed(write(self.answer_writer, task, writer, calls), begun)
             except ProviderError as error:
                 if not error.retryable or attempt == _ATTEMPTS:
                     raise
@@ -169,7 +169,7 @@ class ModelTester:
         counts = {prompts: counted([one for one in replies if one.prompts == prompts]) for prompts in EVIDENCE}
         quotes = 0
         for one in questions:
-            _, quoted = quote_of(self.draftsman, self.grounder, one.text, one.evidence, leads=False)
+            _, quoted = quote_of(self.answer_writer, self.grounder, one.text, one.evidence, leads=False)
             quotes += one.right(without_marks(quoted.text)) if quoted and one.expected else quoted is None and not one.expected
         speed = self.speeds.of(choice.profile.host, writer.name)
         report = TestReport(

@@ -19,12 +19,12 @@ from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
 from app.answer.outcome import Outcome, quoted_instead, settle, supported_share
 from app.answer.rewrite import rewrite
-from app.answer.search import Search, ShelfOf
+from app.answer.search import Search, SearcherFor
 from app.answer.speeds import ModelSpeeds
-from app.answer.strategies import Desk
+from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import renumbered
 from app.answer.turn import Turn
-from app.answer.writing import CONFIDENT, Assignment, Draftsman, quote, quote_of, write
+from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, quote, quote_of, write
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.types import (
@@ -55,8 +55,8 @@ _Steps = Steps[AnswerEvent, None, Answer]
 class Research:
     """What answering from evidence takes. Stateless between questions."""
 
-    shelf_of: ShelfOf
-    draftsman: Draftsman
+    searcher_for: SearcherFor
+    answer_writer: AnswerWriter
     grounder: Grounder
     memory: ConversationMemory
     speeds: ModelSpeeds
@@ -69,7 +69,7 @@ class Research:
             return NO_WRITER
         if turn.question.mode == "datasets":
             return SCANNER
-        return turn.choice.model.name if turn.choice.model else self.draftsman.extractive.name
+        return turn.choice.model.name if turn.choice.model else self.answer_writer.extractive.name
 
     def events(self, turn: Turn, asked: str) -> _Steps:
         """Yield sources, quote and tokens, and return the answer."""
@@ -101,7 +101,7 @@ class Research:
         if turn.question.mode == "datasets":
             return inventory(turn.evidence) or REFUSAL, SCANNER
         usable = [item for item in turn.evidence if not item.hit.fallback]
-        return quote(self.draftsman, query, usable), self.draftsman.extractive.name
+        return quote(self.answer_writer, query, usable), self.answer_writer.extractive.name
 
     def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
         """Yield the quote before any model is called, then the model's words over the final evidence."""
@@ -117,7 +117,7 @@ class Research:
             yield SourcesEvent(turn.evidence)
             selection, quoted = yield from self._quote(turn, query, how)
         if not worth_asking(turn.evidence, quoted, how):
-            return self._answer(turn, Outcome(REFUSAL, ()), self.draftsman.extractive.name if turn.evidence else NO_WRITER)
+            return self._answer(turn, Outcome(REFUSAL, ()), self.answer_writer.extractive.name if turn.evidence else NO_WRITER)
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
         outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
@@ -126,12 +126,12 @@ class Research:
         self._note_hosted(turn)
         turn.cancel.raise_if_cancelled()
         turn.quote = quoted
-        return self._answer(turn, outcome, self.draftsman.extractive.name if outcome.quoted else model.name)
+        return self._answer(turn, outcome, self.answer_writer.extractive.name if outcome.quoted else model.name)
 
     def _quote(self, turn: Turn, query: str, how: Manner) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
         with turn.trace.stage("quote", len(turn.evidence)) as stage:
             usable = [item for item in turn.evidence if not item.hit.fallback]
-            selection, quoted = quote_of(self.draftsman, self.grounder, query, usable, leads=how.leads)
+            selection, quoted = quote_of(self.answer_writer, self.grounder, query, usable, leads=how.leads)
             stage.n_out = len(selection.chosen)
         if quoted is not None:
             yield QuoteEvent(quoted)
@@ -150,12 +150,12 @@ class Research:
             selection,
             turn.memory.messages(),
             how,
-            few=compact and (parameters is None or parameters < self.draftsman.few_below),
-            reasoning=self.draftsman.reasoning(turn.question),
+            few=compact and (parameters is None or parameters < self.answer_writer.few_below),
+            reasoning=self.answer_writer.reasoning(turn.question),
         )
         try:
             with turn.trace.stage("generate", len(turn.evidence)) as stage:
-                written = yield from write(self.draftsman, task, model, turn.calls)
+                written = yield from write(self.answer_writer, task, model, turn.calls)
                 stage.n_out = 1
         except (ProviderError, InvalidInput) as error:
             if quoted is None:
@@ -185,7 +185,7 @@ class Research:
         return manner(profile, speed, self.options.manner, mode=question.mode, asked=question.evidence)
 
     def _search(self, turn: Turn) -> Search:
-        return Search(turn.question, self.top_k, self.shelf_of, turn.trace)
+        return Search(turn.question, self.top_k, self.searcher_for, turn.trace)
 
     def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
         """Return what to search for; the datasets mode does without a model and so without a rewrite."""
@@ -209,11 +209,11 @@ class Research:
     def _find(self, turn: Turn, query: str, search: Search) -> None:
         """Search, number the evidence, and note what must be said about it."""
         question = turn.question
-        desk = Desk(search, turn.calls, self.options, turn.choice.model)
-        found = find(query, desk)
+        context = StrategyContext(search, turn.calls, self.options, turn.choice.model)
+        found = find(query, context)
         turn.cancel.raise_if_cancelled()
         turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
-        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(desk)))
+        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(context)))
         if flagged := _flagged(turn.evidence):
             turn.note(Notice("injection_flagged", f"text that looks like instructions to a model was found in {flagged}"))
         if question.library == "all":

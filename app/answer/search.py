@@ -28,7 +28,7 @@ class PassageRetriever(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class LibrarySearcher:
     """How one library is searched."""
 
     retriever: PassageRetriever
@@ -36,7 +36,7 @@ class Shelf:
     """Of the library's fingerprint; None searches by words alone."""
 
 
-ShelfOf = Callable[[Library], Shelf]
+SearcherFor = Callable[[Library], LibrarySearcher]
 """Returns how a library is searched now; a rebuild or another embedding model may change it while the server runs."""
 
 
@@ -45,9 +45,9 @@ def libraries(scope: Scope) -> tuple[Library, ...]:
     return (Library.PAPERS, Library.PUBLIC) if scope == "all" else (Library(scope),)
 
 
-def embedder_names(shelf_of: ShelfOf, scope: Scope) -> str:
+def embedder_names(searcher_for: SearcherFor, scope: Scope) -> str:
     """Return `provider:model` of the embedders in use, joined by ` + ` where libraries differ; `none` without one."""
-    embedders = [shelf_of(library).embedder for library in libraries(scope)]
+    embedders = [searcher_for(library).embedder for library in libraries(scope)]
     names = [f"{one.identity.provider}:{one.identity.model}" for one in embedders if one is not None]
     return " + ".join(dict.fromkeys(names)) or "none"
 
@@ -59,7 +59,7 @@ class Search:
     question: Question
     top_k: int
     """Passages wanted when the question does not say."""
-    shelf_of: ShelfOf
+    searcher_for: SearcherFor
     trace: Trace
     _found: dict[tuple[str, str], Retrieval] = field(default_factory=dict)
     """What was searched already: a strategy that searches for the question itself gets it at once."""
@@ -89,7 +89,7 @@ class Search:
         asked = self.question
         found = {}
         for library in libraries(asked.library):
-            shelf = self.shelf_of(library)
+            searcher = self.searcher_for(library)
             request = SearchRequest(
                 text,
                 library,
@@ -98,11 +98,11 @@ class Search:
                 asked.filters,
                 asked.fusion,
                 asked.rerank,
-                hypothetical_vector(shelf.embedder, text, passage) if passage and shelf.embedder else None,
+                hypothetical_vector(searcher.embedder, text, passage) if passage and searcher.embedder else None,
                 keep_weak=asked.retrieve_only,
                 fallback=asked.fallback,
             )
-            found[library] = shelf.retriever.retrieve(request, self.trace)
+            found[library] = searcher.retriever.retrieve(request, self.trace)
         return merge(found, self.places) if len(found) > 1 else next(iter(found.values()))
 
 

@@ -126,8 +126,8 @@ class RAGService:
         searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
         needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
         choice = ModelChoice(None) if needs_none else self._models.select(question.model)
-        calls = ModelCalls(trace, cancel, self._research.draftsman.prompts, choice.helper, self._observer(choice))
-        embedder = embedder_names(self._research.shelf_of, question.library)
+        calls = ModelCalls(trace, cancel, self._research.answer_writer.prompts, choice.helper, self._observer(choice))
+        embedder = embedder_names(self._research.searcher_for, question.library)
         return Turn(new_id(), question, embedder, cancel, trace, calls, choice)
 
     def _observer(self, choice: ModelChoice) -> Callable[[str, Usage], None]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from app.answer.models import ModelCalls, ModelSelector
 from app.answer.replies import listed
-from app.answer.search import Search, ShelfOf, libraries
+from app.answer.search import Search, SearcherFor, libraries
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, ProviderError
@@ -74,11 +74,11 @@ class Suggester:
     """Makes example questions; results are kept until the documents they came from change. Thread-safe."""
 
     def __init__(
-        self, *, catalog: Catalog, shelf_of: ShelfOf, models: ModelSelector, prompts: PromptLibrary, extractive: Generator
+        self, *, catalog: Catalog, searcher_for: SearcherFor, models: ModelSelector, prompts: PromptLibrary, extractive: Generator
     ) -> None:
-        """Keep the catalog, the shelves, who writes, and the quoting answerer that every question is tried on."""
+        """Keep the catalog, the searchers, the models and the quoting answerer that tries every question."""
         self._catalog = catalog
-        self._shelf_of = shelf_of
+        self._searcher_for = searcher_for
         self._models = models
         self._prompts = prompts
         self._extractive = extractive
@@ -166,7 +166,7 @@ class Suggester:
 
     def _answering_document(self, scope: Scope, question: str) -> str:
         """Return the document that an answer to the question cites first; empty when there is no answer."""
-        retrieval = Search(Question(question, scope), _TOP_K, self._shelf_of, Trace())(question)
+        retrieval = Search(Question(question, scope), _TOP_K, self._searcher_for, Trace())(question)
         evidence = numbered([hit for hit in retrieval.hits if not hit.fallback])
         text = "".join(token.text for token in self._extractive.stream(Prompt((), question, evidence), CancelToken()))
         cited = mark_numbers(text)

@@ -38,7 +38,7 @@ CONFIDENT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Draftsman:
+class AnswerWriter:
     """What writing takes besides the evidence; shared by all questions."""
 
     extractive: ExtractiveGenerator
@@ -98,23 +98,23 @@ class Assignment:
 
 
 def quote_of(
-    draftsman: Draftsman, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
+    answer_writer: AnswerWriter, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
 ) -> tuple[Selection, Quote | None]:
     """Return the sentences that answer best and the quote made of them, None where nothing bears on the question."""
-    selection = draftsman.extractive.select(query, evidence)
+    selection = answer_writer.extractive.select(query, evidence)
     if not selection.chosen:
         return selection, None
     grounded = grounder.ground(" ".join(rendered(one) for one in selection.chosen), evidence, by="engine")
     return selection, Quote(grounded.text, grounded.sentences, leads)
 
 
-def quote(draftsman: Draftsman, query: str, evidence: Sequence[Evidence]) -> str:
+def quote(answer_writer: AnswerWriter, query: str, evidence: Sequence[Evidence]) -> str:
     """Return the quoted answer as text, or the refusal."""
-    return " ".join(map(rendered, draftsman.extractive.select(query, evidence).chosen)) or REFUSAL
+    return " ".join(map(rendered, answer_writer.extractive.select(query, evidence).chosen)) or REFUSAL
 
 
 def write(
-    draftsman: Draftsman, task: Assignment, model: Generator, calls: ModelCalls
+    answer_writer: AnswerWriter, task: Assignment, model: Generator, calls: ModelCalls
 ) -> Steps[ReadingEvent | TokenEvent, None, Written]:
     """Yield what a model writes, provisionally, and return all that was let through.
 
@@ -126,19 +126,19 @@ def write(
         Cancelled: The question was cancelled.
     """
     window = model.context_tokens or DEFAULT_WINDOW_TOKENS
-    estimate = draftsman.tokens.estimate(model.name)
+    estimate = answer_writer.tokens.estimate(model.name)
     shares = (1.0, _SECOND_TRY)
     for share in shares:
         request, evidence_tokens = task.prompt(share, estimate)
         composed = compose_prompt(
-            draftsman.prompts,
+            answer_writer.prompts,
             request,
             window_tokens=int(window * share),
-            max_answer_tokens=draftsman.options.max_tokens,
+            max_answer_tokens=answer_writer.options.max_tokens,
             estimate=estimate,
             evidence_tokens=evidence_tokens,
         )
-        stream = _Stream(composed, task, draftsman.tokens, calls)
+        stream = _Stream(composed, task, answer_writer.tokens, calls)
         try:
             yield from stream.events(model)
         except InvalidInput:

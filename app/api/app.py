@@ -55,14 +55,14 @@ from app.api.routes import (
     query,
     sync,
 )
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.core.release import package_version
 from app.settings import Settings, check_bind
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[Settings], AbstractContextManager[Services]]
+Build = Callable[[Settings], AbstractContextManager[ServicePort]]
 
 _JSON_BYTES = 4 * 2**20
 """Cap of an ordinary body: 200 history messages of 20,000 characters fit."""
@@ -84,7 +84,7 @@ def end_process(error: BaseException) -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
-def open_services(settings: Settings) -> AbstractContextManager[Services]:
+def open_services(settings: Settings) -> AbstractContextManager[ServicePort]:
     """Open the data directory and everything on it."""
     # Chroma, ONNX Runtime and tantivy take most of a second to import: in the starting thread, probes are answered meanwhile.
     from app.bootstrap import build_services  # noqa: PLC0415

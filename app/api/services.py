@@ -1,4 +1,4 @@
-"""What the edge asks of the composition, as Protocols; `app.bootstrap.Services` fits them.
+"""What the edge asks of the composition, as Protocols; `app.bootstrap.ServicePort` fits them.
 
 Routes know these and nothing of how things are made. All calls are synchronous and thread-safe.
 """
@@ -27,15 +27,15 @@ from app.core.types import (
     Question,
     ServiceStatus,
 )
-from app.jobs.bulk import BulkDesk
-from app.jobs.evaluation import EvaluationDesk
-from app.jobs.models import ModelTestDesk
+from app.jobs.bulk import BulkService
+from app.jobs.evaluation import EvaluationService
+from app.jobs.models import ModelTestService
 from app.jobs.runner import JobRunner
 from app.retrieval.request import Retrieval, SearchRequest
 from app.settings import Settings
 
 
-class Shelves(Catalog, Protocol):
+class DocumentReader(Catalog, Protocol):
     """The catalog, with what only lists and health pages ask."""
 
     def find(self, library: Library, name: str) -> Document:
@@ -67,7 +67,7 @@ class Projections(Protocol):
         ...
 
 
-class Keeper(IndexWriter, Protocol):
+class DocumentWriter(IndexWriter, Protocol):
     """The write side, with what only the edge asks."""
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
@@ -83,7 +83,7 @@ class Keeper(IndexWriter, Protocol):
         ...
 
 
-class Claims(Protocol):
+class SyncedFolders(Protocol):
     """What synced folders sent."""
 
     def record(self, library: Library, folder: str, sent: Mapping[str, str]) -> None:
@@ -107,7 +107,7 @@ class Answering(Protocol):
         ...
 
 
-class Remembering(Protocol):
+class Conversations(Protocol):
     """Conversations as the chat route begins them."""
 
     def open(self, conversation_id: str | None, library: str, message: str) -> str:
@@ -123,7 +123,7 @@ class Retrieving(Protocol):
         ...
 
 
-class Services(Protocol):
+class ServicePort(Protocol):
     """Everything the routes use."""
 
     @property
@@ -132,17 +132,17 @@ class Services(Protocol):
         ...
 
     @property
-    def catalog(self) -> Shelves:
+    def catalog(self) -> DocumentReader:
         """The truth, read."""
         ...
 
     @property
-    def writer(self) -> Keeper:
+    def writer(self) -> DocumentWriter:
         """The truth, written."""
         ...
 
     @property
-    def claims(self) -> Claims:
+    def claims(self) -> SyncedFolders:
         """Which documents a synced folder sent."""
         ...
 
@@ -152,17 +152,17 @@ class Services(Protocol):
         ...
 
     @property
-    def bulk(self) -> BulkDesk:
+    def bulk(self) -> BulkService:
         """Where bulk runs are asked for."""
         ...
 
     @property
-    def evaluations(self) -> EvaluationDesk:
+    def evaluations(self) -> EvaluationService:
         """Where evaluations are asked for and their reports are found."""
         ...
 
     @property
-    def model_tests(self) -> ModelTestDesk:
+    def model_tests(self) -> ModelTestService:
         """Where tests of models are asked for, and what they found."""
         ...
 
@@ -202,7 +202,7 @@ class Services(Protocol):
         ...
 
     @property
-    def memory(self) -> Remembering:
+    def memory(self) -> Conversations:
         """Conversations, begun and continued."""
         ...
 

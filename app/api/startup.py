@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.errors import Busy, DocuMindError, ProviderError
 from app.core.system_errors import refusal
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[], AbstractContextManager[Services]]
+Build = Callable[[], AbstractContextManager[ServicePort]]
 
 
 class Startup:
@@ -28,7 +28,7 @@ class Startup:
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._missing: tuple[str, ...] = ("index", "embedder")
-        self._services: Services | None = None
+        self._services: ServicePort | None = None
         self._failure = ""
         self._closing = False
         self._stack = ExitStack()
@@ -44,7 +44,7 @@ class Startup:
         """Why the services could not be built; empty unless they could not."""
         return self._failure
 
-    def services(self) -> Services:
+    def services(self) -> ServicePort:
         """Return the services.
 
         Raises:

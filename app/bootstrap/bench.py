@@ -84,7 +84,7 @@ class Bench:
 
 @contextmanager
 def bench(
-    shelves: Mapping[Library, Sequence[Collection]],
+    collections: Mapping[Library, Sequence[Collection]],
     embedder: Embedder,
     *,
     ingest: IngestOptions,
@@ -97,7 +97,7 @@ def bench(
     """Index collections, one text file per passage, and close and remove the index afterwards.
 
     Args:
-        shelves: Collections by library.
+        collections: By library.
         embedder: Of passages and questions.
         ingest: Chunk sizes and chunker.
         parent: Where the temporary directory is made; the system's own place by default.
@@ -116,10 +116,10 @@ def bench(
             options = replace(options, title_boost=boost)
         with IndexStore(options) as store:
             start = time.perf_counter()
-            passage_of = _fill(store, shelves, embedder, ingest, step)
+            passage_of = _fill(store, collections, embedder, ingest, step)
             indexed_at = time.perf_counter()
             fingerprint = fingerprint_of(embedder.identity, ingest)
-            for library in shelves:
+            for library in collections:
                 store.writer.claim(library, fingerprint)
                 wanted = round(embedded * store.catalog.counts(library).chunks)
 
@@ -134,13 +134,13 @@ def bench(
 
 
 def _fill(
-    store: IndexStore, shelves: Mapping[Library, Sequence[Collection]], embedder: Embedder, ingest: IngestOptions, step: Step
+    store: IndexStore, collections: Mapping[Library, Sequence[Collection]], embedder: Embedder, ingest: IngestOptions, step: Step
 ) -> dict[str, str]:
     pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
     passage_of: dict[str, str] = {}
-    total = sum(len(collection.passages) for collections in shelves.values() for collection in collections)
-    for library, collections in shelves.items():
-        for collection in collections:
+    total = sum(len(collection.passages) for some in collections.values() for collection in some)
+    for library, some in collections.items():
+        for collection in some:
             names = [f"{collection.name}-{passage.id}.txt" for passage in collection.passages]
             raw = (
                 RawDocument(name, name, passage.document.encode()) for name, passage in zip(names, collection.passages, strict=True)

@@ -13,7 +13,7 @@ from app.core.ports import IndexWriter
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.bulk import BulkIndexer
-from app.jobs.bulk import BulkDesk, BulkIndexJob
+from app.jobs.bulk import BulkIndexJob, BulkService
 from app.jobs.bulk_plan import BulkPlanJob
 from app.jobs.kinds import register_bulk, request_backfill
 from app.jobs.runner import JobRunner
@@ -46,7 +46,7 @@ def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
             yield ScratchIndex(store)
 
 
-def compose_bulk(settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner) -> BulkDesk:
+def compose_bulk(settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner) -> BulkService:
     """Register the bulk jobs over an open store."""
     index = BulkIndexJob(
         indexer=BulkIndexer(store.writer, store.ledger),

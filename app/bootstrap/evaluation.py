@@ -13,10 +13,10 @@ from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSelector
 from app.answer.options import AnswerOptions
 from app.answer.research import Research
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.bootstrap.bench import PREFIX, CachedEmbedder, bench
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
@@ -33,7 +33,7 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.index.store import IndexStore
 from app.ingest.options import IngestOptions
-from app.jobs.evaluation import EvaluationDesk, register_evaluation
+from app.jobs.evaluation import EvaluationService, register_evaluation
 from app.jobs.runner import JobRunner
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
@@ -51,7 +51,7 @@ class EvaluationWorkshop:
     bench_embedder: Callable[[], Embedder]
     """Embeds collections and their questions."""
     models: ModelSelector
-    draftsman: Draftsman
+    answer_writer: AnswerWriter
     grounder: Grounder
     answer: AnswerOptions
     ingest: IngestOptions
@@ -104,15 +104,15 @@ class EvaluationWorkshop:
             # without a writer: an evaluation leaves nothing behind
             return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker)
 
-        def shelf(of: Library, arm: Arm) -> Shelf:
+        def searcher(of: Library, arm: Arm) -> LibrarySearcher:
             by = embedder_of(of)
-            return Shelf(retriever(arm, by), by)
+            return LibrarySearcher(retriever(arm, by), by)
 
         def ask_of(arm: Arm) -> Ask:
             quiet = replace(self.answer, store_answers="off")
             research = Research(
-                lambda of: shelf(of, arm),
-                self.draftsman,
+                lambda of: searcher(of, arm),
+                self.answer_writer,
                 self.grounder,
                 ConversationMemory(self.store.conversations, quiet),
                 ModelSpeeds(self.store.models),
@@ -128,7 +128,7 @@ class EvaluationWorkshop:
         return Place(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
 
 
-def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationDesk:
+def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationService:
     """Register the evaluation job over a workshop; the judge is whatever model answers when a run begins.
 
     What a run that was killed left of its index is removed.

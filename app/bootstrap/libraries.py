@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.core.errors import FingerprintMismatch
 from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
 from app.core.text import TOKENIZER_VERSION
@@ -127,10 +127,10 @@ class Libraries:
         pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect, rereads=takes_vectors)
         return Wired(embedder, build, row, retriever, pipeline)
 
-    def shelf(self, library: Library) -> Shelf:
+    def searcher(self, library: Library) -> LibrarySearcher:
         """Return what the query use case searches."""
         wired = self.wired(library)
-        return Shelf(wired.retriever, wired.embedder)
+        return LibrarySearcher(wired.retriever, wired.embedder)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         """Search one library."""

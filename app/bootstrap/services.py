@@ -16,7 +16,7 @@ from app.answer.research import Research
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.bootstrap.acting import acting_constants, inert_settings
 from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
@@ -45,13 +45,13 @@ from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
-from app.jobs.bulk import BulkDesk
+from app.jobs.bulk import BulkService
 from app.jobs.calibrate import CalibrateJob
-from app.jobs.evaluation import EvaluationDesk
+from app.jobs.evaluation import EvaluationService
 from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
+from app.jobs.models import ModelTestService, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -73,9 +73,9 @@ class Services:
     embedders: LibraryEmbedders
     pages: PageLocator
     jobs: JobRunner
-    bulk: BulkDesk
-    evaluations: EvaluationDesk
-    model_tests: ModelTestDesk
+    bulk: BulkService
+    evaluations: EvaluationService
+    model_tests: ModelTestService
     rag: RAGService
     checker: CheckService
     memory: ConversationMemory
@@ -194,23 +194,25 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
-        draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
+        answer_writer = AnswerWriter(models.extractive, prompts, TokenCalibrator(), settings.generation())
         grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
         checker = CheckService(
-            shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
+            searcher_for=libraries.searcher, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
         )
-        research = Research(libraries.shelf, draftsman, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
+        research = Research(
+            libraries.searcher, answer_writer, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k
+        )
         rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_collecting(jobs, store, libraries, models)
         jobs.register(PULL, PullJob(models.pull), lane="network")
         model_tests = register_model_tests(
-            jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
+            jobs, ModelTester(models, answer_writer, grounder, speeds, store.models, settings.answer().manner), store.models
         )
         replayer = Replayer(
             store=store.answers,
             catalog=store.catalog,
-            shelf_of=libraries.shelf,
+            searcher_for=libraries.searcher,
             models=models,
             prompts=prompts,
             options=settings.answer(),
@@ -224,7 +226,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             embedder_of=lambda library: libraries.wired(library).embedder,
             bench_embedder=lambda: libraries.wired(settings.library).embedder or models.sentence_embedder,
             models=models,
-            draftsman=draftsman,
+            answer_writer=answer_writer,
             grounder=grounder,
             answer=settings.answer(),
             ingest=settings.ingest(),
@@ -264,7 +266,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )
         suggester = Suggester(
-            catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
+            catalog=store.catalog, searcher_for=libraries.searcher, models=models, prompts=prompts, extractive=models.extractive
         )
         yield Services(
             settings,

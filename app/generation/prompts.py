@@ -174,7 +174,7 @@ class PromptLibrary:
 
         Args:
             mode: What the answer is for; `datasets` has no prompt.
-            library: The shelf asked.
+            library: The library asked.
             question: The user's own words.
             context_text: Fenced passages as `context.plan_context` renders them.
             history: Earlier turns, oldest first.
@@ -212,7 +212,7 @@ class PromptLibrary:
         return tuple(dict.fromkeys((*told, *self.reasoning.values())))
 
     def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:
-        """Return the prompt of a mode and shelf.
+        """Return the prompt of a mode and library.
 
         Raises:
             InvalidInput: The mode has no prompt.

@@ -132,7 +132,7 @@ class BulkIndexJob:
         return {"library": payload.library.value, "name": payload.name, "ledger": account(summary)}
 
 
-class BulkDesk:
+class BulkService:
     """Takes requests for bulk runs: the same one again joins what is under way, a different one is refused. Thread-safe."""
 
     def __init__(self, runner: JobRunner) -> None:

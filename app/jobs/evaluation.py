@@ -43,7 +43,7 @@ class EvaluationJob:
         return asdict(entry)
 
 
-class EvaluationDesk:
+class EvaluationService:
     """Where evaluations are asked for and their reports are found."""
 
     def __init__(self, runner: JobRunner, archive: ReportArchive) -> None:
@@ -63,7 +63,7 @@ class EvaluationDesk:
         return self._runner.submit(EVALUATION, {**request.to_json(), "retry": True}, unit="questions")
 
 
-def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationDesk:
+def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationService:
     """Register `evaluation`, one at a time and in the background, and return where runs are asked for."""
     runner.register(EVALUATION, EvaluationJob(session_of, archive), lane="background", exclusive=lambda _: "evaluation")
-    return EvaluationDesk(runner, archive)
+    return EvaluationService(runner, archive)

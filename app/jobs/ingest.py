@@ -12,8 +12,8 @@ from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
+from app.jobs.batch_worker import BatchWorker
 from app.jobs.context import JobContext
-from app.jobs.follower import Follower
 from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals
 
 
@@ -77,14 +77,15 @@ class IngestJob:
 
     def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
         vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
-        with Follower(vectors.embed) as follower:
-            outcomes = self._merge(context, self._make_live(context, payload, follower.add))
+        with BatchWorker(vectors.embed) as batch_worker:
+            outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
             self._discard_failed(context, payload, outcomes)
             context.publish(IngestReport(outcomes, "text").to_json())
             vectors.total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
             # All once more: an interrupted run may have written documents and not embedded them.
-            follower.add([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
-            follower.finish()
+            changed = [outcome for outcome in outcomes if outcome.status != "unchanged"]
+            batch_worker.add([outcome.doc_id for outcome in changed if outcome.doc_id is not None])
+            batch_worker.finish()
         # A document that was deleted while its vectors were made left its bytes to this job, which needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
         return IngestReport(tuple(counted(self._catalog, payload.library, outcomes)), "vectors").to_json()

@@ -9,7 +9,7 @@ from app.core.types import Job, Library
 from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.board import is_finished
-from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkDesk, BulkIndexJob, bulk_under_way
+from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkIndexJob, BulkService, bulk_under_way
 from app.jobs.bulk_plan import BULK_PLAN, BulkPlanJob
 from app.jobs.ingest import BackfillJob, IngestJob, Originals
 from app.jobs.queue import per_library
@@ -97,8 +97,8 @@ def request_embedding(runner: JobRunner, library: Library, order: str, limit: in
     return runner.submit(BACKFILL, payload, unit="chunks")
 
 
-def register_bulk(runner: JobRunner, *, index: BulkIndexJob, plan: BulkPlanJob) -> BulkDesk:
+def register_bulk(runner: JobRunner, *, index: BulkIndexJob, plan: BulkPlanJob) -> BulkService:
     """Register `bulk` and `bulk_plan`, and return where runs are asked for."""
     runner.register(BULK, index, lane="background", exclusive=per_library)
     runner.register(BULK_PLAN, plan, lane="background")
-    return BulkDesk(runner)
+    return BulkService(runner)

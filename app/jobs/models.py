@@ -89,7 +89,7 @@ class ModelTestJob:
         return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
 
 
-class ModelTestDesk:
+class ModelTestService:
     """Where tests of models are asked for, and what they found."""
 
     def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
@@ -114,7 +114,7 @@ class ModelTestDesk:
         return self._store.tested()
 
 
-def register_model_tests(runner: JobRunner, tester: ModelTester, store: ModelStore) -> ModelTestDesk:
+def register_model_tests(runner: JobRunner, tester: ModelTester, store: ModelStore) -> ModelTestService:
     """Register `model_test`, one at a time, and return where tests are asked for."""
     runner.register(MODEL_TEST, ModelTestJob(tester), lane="network", exclusive=lambda _: MODEL_TEST)
-    return ModelTestDesk(runner, tester, store)
+    return ModelTestService(runner, tester, store)

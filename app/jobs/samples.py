@@ -58,11 +58,11 @@ class SamplesJob:
         """
         if context.payload.get("purge") is True:
             remove_samples(self._catalog, self._writer)
-        shelves = {library: list(SampleDocuments(library, self._root)) for library in (Library.PUBLIC, Library.PAPERS)}
-        context.files(JobFile(raw.filename, "queued", 0.0) for raws in shelves.values() for raw in raws)
-        total = sum(map(len, shelves.values()))
+        samples = {library: list(SampleDocuments(library, self._root)) for library in (Library.PUBLIC, Library.PAPERS)}
+        context.files(JobFile(raw.filename, "queued", 0.0) for raws in samples.values() for raw in raws)
+        total = sum(map(len, samples.values()))
         outcomes: list[IngestOutcome] = []
-        for library, raws in shelves.items():
+        for library, raws in samples.items():
             before = len(outcomes)
 
             def progress(index: int, file: JobFile, before: int = before) -> None:
@@ -73,7 +73,7 @@ class SamplesJob:
             context.progress(len(outcomes), total, "files")
         context.publish(IngestReport(tuple(outcomes), "text").to_json())
         done: list[IngestOutcome] = []
-        for library, raws in shelves.items():
+        for library, raws in samples.items():
             self._embed(context, library)
             done += counted(self._catalog, library, outcomes[len(done) : len(done) + len(raws)])
         return IngestReport(tuple(done), "vectors").to_json()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.core.beside import beside
+from app.core.concurrency import run_concurrently
 from app.core.errors import Conflict, IndexDamaged, ProviderError, StorageError
 from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
 from app.core.types import FloatArray, Library, NoticeCode, QuestionCode, Scored
@@ -61,7 +61,7 @@ class Legs:
 
     def search(self, request: SearchRequest, vector: FloatArray | None, k: int, code: QuestionCode | None = None) -> Pool:
         """Ask both legs at once for k candidates each; a damaged dense index leaves the lexical leg alone."""
-        with beside(lambda: self._by_words(request, k)) as by_words:
+        with run_concurrently(lambda: self._by_words(request, k)) as by_words:
             dense, vector, trouble = self._by_vector(request, vector, k)
             lexical, words = by_words()
         return Pool(gather(dense, lexical), vector, words, code, trouble=trouble)

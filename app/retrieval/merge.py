@@ -66,6 +66,6 @@ def _notices(retrievals: Mapping[Library, Retrieval], used: Mapping[Library, Ret
                 continue
             message = notice.message if len(retrievals) == 1 else f"{library.value}: {notice.message}"
             said[notice.code, message] = Notice(notice.code, message)
-    if len(retrievals) > 1 and used:  # one empty shelf is no news while the other answers
+    if len(retrievals) > 1 and used:  # one empty library is no news while the other answers
         return tuple(notice for notice in said.values() if notice.code != "library_empty")
     return tuple(said.values())

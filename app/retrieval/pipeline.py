@@ -12,7 +12,7 @@ from app.core.errors import InvalidInput
 from app.core.ports import Catalog, Embedder, LexicalIndex, PassageCodes, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
 from app.core.types import FloatArray, Fusion, Hit, Library, Notice, QuestionCode, Rerank
-from app.retrieval import fates
+from app.retrieval import trace_reasons
 from app.retrieval.cutoff import band, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, guarded_dense_weight
@@ -83,7 +83,7 @@ class Retriever:
             order = best_first(scores)
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
-            stage.items = trace.items(fates.fused(pool.candidates, order, scores.tolist(), head))
+            stage.items = trace.items(trace_reasons.fused(pool.candidates, order, scores.tolist(), head))
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
@@ -175,13 +175,13 @@ class Retriever:
         with trace.stage("rerank", len(readings)) as stage:
             self._rerank(request, fusion, readings, pool)
             stage.n_out = len(readings)
-            stage.items = trace.items(fates.reranked(readings))
+            stage.items = trace.items(trace_reasons.reranked(readings))
         with trace.stage("cutoff", len(readings)) as stage:
             passed = {id(r) for r in readings if passes(r, fusion, request.library, request.mode, self._options)}
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
             stage.items = trace.items(
-                fates.cut(
+                trace_reasons.cut(
                     readings, frozenset(passed), fusion, request.library, request.mode, self._options, keep_weak=request.keep_weak
                 )
             )
@@ -193,7 +193,7 @@ class Retriever:
             mmr = self._arm(request) == "mmr"
             chosen = self._diversify(kept, k, mmr=mmr)
             stage.n_out = len(chosen)
-            stage.items = trace.items(fates.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
+            stage.items = trace.items(trace_reasons.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
         hits = tuple(
             Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
         )

@@ -27,7 +27,6 @@ from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
 from evaluation.lib.paths import ROOT
 
-LIMIT_SPEED = 0.85
 LIMIT_KEPT = 0.995
 
 
@@ -39,7 +38,6 @@ class Report:
     bare_pages_per_cpu_s: float
     ours_pages_per_cpu_s: float
     speed_ratio: float
-    speed_limit: float
     kept_worst_page: float
     kept_limit: float
     files: tuple[str, ...]
@@ -48,8 +46,8 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether both limits are met."""
-        return self.speed_ratio >= self.speed_limit and self.kept_worst_page >= self.kept_limit
+        """Whether our text keeps what the file holds."""
+        return self.kept_worst_page >= self.kept_limit
 
 
 def bare_text(path: Path) -> list[str]:
@@ -99,7 +97,6 @@ def measure(files: list[Path], pages: int) -> Report:
         bare_pages_per_cpu_s=round(done / bare_s, 1),
         ours_pages_per_cpu_s=round(done / ours_s, 1),
         speed_ratio=round(bare_s / ours_s, 3),
-        speed_limit=LIMIT_SPEED,
         kept_worst_page=round(kept, 5),
         kept_limit=LIMIT_KEPT,
         files=tuple(path.name for path in files),
@@ -125,8 +122,7 @@ def write(report: Report, folder: Path) -> None:
         "",
         "| | bare pypdfium2 | ours | ratio | limit |",
         "|---|---|---|---|---|",
-        f"| pages per processor second | {report.bare_pages_per_cpu_s} | {report.ours_pages_per_cpu_s} | {report.speed_ratio}"
-        f" | >= {report.speed_limit} |",
+        f"| pages per processor second | {report.bare_pages_per_cpu_s} | {report.ours_pages_per_cpu_s} | {report.speed_ratio} | |",
         f"| characters kept on the worst page | 1 | {report.kept_worst_page} | {report.kept_worst_page} | >= {report.kept_limit} |",
         "",
         "Made by `make bench-pdf` (`python -m evaluation.benchmarks.pdf`).",
@@ -151,7 +147,7 @@ def main() -> int:
     print(
         f"{report.pages} pages: bare {report.bare_pages_per_cpu_s}/s, ours {report.ours_pages_per_cpu_s}/s,"
         f" ratio {report.speed_ratio}"
-        f" (limit {report.speed_limit}); worst page keeps {report.kept_worst_page} (limit {report.kept_limit})"
+        f"; worst page keeps {report.kept_worst_page} (limit {report.kept_limit})"
     )
     return 0 if report.holds else 1
 

@@ -26,7 +26,7 @@ def rows(reports: Path) -> list[Row]:
     start, load, query, ingest = (_figures(reports, name) for name in ("start", "load", "query", "ingest"))
     crash, damage, bulk = (_report(reports, name) for name in ("crash", "damage", "bulk"))
     largest = max(bulk["steps"], key=lambda step: step["chunks"])
-    memory = next(line["measured"] for line in _report(reports, "start")["lines"] if line["unit"] == "MB")
+    memory = start["memory after 100 questions MB"]
     ready = [outcome["served"]["ready_s"] for outcome in damage["outcomes"] if outcome["damaged"]]
     budget_h = MONTH_H * (1 - AVAILABLE)
     tokens_s = 20 * 64

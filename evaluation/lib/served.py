@@ -26,7 +26,7 @@ from evaluation.lib.paths import REPORTS, ROOT
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure and the limit it is held to; the limit comes from the same run."""
+    """One figure and its limit."""
 
     what: str
     measured: float
@@ -156,13 +156,14 @@ def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], 
     machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0, "instructions": instructions()}
     text = json.dumps({"title": title, "lines": rows, "figures": rounded, "machine": machine}, indent=2) + "\n"
     (REPORTS / f"{name}.json").write_text(text, "utf-8")
-    page = [f"# {title}", "", *remarks, "", "| | measured | limit | holds |", "|---|---|---|---|"]
+    page = [f"# {title}", "", *remarks]
+    page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
     page += [
         f"| {line.what} | {line.measured:.4g} {line.unit} | {'<=' if line.at_most else '>='} {line.limit:.4g}"
         f" | {'yes' if line.holds else 'no'} |"
         for line in lines
     ]
-    page += ["", "| also measured | |", "|---|---|", *(f"| {key} | {value:g} |" for key, value in rounded.items())]
+    page += ["", "| measured, without a limit | |", "|---|---|", *(f"| {key} | {value:g} |" for key, value in rounded.items())]
     page += ["", f"Made by `{command}` on {machine['cores']} cores{', ' + instructions() if instructions() else ''}.", ""]
     (REPORTS / f"{name}.md").write_text("\n".join(page), "utf-8")
     print(re.sub(r"\n{3,}", "\n\n", "\n".join(page)))

@@ -112,7 +112,7 @@ class Bench(IndexedBench):
 
 @contextmanager
 def indexed(
-    shelves: Mapping[Library, Sequence[Collection]],
+    collections: Mapping[Library, Sequence[Collection]],
     cache: Path,
     *,
     ingest: IngestOptions | None = None,
@@ -123,7 +123,7 @@ def indexed(
     """Index collections, one text file per passage, and close and remove the index afterwards.
 
     Args:
-        shelves: Collections by library.
+        collections: By library.
         cache: Where vectors are kept between runs.
         ingest: Chunk sizes; default as the server.
         boost: Weight of the title in BM25; default as the server.
@@ -131,7 +131,7 @@ def indexed(
         encoder: Makes codes for late interaction; None makes none, and nothing is ordered by them.
     """
     embedder = CachedEmbedder(MiniLmEmbedder(cache / "graph"), cache / "passages")
-    with bench(shelves, embedder, ingest=ingest or IngestOptions(), boost=boost, embedded=embedded, encoder=encoder) as opened:
+    with bench(collections, embedder, ingest=ingest or IngestOptions(), boost=boost, embedded=embedded, encoder=encoder) as opened:
         yield Bench(opened.store, opened.embedder, opened.passage_of, opened.fingerprint, opened.index_s, opened.embed_s, encoder)
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar, get_args
 
-from app.answer.search import Shelf
-from app.answer.writing import Draftsman
+from app.answer.search import LibrarySearcher
+from app.answer.writing import AnswerWriter
 from app.bootstrap import build_services
 from app.bootstrap.libraries import fingerprint_of
 from app.bootstrap.models import Models
@@ -90,8 +90,8 @@ def _case(part: Part, arm: str, at: int, one: AnswerCase) -> Task:
     return Task(part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos)
 
 
-def _always(shelf: Shelf, _: Library) -> Shelf:
-    return shelf
+def _always(searcher: LibrarySearcher, _: Library) -> LibrarySearcher:
+    return searcher
 
 
 def open_askers(
@@ -111,15 +111,15 @@ def open_askers(
     if choice.model is None:
         raise SystemExit(f"no model answers: {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}")
     options = settings.generation()
-    draftsman = Draftsman(models.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
+    answer_writer = AnswerWriter(models.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
     grounder = Grounder(models.grounding_embedder, options)
-    places = {"samples": Place(services.store, services.libraries.shelf)}
+    places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
         say(f"indexing {name}")
         bench = stack.enter_context(indexed({Library.PUBLIC: [collection]}, cache))
-        shelf = Shelf(bench.retriever(RetrievalOptions()), bench.embedder)
-        places[name] = Place(bench.store, partial(_always, shelf), bench.passage_of)
-    return {name: Asker(settings, place, models, draftsman, grounder) for name, place in places.items()}, choice.profile
+        searcher = LibrarySearcher(bench.retriever(RetrievalOptions()), bench.embedder)
+        places[name] = Place(bench.store, partial(_always, searcher), bench.passage_of)
+    return {name: Asker(settings, place, models, answer_writer, grounder) for name, place in places.items()}, choice.profile
 
 
 def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minutes: float) -> None:

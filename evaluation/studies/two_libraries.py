@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from app.answer.disagreement import disagreements
-from app.answer.search import Search, Shelf
+from app.answer.search import LibrarySearcher, Search
 from app.answer.strategies.base import numbered
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
@@ -106,7 +106,7 @@ def contradictions(passages: Sequence[TestPassage]) -> list[Contradiction]:
     return found
 
 
-class Desk:
+class WatchedSearch:
     """Asks both libraries, one of them, and notes what was read."""
 
     def __init__(self, store: IndexStore, embedder: MiniLmEmbedder, options: RetrievalOptions) -> None:
@@ -114,7 +114,7 @@ class Desk:
         self.read: set[Library] = set()
         catalog, dense, lexical = (Watched(port, self.read) for port in (store.catalog, store.vectors, store.lexical))
         retriever = Retriever(catalog, dense, lexical, embedder, options)
-        self._shelf = Shelf(retriever, embedder)
+        self._shelf = LibrarySearcher(retriever, embedder)
         self.ms: dict[str, list[float]] = {}
 
     def ask(self, text: str, scope: Scope, top_k: int) -> Retrieval:
@@ -147,8 +147,8 @@ def main() -> None:
         store = stack.enter_context(IndexStore(IndexOptions(there, there / "chroma")))
         fill(store, public, rows, fingerprint_of(embedder.identity, ingest))
         say("public library filled")
-        desk = Desk(store, embedder, settings)
-        figures = _run(store, desk, embedder, ingest, collection, groups, planted)
+        search = WatchedSearch(store, embedder, settings)
+        figures = _run(store, search, embedder, ingest, collection, groups, planted)
     lost = max(figures[f"papers alone: gold among {k}"] - figures[f"both libraries: gold among {k}"] for k in DEPTHS)
     held = "kept" if lost <= LIMIT and figures["library public: calls that name papers"] == 0 else "MISSED"
     identity = embedder.identity
@@ -163,7 +163,7 @@ def main() -> None:
                 SEED,
             ),
             {"public passages": len(rows), "papers at a time": PAPERS, "groups": len(groups), **figures},
-            {f"{scope}: p50 ms": percentile(ms, 0.5) for scope, ms in desk.ms.items()},
+            {f"{scope}: p50 ms": percentile(ms, 0.5) for scope, ms in search.ms.items()},
             (
                 "Papers are abstracts of pubmedqa with their own questions; public are sentences, and runs of them, of the other"
                 " abstracts, squad, cranfield and an early dump of the English Wikipedia.",
@@ -178,7 +178,7 @@ def main() -> None:
 
 def _run(
     store: IndexStore,
-    desk: Desk,
+    search: WatchedSearch,
     embedder: MiniLmEmbedder,
     ingest: IngestOptions,
     collection: Collection,
@@ -197,17 +197,17 @@ def _run(
             gold = {name for name, grade in collection.relevance[question.id].items() if grade > 0}
             for k in DEPTHS:
                 for scope, title in (("papers", "papers alone"), ("all", "both libraries")):
-                    found = _named(desk.ask(question.text, scope, k), keys)  # type: ignore[arg-type]  # two of the scopes
+                    found = _named(search.ask(question.text, scope, k), keys)  # type: ignore[arg-type]  # two of the scopes
                     note(f"{title}: gold among {k}", float(bool(gold & set(found))))
                     if scope == "all":
                         note(f"both libraries: places of papers among {k}", sum(name != "" for name in found) / max(len(found), 1))
-            desk.read.clear()
-            desk.ask(question.text, "public", 10)
-            named_by_public += Library.PAPERS in desk.read
+            search.read.clear()
+            search.ask(question.text, "public", 10)
+            named_by_public += Library.PAPERS in search.read
         here = {passage.id for passage in group}
         for contradiction in planted:
             if contradiction.paper in here:
-                note("contradictions flagged", _flagged(desk, contradiction, keys))
+                note("contradictions flagged", _flagged(search, contradiction, keys))
         say(f"group {number}: {len(outcomes['papers alone: gold among 5'])} questions so far")
     means = {name: float(np.mean(values)) for name, values in outcomes.items()}
     counts = {
@@ -240,8 +240,8 @@ def _named(retrieval: Retrieval, keys: dict[str, str]) -> list[str]:
     return [keys[hit.passage.document.doc_id] if hit.passage.chunk.library is Library.PAPERS else "" for hit in retrieval.hits]
 
 
-def _flagged(desk: Desk, contradiction: Contradiction, keys: dict[str, str]) -> float:
-    evidence = numbered(desk.ask(contradiction.words, "all", 10).hits)
+def _flagged(search: WatchedSearch, contradiction: Contradiction, keys: dict[str, str]) -> float:
+    evidence = numbered(search.ask(contradiction.words, "all", 10).hits)
     named = {item.n: keys.get(item.hit.passage.document.doc_id) for item in evidence}
     return float(
         any(

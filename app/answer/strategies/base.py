@@ -14,7 +14,7 @@ from app.retrieval.request import Retrieval
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class StrategyContext:
     """What lies ready for a strategy: searches, models, options."""
 
     search: Search
@@ -38,7 +38,7 @@ class Found:
 NO_MODEL = "no model is there to write one; start Ollama with a model, or set LLM_PROVIDER"
 """Why a strategy that lets a model write something is not possible without one."""
 
-QueryStrategy = Callable[[str, Desk], Found]
+QueryStrategy = Callable[[str, StrategyContext], Found]
 """Searches for a query (the question or its rewrite).
 
 Raises ProviderError when a model host fails; the service then falls back to the baseline.

@@ -13,7 +13,7 @@ from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
 from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.release import checkout_sha, package_version
 from app.core.types import Library
 from app.index.files.disk import bytes_by_store
@@ -75,7 +75,7 @@ def health(request: Request, edge: AtEdge) -> Health:
     )
 
 
-def library_stats(services: Services, library: Library) -> CollectionStats:
+def library_stats(services: ServicePort, library: Library) -> CollectionStats:
     """Return the counts of one library."""
     counts = services.catalog.counts(library)
     return CollectionStats(
@@ -87,7 +87,7 @@ def library_stats(services: Services, library: Library) -> CollectionStats:
     )
 
 
-def library_fingerprint(services: Services, library: Library) -> Fingerprint | None:
+def library_fingerprint(services: ServicePort, library: Library) -> Fingerprint | None:
     """Return what a library's index was made with."""
     found = services.catalog.fingerprint(library)
     return None if found is None else Fingerprint.model_validate(found, from_attributes=True)

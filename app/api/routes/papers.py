@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.schemas.documents import Deleted, Document, DocumentCorrection, DocumentPage
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.errors import NotFound
 from app.core.types import Library, Metadata
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["documents"])
 DocumentName = Annotated[str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")]
 
 
-def resolve(services: Services, library: Library, name: str) -> str:
+def resolve(services: ServicePort, library: Library, name: str) -> str:
     """Return the doc_id of a document named by its id, source key, file name or title.
 
     The id is looked up first: it is indexed, the names of a large library are not.

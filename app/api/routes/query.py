@@ -18,7 +18,7 @@ from app.api.schemas.answers import QueryResponse, Signals
 from app.api.schemas.base import ScopeName
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.query import ChatRequest, QueryRequest, SearchQuery
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.spans import ended_with_block
 from app.core.text import tokenise
 from app.core.trace import Trace
@@ -80,7 +80,7 @@ def search(services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Qu
     )
 
 
-def _search(services: Services, scope: ScopeName, asked: SearchQuery) -> Retrieval:
+def _search(services: ServicePort, scope: ScopeName, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
     filters = asked.conditions()

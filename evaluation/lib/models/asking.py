@@ -16,10 +16,10 @@ from app.answer.manner import MannerOptions
 from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSelector
 from app.answer.research import Research
-from app.answer.search import ShelfOf
+from app.answer.search import SearcherFor
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderError
 from app.core.types import Answer, FinalEvent, Mode, Question, QuoteEvent, Scope, Strategy
@@ -96,7 +96,7 @@ class Place:
     """Where a collection lies and how it is searched."""
 
     store: IndexStore
-    shelf_of: ShelfOf
+    searcher_for: SearcherFor
     passage_of: Mapping[str, str] = field(default_factory=dict)
     """Collection id by doc_id; other documents keep their doc_id."""
     top_k: int = 10
@@ -105,12 +105,14 @@ class Place:
 class Asker:
     """Asks tasks of one collection through the query use case; nothing that is answered is stored."""
 
-    def __init__(self, settings: Settings, place: Place, models: ModelSelector, draftsman: Draftsman, grounder: Grounder) -> None:
+    def __init__(
+        self, settings: Settings, place: Place, models: ModelSelector, answer_writer: AnswerWriter, grounder: Grounder
+    ) -> None:
         """Keep what answering takes."""
         self._settings, self._place, self._models = settings, place, models
-        self._draftsman, self._grounder = draftsman, grounder
+        self._answer_writer, self._grounder = answer_writer, grounder
         self._speeds = ModelSpeeds(place.store.models)
-        self._instructions = _instructions(draftsman.prompts)
+        self._instructions = _instructions(answer_writer.prompts)
 
     def ask(self, task: Task) -> Row:
         """Return the row of a task.
@@ -150,7 +152,7 @@ class Asker:
         store = self._place.store
         memory = ConversationMemory(store.conversations, quiet)
         research = Research(
-            self._place.shelf_of, self._draftsman, self._grounder, memory, self._speeds, quiet, self._settings.top_k_results
+            self._place.searcher_for, self._answer_writer, self._grounder, memory, self._speeds, quiet, self._settings.top_k_results
         )
         journal = AnswerJournal(store.answers, quiet, dict)
         return RAGService(catalog=store.catalog, models=self._models, research=research, journal=journal)

@@ -14,7 +14,7 @@ from app.answer.manner import MannerOptions, manner
 from app.answer.model_advice import Counts, Reply, TestReport, better_prompt, compared, counted, findings_of
 from app.answer.model_test import ModelTester
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable
 from app.core.sentences import sentence_spans
@@ -54,7 +54,7 @@ class Exam:
                 say(prompts, question)
                 for prompts in ("compact", "full")
                 for question in QUESTIONS
-                if prompts == "full" or self.tester.draftsman.extractive.select(question.text, question.evidence).chosen
+                if prompts == "full" or self.tester.answer_writer.extractive.select(question.text, question.evidence).chosen
             )
         )
 
@@ -69,7 +69,7 @@ def exam(tmp_path: Path) -> Iterator[Exam]:
     with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)) as store:
         tester = ModelTester(
             FixedModels(profile=SMALL),
-            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), GenerationOptions()),
+            AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), GenerationOptions()),
             Grounder(None, GenerationOptions()),
             ModelSpeeds(store.models),
             store.models,

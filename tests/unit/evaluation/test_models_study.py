@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.search import Shelf
-from app.answer.writing import Draftsman
+from app.answer.search import LibrarySearcher
+from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.collections import Collection, TestQuestion
@@ -39,9 +39,9 @@ def asker(opened: Site, *replies: Reply) -> Asker:
     retriever = local._retriever()
     return Asker(
         opened.settings,
-        Place(local.store, lambda _: Shelf(retriever, local.embedder)),
+        Place(local.store, lambda _: LibrarySearcher(retriever, local.embedder)),
         FixedModels(ScriptedGenerator(*replies)),
-        Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()),
+        AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()),
         Grounder(None, opened.settings.generation()),
     )
 

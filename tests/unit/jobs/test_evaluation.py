@@ -38,12 +38,12 @@ class FlakySession:
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:
     session = FlakySession()
     runner = JobRunner(MemoryJobStore(), JobOptions(retry_s=0.01))
-    desk = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
+    service = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
     runner.start()
     try:
-        job = runner.wait(desk.start(EvaluationRequest()).id, 20)
+        job = runner.wait(service.start(EvaluationRequest()).id, 20)
     finally:
         runner.close()
     assert job.state == "done", job
     assert session.asked == ["one", "two", "two"]
-    assert [entry.id for entry in desk.reports.list()] == [job.id]
+    assert [entry.id for entry in service.reports.list()] == [job.id]

@@ -8,7 +8,7 @@ from app.core.trace import Trace
 from app.core.types import Library, Passage, StageTrace
 from app.retrieval.request import SearchRequest
 from tests.fakes.retrievers import passage
-from tests.unit.retrieval.conftest import Shelf
+from tests.unit.retrieval.conftest import StockedLibrary
 
 TEXT = "the copper kettle boils on the iron stove while the baker kneads the morning bread"
 PASSAGES = [
@@ -20,16 +20,16 @@ PASSAGES = [
 ]
 
 
-def _stages(shelve: Callable[[Sequence[Passage]], Shelf], *, top_k: int, keep_weak: bool = False) -> dict[str, StageTrace]:
+def _stages(stock: Callable[[Sequence[Passage]], StockedLibrary], *, top_k: int, keep_weak: bool = False) -> dict[str, StageTrace]:
     trace = Trace(full=True)
     request = SearchRequest("copper kettle on the iron stove", Library.PAPERS, top_k=top_k, keep_weak=keep_weak)
-    shelve(PASSAGES).retriever().retrieve(request, trace)
+    stock(PASSAGES).retriever().retrieve(request, trace)
     return {stage.name: stage for stage in trace.report().stages}
 
 
-def test_counts_of_items_agree_with_the_stage(shelve: Callable[[Sequence[Passage]], Shelf]) -> None:
+def test_counts_of_items_agree_with_the_stage(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
     for keep_weak in (False, True):
-        stages = _stages(shelve, top_k=2, keep_weak=keep_weak)
+        stages = _stages(stock, top_k=2, keep_weak=keep_weak)
         for name in ("rerank", "cutoff", "diversity"):
             items = stages[name].items
             assert len(items) == stages[name].n_in, name
@@ -38,8 +38,8 @@ def test_counts_of_items_agree_with_the_stage(shelve: Callable[[Sequence[Passage
         assert len(stages["fusion"].items) == stages["fusion"].n_out
 
 
-def test_the_cutoff_names_the_figure_and_the_limit(shelve: Callable[[Sequence[Passage]], Shelf]) -> None:
-    items = _stages(shelve, top_k=5)["cutoff"].items
+def test_the_cutoff_names_the_figure_and_the_limit(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+    items = _stages(stock, top_k=5)["cutoff"].items
     fallen = [item for item in items if not item.kept]
     assert fallen
     for item in items:
@@ -47,19 +47,19 @@ def test_the_cutoff_names_the_figure_and_the_limit(shelve: Callable[[Sequence[Pa
         assert (figure >= limit) == item.kept or abs(figure - limit) < 0.01, item.reason
 
 
-def test_a_near_duplicate_says_whose(shelve: Callable[[Sequence[Passage]], Shelf]) -> None:
-    items = _stages(shelve, top_k=3)["diversity"].items
+def test_a_near_duplicate_says_whose(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+    items = _stages(stock, top_k=3)["diversity"].items
     reasons = [item.reason for item in items if not item.kept]
     assert any(reason.startswith("says nearly the same as number 1") for reason in reasons), reasons
 
 
-def test_what_is_kept_as_weak_says_so(shelve: Callable[[Sequence[Passage]], Shelf]) -> None:
-    items = _stages(shelve, top_k=5, keep_weak=True)["cutoff"].items
+def test_what_is_kept_as_weak_says_so(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+    items = _stages(stock, top_k=5, keep_weak=True)["cutoff"].items
     assert all(item.kept for item in items)
     assert any(item.reason.endswith("kept as weak") for item in items)
 
 
-def test_no_items_without_a_full_trace(shelve: Callable[[Sequence[Passage]], Shelf]) -> None:
+def test_no_items_without_a_full_trace(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
     trace = Trace()
-    shelve(PASSAGES).retriever().retrieve(SearchRequest("copper", Library.PAPERS), trace)
+    stock(PASSAGES).retriever().retrieve(SearchRequest("copper", Library.PAPERS), trace)
     assert all(stage.items == () for stage in trace.report().stages)

@@ -1,4 +1,4 @@
-"""Work beside one's own: in another thread while one is free, or else in its turn."""
+"""Run a function in a spare thread; if none is free, run it inline."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import TypeVar
 T = TypeVar("T")
 
 THREADS = max(1, (os.cpu_count() or 1) - 1)
-"""More would take turns on the cores, and what is done beside is done without the interpreter for the most part."""
-_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="beside")
+"""More would take turns on the cores: such work runs without the interpreter for the most part."""
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="concurrent")
 _free = threading.Semaphore(THREADS)
 
 
 @contextmanager
-def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
-    """Begin work beside what the block does; what is yielded returns its result. When the block is left, the work has ended.
+def run_concurrently(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Run `work` in a spare thread while the block runs, and yield a function that returns its result.
 
-    Without a free thread nothing begins: the work is done when its result is asked for, and not at all when it is not. For work of
-    milliseconds that mostly runs without the interpreter and gives back nothing that needs closing.
+    Leaving the block waits for the work. Without a spare thread the work runs when its result is asked
+    for, or never. Meant for milliseconds of work that mostly runs without the interpreter.
     """
     if not _free.acquire(blocking=False):
         yield work

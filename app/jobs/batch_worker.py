@@ -1,4 +1,4 @@
-"""Vectors for documents of an upload while its other files are still being read."""
+"""A thread that processes queued keys in batches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Self
 
 
-class Follower:
-    """Hands keys to one thread of its own, all that wait at a time, in order; a context manager that ends with its thread.
+class BatchWorker:
+    """A background thread that processes queued keys in batches, in order; leaving the context waits for it.
 
-    Leaving the block by an error lets the call under way end, starts no other, and keeps the error.
+    An error that leaves the block lets the running call end and starts no other.
     """
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
@@ -30,7 +30,7 @@ class Follower:
         with self._changed:
             self._waiting += keys
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="batch-worker", daemon=True)
                 self._thread.start()
             self._changed.notify()
 

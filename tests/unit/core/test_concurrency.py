@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.core.beside import THREADS, beside
+from app.core.concurrency import THREADS, run_concurrently
 
 SAID: contextvars.ContextVar[str] = contextvars.ContextVar("said", default="nothing")
 
@@ -21,7 +21,7 @@ def test_work_is_done_in_another_thread_while_the_block_goes_on() -> None:
         assert going_on.wait(5), "the block waits for its work"
         return threading.get_ident()
 
-    with beside(work) as result:
+    with run_concurrently(work) as result:
         going_on.set()
         assert result() != threading.get_ident()
 
@@ -29,7 +29,7 @@ def test_work_is_done_in_another_thread_while_the_block_goes_on() -> None:
 def test_what_surrounds_the_caller_surrounds_the_work() -> None:
     token = SAID.set("something")
     try:
-        with beside(SAID.get) as result:
+        with run_concurrently(SAID.get) as result:
             assert result() == "something"
     finally:
         SAID.reset(token)
@@ -39,9 +39,9 @@ def test_an_error_comes_where_the_result_is_asked_for() -> None:
     def fail() -> int:
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"), beside(fail) as result:
+    with pytest.raises(ValueError, match="no"), run_concurrently(fail) as result:
         result()
-    with beside(fail):
+    with run_concurrently(fail):
         pass  # nobody asked
 
 
@@ -52,7 +52,7 @@ def test_the_work_has_ended_when_the_block_is_left_early() -> None:
         time.sleep(0.05)
         ended.append(True)
 
-    with pytest.raises(KeyError), beside(work):
+    with pytest.raises(KeyError), run_concurrently(work):
         raise KeyError
     assert ended == [True]
 
@@ -62,13 +62,13 @@ def test_without_a_free_thread_work_is_done_when_it_is_asked_for_or_not_at_all()
     done: list[str] = []
     with ExitStack() as others:
         for _ in range(THREADS):
-            others.enter_context(beside(lambda: release.wait(10)))
-        with beside(lambda: done.append("asked")) as result:
+            others.enter_context(run_concurrently(lambda: release.wait(10)))
+        with run_concurrently(lambda: done.append("asked")) as result:
             assert done == []
             result()
-        with beside(lambda: done.append("never")):
+        with run_concurrently(lambda: done.append("never")):
             pass
         release.set()
     assert done == ["asked"]
-    with beside(threading.get_ident) as result:  # threads are free again
+    with run_concurrently(threading.get_ident) as result:  # threads are free again
         assert result() != threading.get_ident()
