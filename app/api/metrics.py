@@ -133,7 +133,7 @@ class _State:
         return family
 
     def _projections(self) -> Iterator[Metric]:
-        marks, lags = dict(self._services.catalog.watermarks()), self._services.catalog.lags()
+        marks, lags = dict(self._services.projections.watermarks()), self._services.projections.lags()
         newest = marks.pop("changes", 0)
         yield GaugeMetricFamily("documind_changes", "Number of the newest change of the catalog", value=newest)
         applied = GaugeMetricFamily(

@@ -54,6 +54,10 @@ class DocumentReader(Catalog, Protocol):
         """Return what the library's index was made with; None before the first write."""
         ...
 
+
+class Projections(Protocol):
+    """How far the projections are behind the catalog."""
+
     def watermarks(self) -> Mapping[str, int]:
         """Return the last change each projection has applied, by `library/projection`, and the newest there is as `changes`."""
         ...
@@ -160,6 +164,11 @@ class ServicePort(Protocol):
     @property
     def model_tests(self) -> ModelTestService:
         """Where tests of models are asked for, and what they found."""
+        ...
+
+    @property
+    def projections(self) -> Projections:
+        """How far the projections are behind the catalog."""
         ...
 
     @property

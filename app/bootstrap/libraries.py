@@ -13,7 +13,7 @@ from app.core.text import TOKENIZER_VERSION
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fingerprint, Library, Notice
 from app.generation.injection import inspect
-from app.index.builds import HeldBuild
+from app.index.catalog.builds import HeldBuild
 from app.index.store import IndexStore
 from app.ingest.chunking import CHUNKER_VERSION
 from app.ingest.codes import CodeBackfill

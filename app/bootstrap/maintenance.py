@@ -11,8 +11,8 @@ from app.core.errors import NotFound
 from app.core.types import Library
 from app.evaluation.archive import ReportArchive
 from app.generation.injection import inspect
-from app.index.backup import restore
-from app.index.steps import Steps
+from app.index.files.steps import Steps
+from app.index.maintenance.backup import restore
 from app.index.store import IndexStore
 from app.ingest.codes import CodeBackfill, CodeProgress
 from app.jobs.maintenance import Progress

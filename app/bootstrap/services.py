@@ -35,13 +35,14 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
-from app.index.answer_store import SqliteAnswerStore
-from app.index.catalog import SqliteCatalog
-from app.index.conversation_store import SqliteConversationStore
-from app.index.ledger import SqliteLedger
-from app.index.lock import DirectoryLock
+from app.index.catalog.answers import SqliteAnswerStore
+from app.index.catalog.conversations import SqliteConversationStore
+from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.sync_claims import SyncClaims
+from app.index.files.lock import DirectoryLock
+from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
-from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
 from app.jobs.bulk import BulkService
@@ -87,6 +88,11 @@ class Services:
     def catalog(self) -> SqliteCatalog:
         """The truth, read."""
         return self.store.catalog
+
+    @property
+    def projections(self) -> ProjectionStatus:
+        """How far the projections are behind the catalog."""
+        return self.store.status
 
     @property
     def writer(self) -> CatalogIndexWriter:
@@ -138,7 +144,7 @@ class Services:
 
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
-        builds = {library.value: self.catalog.build_state(library) for library in Library}
+        builds = {library.value: self.projections.build_state(library) for library in Library}
         embedding = {library.value: self.embedders.state(library) for library in Library}
         options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
         made_with = {library: self.store.made_with(library) for library in Library}
@@ -147,7 +153,7 @@ class Services:
             for library, made in made_with.items()
         }
         inert = tuple(inert_settings(self.settings))
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding, acting, inert)
+        return ServiceStatus(self.models.hosts(), self.projections.watermarks(), builds, embedding, acting, inert)
 
 
 @contextmanager

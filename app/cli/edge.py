@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 from app.settings import Settings
 
 

@@ -20,7 +20,7 @@ from app.cli.output import size
 from app.cli.serve import check_port
 from app.cli.up_state import UpState
 from app.core.errors import DocuMindError
-from app.index.lock import owner
+from app.index.files.lock import owner
 from app.settings import HOSTED, Settings, check_bind, unknown_names
 
 MIN_PYTHON = (3, 11)

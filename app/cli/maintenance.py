@@ -21,7 +21,7 @@ from app.cli.output import emit, say, size
 from app.client import Json
 from app.core.errors import InvalidInput
 from app.core.types import Library
-from app.index.lock import DirectoryLock, owner
+from app.index.files.lock import DirectoryLock, owner
 from app.settings import Settings
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from app.cli.serve import check_port
 from app.cli.up_state import Started, UpState
 from app.client import DocuMindClient
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
-from app.index.lock import owner
+from app.index.files.lock import owner
 from app.settings import Settings, check_bind
 
 STOP_GRACE_S = 30.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.cli.processes import Background
 from app.core.errors import Locked
-from app.index.lock import DirectoryLock, owner
+from app.index.files.lock import DirectoryLock, owner
 
 
 @dataclass(slots=True)

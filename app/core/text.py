@@ -1,6 +1,6 @@
 """Text: normal form, lexical form, tokens. The one tokenizer for all lexical work in Python.
 
-tantivy's analyzer (app/index/tantivy.py) is configured to agree with `tokenise`: split at non-alphanumerics, drop tokens over
+tantivy's analyzer (app/index/lexical/index.py) is configured to agree with `tokenise`: split at non-alphanumerics, drop tokens over
 40 bytes, lower-case, Snowball English stemmer. `lexical_form` runs before both.
 """
 

@@ -22,19 +22,19 @@ from app.core.types import (
     Metadata,
     WriteResult,
 )
-from app.index.bookkeeping import add_change, search_key
-from app.index.builds import Builds
-from app.index.catalog import SqliteCatalog
-from app.index.database import Database
-from app.index.durable import utc_now
-from app.index.originals import Originals
+from app.index.catalog.bookkeeping import add_change, search_key
+from app.index.catalog.builds import Builds
+from app.index.catalog.database import Database
+from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.rows import author_keys, pack_strings, pack_vector
+from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.settling import Settling
+from app.index.catalog.vectors import claim_fingerprint, store_vectors
+from app.index.files.durable import utc_now
+from app.index.files.originals import Originals
 from app.index.projector import Projector
 from app.index.removal import Remover
-from app.index.rows import author_keys, pack_strings, pack_vector
-from app.index.schema import BUILD_SHIFT
-from app.index.settling import Settling
 from app.index.text_writes import TextWriter
-from app.index.vector_writes import claim_fingerprint, store_vectors
 
 _PENDING_ORDER = {
     "id": "ix_documents_pending",

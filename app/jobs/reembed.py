@@ -13,7 +13,7 @@ from app.core.ports import Catalog, Embedder
 from app.core.types import Fingerprint, Job, Library, Scope
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.comparison import Judgement, RankingCase, Search, automatic_set, from_answer_set, judge
-from app.index.reembedding import Reembedding
+from app.index.maintenance.reembedding import Reembedding
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.options import IngestOptions
 from app.jobs.board import is_finished

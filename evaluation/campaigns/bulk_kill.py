@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from app.core.types import Library
-from app.index.database import Database
-from app.index.ledger import SqliteLedger
-from app.index.loading import CatalogLoader
+from app.index.catalog.database import Database
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.loading import CatalogLoader
+from app.index.files.steps import Steps
+from app.index.lexical.index import TantivyIndex
+from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
-from app.index.start_checks import catalog_path
-from app.index.steps import Steps
-from app.index.tantivy import TantivyIndex
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 from app.jobs.bulk import account
 from evaluation.lib.paths import REPORTS, ROOT

@@ -25,7 +25,7 @@ from app.evaluation.arms import Arm, plain
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.evaluation.runner import Experiment, RankedPassages, run
-from app.index import lexical_query
+from app.index.lexical import query as lexical_query
 from app.ingest.chunking import chunk
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser

@@ -18,8 +18,8 @@ import pytest
 from app.client import FileToSend
 from app.core.errors import DiskFull
 from app.core.types import FloatArray, Library
+from app.index.files.steps import Steps
 from app.index.options import IndexOptions
-from app.index.steps import Steps
 from app.index.store import IndexStore, VectorStoreUse
 from evaluation.campaigns.crash.load import hits_of
 from evaluation.lib.served import Served

@@ -33,13 +33,14 @@ from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
 from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
-from app.index.answer_store import SqliteAnswerStore
-from app.index.catalog import SqliteCatalog
-from app.index.conversation_store import SqliteConversationStore
-from app.index.ledger import SqliteLedger
+from app.index.catalog.answers import SqliteAnswerStore
+from app.index.catalog.conversations import SqliteConversationStore
+from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.sync_claims import SyncClaims
 from app.index.options import IndexOptions
+from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
-from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -177,6 +178,10 @@ class LocalServices:
         return self.store.catalog
 
     @property
+    def projections(self) -> ProjectionStatus:
+        return self.store.status
+
+    @property
     def writer(self) -> CatalogIndexWriter:
         return self.store.writer
 
@@ -204,11 +209,11 @@ class LocalServices:
         return ModelReport((("llama3.2:latest", 2_000_000_000),), ("llama3.2:latest",), {"answers": self.generator.name}, None)
 
     def status(self) -> ServiceStatus:
-        builds = {library.value: self.store.catalog.build_state(library) for library in Library}
+        builds = {library.value: self.projections.build_state(library) for library in Library}
         identity = self.embedder.identity
         state = EmbeddingState(f"{identity.provider}:{identity.model}", reachable=True)
         embedding = {library.value: state for library in Library}
-        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds, embedding)
+        return ServiceStatus(tuple(self.hosts), self.projections.watermarks(), builds, embedding)
 
 
 def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:

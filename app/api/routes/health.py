@@ -16,7 +16,7 @@ from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live
 from app.api.services import ServicePort
 from app.core.release import checkout_sha, package_version
 from app.core.types import Library
-from app.index.disk import bytes_by_store
+from app.index.files.disk import bytes_by_store
 
 router = APIRouter(tags=["health"])
 
@@ -146,7 +146,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
             "max_dense_vectors": settings.index().max_dense_vectors,
         },
         watermarks=dict(status.watermarks),
-        lags=dict(services.catalog.lags()),
+        lags=dict(services.projections.lags()),
         active_streams=edge.streams.taken,
         jobs=dict(Counter(job.state for job in services.jobs.list(1000))),
     )

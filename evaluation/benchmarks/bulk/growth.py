@@ -21,7 +21,7 @@ import tantivy
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fingerprint, FloatArray, Library
 from app.core.vectors import l2_normalise
-from app.index.analyzer import ANALYZER, BODY, build_analyzer, build_schema
+from app.index.lexical.analyzer import ANALYZER, BODY, build_analyzer, build_schema
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.bulk import BulkIndexer, BulkOptions

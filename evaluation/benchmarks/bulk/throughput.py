@@ -15,14 +15,25 @@ from pathlib import Path
 import tantivy
 
 from app.core.types import Article, DocumentDraft, Library
-from app.index.analyzer import ANALYZER, BODY, CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TITLE, TYPE, build_analyzer, build_schema
-from app.index.database import Database
+from app.index.catalog.database import Database
+from app.index.catalog.revisions import RevisionBatch
+from app.index.catalog.texts import TextCodec
+from app.index.files.steps import Steps
+from app.index.lexical.analyzer import (
+    ANALYZER,
+    BODY,
+    CHUNK_ID,
+    DOC,
+    DOC_ID,
+    SECTION_NAME,
+    TITLE,
+    TYPE,
+    build_analyzer,
+    build_schema,
+)
+from app.index.lexical.writer import GROUP_CHUNKS
 from app.index.options import IndexOptions
-from app.index.revisions import RevisionBatch
-from app.index.steps import Steps
 from app.index.store import IndexStore
-from app.index.texts import TextCodec
-from app.index.word_queue import GROUP_CHUNKS
 from app.ingest.bulk import BATCH_ARTICLES, BulkIndexer, BulkOptions
 from app.ingest.bulk_work import BulkTask, prepare
 from app.ingest.options import IngestOptions

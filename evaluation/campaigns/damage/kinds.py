@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from app.index.hnsw_files import read_segment
+from app.index.dense.chroma.hnsw_files import read_segment
 
 Spoil = Callable[[Path], None]
 """Damages the store in a directory."""

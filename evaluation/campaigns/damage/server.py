@@ -15,12 +15,12 @@ from typing import TextIO
 
 from app.cli.connection import base_url
 from app.cli.serve import run
-from app.index import chroma_keeper
-from app.index.chroma import ChromaStore
-from app.index.lock import DirectoryLock
+from app.index.dense import keeper as chroma_keeper
+from app.index.dense.chroma.probe import Finding, probe
+from app.index.dense.chroma.resting_store import Expected
+from app.index.dense.chroma.store import ChromaStore
+from app.index.files.lock import DirectoryLock
 from app.index.options import IndexOptions
-from app.index.probe import Finding, probe
-from app.index.resting_store import Expected
 from app.settings import Settings
 
 
