@@ -32,7 +32,7 @@ _SAME_SUBJECT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePassage:
     """A passage that sentences are held against, and how a span of it is told."""
 
     passage: ReadPassage
@@ -56,15 +56,15 @@ class CheckService:
 
     def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
         """Check a text against one other text; findings have offsets in that text and no document."""
-        place = Place(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
+        place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
         return self._check(text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True)
 
     def in_libraries(self, text: str, scope: Scope, cancel: CancelToken | None = None) -> CheckReport:
         """Check a text against the best passages that each of its sentences finds in one library or in all."""
-        known: dict[tuple[Library, int], Place] = {}
+        known: dict[tuple[Library, int], SourcePassage] = {}
         with ThreadPoolExecutor(_SEARCHES) as pool:
 
-            def places(claims: Sequence[Claim]) -> list[list[Place]]:
+            def places(claims: Sequence[Claim]) -> list[list[SourcePassage]]:
                 found = pool.map(lambda claim: self._search(claim, scope), claims)
                 return [[_place_of(hit, known) for hit in hits] for hits in found]
 
@@ -83,7 +83,7 @@ class CheckService:
     def _check(
         self,
         text: str,
-        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[Place]]],
+        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]],
         cancel: CancelToken,
         *,
         source_given: bool = False,
@@ -101,7 +101,7 @@ class CheckService:
         return CheckReport(tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start)))
 
     def _judged(
-        self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[Place]], source_given: bool
+        self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[SourcePassage]], source_given: bool
     ) -> Iterator[tuple[CheckVerdict, list[Finding]]]:
         """Yield verdict and findings of each claim of a batch, whose vectors are made together."""
         distinct = {id(place.passage): place.passage for found in places for place in found}
@@ -132,7 +132,7 @@ def _batches(claims: Sequence[tuple[int, int, Claim]]) -> Iterator[Sequence[tupl
         yield claims[at : at + _BATCH]
 
 
-def _place_of(hit: Hit, known: dict[tuple[Library, int], Place]) -> Place:
+def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> SourcePassage:
     """Return the place of a hit; a passage that several sentences find is read once."""
     chunk, document = hit.passage.chunk, hit.passage.document
     key = (chunk.library, chunk.chunk_id)
@@ -141,7 +141,7 @@ def _place_of(hit: Hit, known: dict[tuple[Library, int], Place]) -> Place:
         def told(one: Comparison) -> Finding:
             return _finding(one, chunk.text, chunk.start, chunk.library, document.doc_id, document.title, chunk.revision)
 
-        known[key] = Place(ReadPassage(hit.passage), told)
+        known[key] = SourcePassage(ReadPassage(hit.passage), told)
     return known[key]
 
 

@@ -52,7 +52,7 @@ _GENERIC = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DatasetMention:
     """A data set or place, the evidence that names it (each number once) and the first sentence that does."""
 
     name: str
@@ -62,7 +62,7 @@ class Finding:
     sentence: str
 
 
-def scan(evidence: Sequence[Evidence]) -> tuple[Finding, ...]:
+def scan(evidence: Sequence[Evidence]) -> tuple[DatasetMention, ...]:
     """Return the data sets and data sources that passages name, in the order they appear."""
     found: dict[tuple[str, str], tuple[str, list[int], str]] = {}
     for item in evidence:
@@ -73,7 +73,7 @@ def scan(evidence: Sequence[Evidence]) -> tuple[Finding, ...]:
                 _, numbers, _ = found.setdefault((kind, _key(name)), (name, [], sentence))
                 if item.n not in numbers:
                     numbers.append(item.n)
-    return tuple(Finding(name, kind, tuple(numbers), sentence) for (kind, _), (name, numbers, sentence) in found.items())
+    return tuple(DatasetMention(name, kind, tuple(numbers), sentence) for (kind, _), (name, numbers, sentence) in found.items())
 
 
 def inventory(evidence: Sequence[Evidence]) -> str:
@@ -116,7 +116,7 @@ def _key(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
-def _row(finding: Finding) -> str:
+def _row(finding: DatasetMention) -> str:
     """Return one entry; the quoted sentence keeps its words and loses marks of its own."""
     quote = re.sub(r"\s*\[\d[\d,;\s\u2013-]*\]", "", finding.sentence).strip().rstrip(".")
     if len(quote) > _MAX_SENTENCE_CHARS:

@@ -18,7 +18,7 @@ _WORTH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """What became of one question asked with one prompt."""
 
     prompts: Prompts
@@ -78,7 +78,7 @@ class TestReport:
     """Seconds that this host takes to read it; the first word comes after that."""
 
 
-def counted(replies: Sequence[Reply]) -> Counts:
+def counted(replies: Sequence[ModelReply]) -> Counts:
     """Return the counts of replies to one prompt; at least one."""
     tokens = [one.prompt_tokens for one in replies if one.prompt_tokens is not None]
     waits = [one.first_word_s for one in replies if one.first_word_s is not None]

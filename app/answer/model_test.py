@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 
 from app.answer.exam_questions import ExamQuestion, exam_questions
 from app.answer.manner import Manner, MannerOptions, manner
-from app.answer.model_advice import EVIDENCE, Prompts, Reply, TestReport, counted, findings_of
+from app.answer.model_advice import EVIDENCE, ModelReply, Prompts, TestReport, counted, findings_of
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.outcome import is_refusal, reads_as_refusal, settle
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, Written, quote_of, write
+from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, ModelText, quote_of, write
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator, ModelStore
@@ -32,7 +32,7 @@ _ATTEMPTS = 5
 _PAUSE_S = 1.0
 """Before the next attempt."""
 
-Watch = Callable[[Sequence[Reply], int], None]
+Watch = Callable[[Sequence[ModelReply], int], None]
 """Told all replies so far and how many there will be; may raise Cancelled."""
 
 
@@ -66,7 +66,7 @@ class ModelTester:
         self,
         model: str | None,
         cancel: CancelToken,
-        done: Sequence[Reply] = (),
+        done: Sequence[ModelReply] = (),
         watch: Watch = lambda _replies, _total: None,
     ) -> ModelFindings:
         """Ask every question with both prompts, keep what that finds, and return it.
@@ -99,13 +99,13 @@ class ModelTester:
 
     def _reply(
         self, choice: ModelChoice, writer: Generator, prompts: Prompts, at: int, question: ExamQuestion, cancel: CancelToken
-    ) -> Reply:
+    ) -> ModelReply:
         """Ask one question as a user's question is asked, and say what became of it."""
         how = self._manner(choice, writer, prompts)
         selection, quoted = quote_of(self.answer_writer, self.grounder, question.text, question.evidence, leads=False)
         absent = not question.expected
         if quoted is None and how.evidence == "short":  # the engine finds no answer and asks no model
-            return Reply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
+            return ModelReply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
         parameters = choice.profile.parameters
         few = prompts == "compact" and (parameters is None or parameters < self.answer_writer.few_below)
         asked = Question(question.text, "public")
@@ -116,7 +116,7 @@ class ModelTester:
         own = outcome.model_text or ""
         refused = is_refusal(grounded.text) or (not own and reads_as_refusal(grounded.text))
         marks = [citation.cited_by for sentence in grounded.sentences for citation in sentence.citations]
-        return Reply(
+        return ModelReply(
             prompts,
             at,
             right=refused if absent else question.right(without_marks(own)),
@@ -132,7 +132,7 @@ class ModelTester:
 
     def _written(
         self, choice: ModelChoice, writer: Generator, task: Assignment, cancel: CancelToken
-    ) -> tuple[Written, int | None, float | None, float]:
+    ) -> tuple[ModelText, int | None, float | None, float]:
         """Return what the model wrote, the tokens it read, and the seconds to its first word and to the end.
 
         A host that breaks off is asked again: it may have been given something else to do.
@@ -164,7 +164,7 @@ class ModelTester:
         return replace(manner(choice.profile, speed, forced), leads=False)
 
     def _report(
-        self, choice: ModelChoice, writer: Generator, questions: Sequence[ExamQuestion], replies: Sequence[Reply]
+        self, choice: ModelChoice, writer: Generator, questions: Sequence[ExamQuestion], replies: Sequence[ModelReply]
     ) -> TestReport:
         counts = {prompts: counted([one for one in replies if one.prompts == prompts]) for prompts in EVIDENCE}
         quotes = 0
@@ -187,7 +187,7 @@ class ModelTester:
         return replace(report, budget_tokens=budget, budget_s=round(budget / speed.reading, 2) if speed else None)
 
 
-def _timed(steps: Steps[ReadingEvent | TokenEvent, None, Written], begun: float) -> tuple[Written, float | None]:
+def _timed(steps: Steps[ReadingEvent | TokenEvent, None, ModelText], begun: float) -> tuple[ModelText, float | None]:
     """Return what was written, and the seconds until its first word; None when nothing was shown."""
     first: float | None = None
     while True:

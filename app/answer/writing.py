@@ -55,7 +55,7 @@ class AnswerWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ModelText:
     """A model's text as it was let through, why it was ended early, and what must be said about it."""
 
     text: str
@@ -115,7 +115,7 @@ def quote(answer_writer: AnswerWriter, query: str, evidence: Sequence[Evidence])
 
 def write(
     answer_writer: AnswerWriter, task: Assignment, model: Generator, calls: ModelCalls
-) -> Steps[ReadingEvent | TokenEvent, None, Written]:
+) -> Steps[ReadingEvent | TokenEvent, None, ModelText]:
     """Yield what a model writes, provisionally, and return all that was let through.
 
     A prompt that proves too long for the model is made shorter once.
@@ -147,7 +147,7 @@ def write(
         else:
             break
     cut = cut_notice(composed.plan, was_cut=stream.was_cut)
-    return Written(stream.guard.text, stream.guard.stopped, (cut,) if cut else ())
+    return ModelText(stream.guard.text, stream.guard.stopped, (cut,) if cut else ())
 
 
 class _Stream:

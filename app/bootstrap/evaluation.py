@@ -28,7 +28,7 @@ from app.evaluation.archive import ReportArchive
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
 from app.evaluation.session import Session
-from app.evaluation.workshop import Ask, Place, Step
+from app.evaluation.workshop import Ask, SearchableIndex, Step
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.index.store import IndexStore
@@ -65,7 +65,7 @@ class EvaluationWorkshop:
         """Whether a cross-encoder is configured."""
         return self.reranker is not None
 
-    def live(self, library: Library) -> Place:
+    def live(self, library: Library) -> SearchableIndex:
         """Return a library as it is; it is only read."""
         fingerprint = self.store.catalog.fingerprint(library)
         embedder = self.embedder_of(library)
@@ -79,7 +79,7 @@ class EvaluationWorkshop:
         return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {identity.model: identity.digest}
 
     @contextmanager
-    def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[Place]:
+    def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[SearchableIndex]:
         """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
         self.folder.mkdir(parents=True, exist_ok=True)
         embedder = self.bench_embedder()
@@ -99,7 +99,7 @@ class EvaluationWorkshop:
         fingerprint: str,
         models: Mapping[str, str],
         passage_of: Mapping[str, str],
-    ) -> Place:
+    ) -> SearchableIndex:
         def retriever(arm: Arm, by: Embedder | None) -> Retriever:
             # without a writer: an evaluation leaves nothing behind
             return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker)
@@ -125,7 +125,7 @@ class EvaluationWorkshop:
         def retriever_of(arm: Arm) -> Retriever:
             return retriever(arm, embedder)
 
-        return Place(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
+        return SearchableIndex(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
 
 
 def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationService:

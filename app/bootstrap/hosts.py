@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.providers.minilm import MiniLmEmbedder
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
-from app.providers.twin import Comparison, compare
+from app.providers.twin import TwinComparison, compare
 from app.settings import Settings
 
 
@@ -32,7 +32,7 @@ def wanted_models(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in wanted if name))
 
 
-def embedders_compared(settings: Settings, host: OllamaHost) -> Comparison:
+def embedders_compared(settings: Settings, host: OllamaHost) -> TwinComparison:
     """Return the embedded model beside the configured one of Ollama: vectors and speeds.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app.cli import machine_checks, server_checks
-from app.cli.findings import Finding
+from app.cli.findings import Diagnosis
 from app.cli.output import emit, out, say
 from app.settings import Settings
 
@@ -35,7 +35,7 @@ def doctor(
     Example: documind doctor
     """
     settings = Settings()
-    findings: list[Finding] = []
+    findings: list[Diagnosis] = []
     for check in (
         machine_checks.machine(),
         machine_checks.packages(),
@@ -56,7 +56,7 @@ def doctor(
         sys.exit(1)
 
 
-def tell(findings: list[Finding], counts: Counter[str]) -> None:
+def tell(findings: list[Diagnosis], counts: Counter[str]) -> None:
     """Print findings for people, and what they come to."""
     for finding in findings:
         out.print(f"{MARKS[finding.state]:>18}  ", end="")

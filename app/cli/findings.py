@@ -9,7 +9,7 @@ State = Literal["ok", "note", "problem"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at. A note is worth knowing; a problem keeps something from working."""
 
     what: str
@@ -18,16 +18,16 @@ class Finding:
     cure: str = ""
 
 
-def ok(what: str, detail: str) -> Finding:
+def ok(what: str, detail: str) -> Diagnosis:
     """Return a finding that needs nothing."""
-    return Finding(what, "ok", detail)
+    return Diagnosis(what, "ok", detail)
 
 
-def note(what: str, detail: str, cure: str) -> Finding:
+def note(what: str, detail: str, cure: str) -> Diagnosis:
     """Return a finding that is worth knowing."""
-    return Finding(what, "note", detail, cure)
+    return Diagnosis(what, "note", detail, cure)
 
 
-def problem(what: str, detail: str, cure: str) -> Finding:
+def problem(what: str, detail: str, cure: str) -> Diagnosis:
     """Return a finding that keeps something from working."""
-    return Finding(what, "problem", detail, cure)
+    return Diagnosis(what, "problem", detail, cure)

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from app.cli.findings import Finding, note, ok, problem
+from app.cli.findings import Diagnosis, note, ok, problem
 from app.cli.output import size
 from app.cli.serve import check_port
 from app.cli.up_state import UpState
@@ -40,7 +40,7 @@ NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", 
 PAGE = Path(__file__).parents[1] / "api" / "static" / "page" / "index.html"
 
 
-def machine() -> Iterator[Finding]:
+def machine() -> Iterator[Diagnosis]:
     """Look at Python, the system, its clock and limits."""
     if sys.version_info >= MIN_PYTHON:
         yield ok("Python", f"{platform.python_version()} on {platform.platform(terse=True)}")
@@ -58,7 +58,7 @@ def machine() -> Iterator[Finding]:
         yield ok("open files", "no limit" if files == resource.RLIM_INFINITY else f"up to {files}")
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[Diagnosis]:
     """Look at what is installed, what of it is optional, and the page."""
     for package in PACKAGES:
         try:
@@ -87,7 +87,7 @@ def _installed(module: str) -> bool:
         return False
 
 
-def configuration(settings: Settings) -> Iterator[Finding]:
+def configuration(settings: Settings) -> Iterator[Diagnosis]:
     """Look at names in the environment, who may connect, and keys of hosted models."""
     for name in unknown_names():
         yield note(name, "looks like a setting but is none", "see docs/configuration.md")
@@ -109,7 +109,7 @@ def configuration(settings: Settings) -> Iterator[Finding]:
         yield note("traces", "OTEL_EXPORTER_OTLP_ENDPOINT is set without the extra", "docs/operations.md, Watch")
 
 
-def directory(settings: Settings) -> Iterator[Finding]:
+def directory(settings: Settings) -> Iterator[Diagnosis]:
     """Look at the data directory: can it be written, is there space, who holds it, is its clock ours."""
     path = settings.data_dir.resolve()
     there = path if path.exists() else next(parent for parent in path.parents if parent.exists())
@@ -140,7 +140,7 @@ def directory(settings: Settings) -> Iterator[Finding]:
         yield ok("log", f"of `documind up`: {log}")
 
 
-def _port(settings: Settings) -> Iterator[Finding]:
+def _port(settings: Settings) -> Iterator[Diagnosis]:
     try:
         check_port(settings)
         yield ok("port", f"{settings.api_port} is free")
@@ -175,7 +175,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str:
     return found[1]
 
 
-def broken_copies(settings: Settings) -> Iterator[Finding]:
+def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
     """List stores that were moved aside."""
     roots = {settings.data_dir.resolve(), settings.chroma_dir.resolve().parent}
     for broken in sorted({path for root in roots for path in root.glob("**/*.broken.*")}):

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
 from app.cli.connection import base_url, connect
-from app.cli.findings import Finding, note, ok, problem
+from app.cli.findings import Diagnosis, note, ok, problem
 from app.cli.ollama_start import missing
 from app.cli.output import size
 from app.client import DocuMindClient, Json
@@ -25,7 +25,7 @@ MEMORY_SHARE = 0.8
 """Models that take more of the memory than this leave too little for the index and the rest of the machine."""
 
 
-def ollama(settings: Settings) -> Iterator[Finding]:
+def ollama(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the model host itself, so that it is known also when no server can start."""
     from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
 
@@ -68,7 +68,7 @@ def ollama(settings: Settings) -> Iterator[Finding]:
         yield ok("memory", f"{size(need)} of models, {size(have)} in this machine")
 
 
-def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Finding]:
+def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Diagnosis]:
     """Compare Ollama's embedding model with the embedded one, where the configuration can use it and it is there."""
     from app.bootstrap.hosts import embedders_compared  # noqa: PLC0415  # most of a second to import
 
@@ -87,7 +87,7 @@ def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[Installed
         yield ok("embedding", f"{model}: {found.speeds}")
 
 
-def server(settings: Settings) -> Iterator[Finding]:
+def server(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the server, the one that runs or one for this command; opening it probes every store."""
     try:
         with connect(settings) as client:
@@ -100,7 +100,7 @@ def server(settings: Settings) -> Iterator[Finding]:
         yield problem("server", error.message, f"start it and read what it prints: documind serve ({base_url(settings)})")
 
 
-def _ask(client: DocuMindClient) -> Iterator[Finding]:
+def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
     health, diagnostics = client.health(), client.diagnostics()
     yield ok("server", f"version {health['version']}, {health['status']}; every store was probed when it opened")
     yield ok("answers", str(health["generator"]))
@@ -123,7 +123,7 @@ def _ask(client: DocuMindClient) -> Iterator[Finding]:
         yield note("jobs", f"{failed} of the last jobs failed", "documind status, or the page under Status, says why")
 
 
-def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
+def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
     """Look at a library, a row of `/api/v1/libraries`; `jobs` are its own, the latest first."""
     name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
@@ -146,7 +146,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
         yield ok(name, f"{detail}; {made_by}")
 
 
-def projections(lags: Mapping[str, int]) -> Iterator[Finding]:
+def projections(lags: Mapping[str, int]) -> Iterator[Diagnosis]:
     """Look for indexes that are behind the catalog.
 
     Args:

@@ -29,7 +29,7 @@ DEBOUNCE_MS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SyncOutcome:
     """What one sync did, by source key."""
 
     library: str
@@ -68,7 +68,7 @@ def sync(
     """
     settings, target = Settings(), library_named(library)
 
-    def once(again: bool = False) -> Outcome:
+    def once(again: bool = False) -> SyncOutcome:
         with connect(settings) as client:
             return mirror(client, folder, target, again=again)
 
@@ -94,7 +94,7 @@ def library_named(name: str) -> Library:
         raise InvalidInput(f"library {name!r} is neither 'public' nor 'papers'") from exc
 
 
-def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: bool = False) -> Outcome:
+def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: bool = False) -> SyncOutcome:
     """Make a library have what a folder has; the server remembers what came from it.
 
     Args:
@@ -127,7 +127,7 @@ def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: boo
     def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
         return tuple(file.source_key for file in files if file.source_key not in refused)
 
-    return Outcome(
+    return SyncOutcome(
         library.value,
         sent(plan.add),
         sent((*plan.replace, *reread)),
@@ -142,7 +142,7 @@ def folder_name(folder: Path) -> str:
     return f"{socket.gethostname()}:{folder.resolve()}"
 
 
-def show(outcome: Outcome) -> None:
+def show(outcome: SyncOutcome) -> None:
     """Print what was done, for people."""
     rows = [(key, "added", "") for key in outcome.added]
     rows += [(key, "replaced", "") for key in outcome.replaced]
@@ -158,7 +158,7 @@ def show(outcome: Outcome) -> None:
         err.print("files that failed are tried again next time; name them in .documindignore to leave them out", markup=False)
 
 
-def follow(folder: Path, once: Callable[[], Outcome], tell: Callable[[Outcome], None], stop: threading.Event) -> None:
+def follow(folder: Path, once: Callable[[], SyncOutcome], tell: Callable[[SyncOutcome], None], stop: threading.Event) -> None:
     """Sync after every change of visible files until `stop` is set; a sync that fails is told and tried at the next change."""
     for _ in changes(folder, stop):
         try:

@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 @dataclass(slots=True)
-class Report:
+class UpReport:
     """What `up` found and did."""
 
     url: str
@@ -73,7 +73,7 @@ def up(
     settings = Settings().model_copy(update=given)
     check_bind(settings)
     state = UpState(settings.data_dir)
-    report = Report(base_url(settings))
+    report = UpReport(base_url(settings))
     with state.held() as started:
         with ended_on_failure(started, state):
             prepare_ollama(settings, started, state, report, fetch=pull_models, quiet=as_json)
@@ -140,7 +140,7 @@ def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
 # --- Ollama
 
 
-def prepare_ollama(settings: Settings, started: Started, state: UpState, report: Report, *, fetch: bool, quiet: bool) -> None:
+def prepare_ollama(settings: Settings, started: Started, state: UpState, report: UpReport, *, fetch: bool, quiet: bool) -> None:
     """Find or start Ollama and see to its models; what is missing is reported, never a reason to stop."""
     from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
 
@@ -167,7 +167,9 @@ def prepare_ollama(settings: Settings, started: Started, state: UpState, report:
 # --- the server
 
 
-def serve_in_background(settings: Settings, given: dict[str, str | int], started: Started, state: UpState, report: Report) -> None:
+def serve_in_background(
+    settings: Settings, given: dict[str, str | int], started: Started, state: UpState, report: UpReport
+) -> None:
     """Start the server unless one runs, and wait until it answers questions.
 
     Raises:
@@ -193,7 +195,7 @@ def serve_in_background(settings: Settings, given: dict[str, str | int], started
         await_ready(settings, process, report)
 
 
-def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, report: Report) -> None:
+def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport) -> None:
     """Wait until the server answers questions; a first start makes its models ready, a later one may rebuild an index."""
     deadline = time.monotonic() + START_TIMEOUT_S
     with DocuMindClient(report.url, settings.api_key, timeout_s=5.0) as client:
@@ -224,7 +226,7 @@ def open_page(url: str) -> None:
     webbrowser.open(url)
 
 
-def tell(report: Report) -> None:
+def tell(report: UpReport) -> None:
     """Print what was found and done."""
     say(f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url}  (documind down ends it)")
     if report.log:

@@ -33,7 +33,7 @@ class QueryCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CaseReply:
     """What of a reply the cases look at."""
 
     status: str
@@ -68,7 +68,7 @@ def _case(row: Mapping[str, object]) -> QueryCase:
     return QueryCase(**values)  # type: ignore[arg-type]  # closed sets are checked by the caller
 
 
-def failures(case: QueryCase, reply: Reply) -> list[str]:
+def failures(case: QueryCase, reply: CaseReply) -> list[str]:
     """Return what does not hold, in words; empty when the case passes."""
     found = []
     if reply.status not in case.statuses:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from app.evaluation.runner import ArmResult, Experiment
-from app.evaluation.statistics import Comparison
+from app.evaluation.statistics import PairedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _table(experiment: Experiment) -> list[str]:
     return lines
 
 
-def _row(result: ArmResult, measures: Sequence[str], comparison: Comparison | None, *, has_answers: bool) -> str:
+def _row(result: ArmResult, measures: Sequence[str], comparison: PairedComparison | None, *, has_answers: bool) -> str:
     cells = [result.arm.name, *(f"{result.intervals[measure].mean:.4f}" for measure in measures)]
     if has_answers:
         cells.append(f"{result.grounded_rate or 0.0:.3f}")

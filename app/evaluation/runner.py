@@ -14,7 +14,7 @@ from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
 from app.evaluation.metrics import MEASURES, grounded, overlap_with, per_question, percentile
-from app.evaluation.statistics import RESAMPLES, Comparison, Interval, bootstrap_interval, compare
+from app.evaluation.statistics import RESAMPLES, Interval, PairedComparison, bootstrap_interval, compare
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 
@@ -23,7 +23,7 @@ DOCUMENTS = "unique documents"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedPassages:
     """What one arm returned for one question."""
 
     passages: tuple[str, ...]
@@ -53,7 +53,7 @@ class RetrieverSearch:
         self._passage_of = passage_of
         self._retrievers: dict[Arm, Retriever] = {}
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Search as `retrieve_only` does: ranked, nothing dropped."""
         retriever = self._retrievers.get(arm) or self._retrievers.setdefault(arm, self._retriever_of(arm))
         trace = Trace()
@@ -68,13 +68,13 @@ class RetrieverSearch:
         stages: dict[str, float] = {}
         for stage in trace.report().stages:
             stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
-        return Found(tuple(best), tuple(best.values()), ms, stages, retrieval.confidence)
+        return RankedPassages(tuple(best), tuple(best.values()), ms, stages, retrieval.confidence)
 
 
-class Search(Protocol):
+class ArmSearch(Protocol):
     """Something that can be asked: the retriever in this process, or a server."""
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Return the best passages for a question under an arm's settings."""
         ...
 
@@ -84,7 +84,7 @@ class ArmResult:
     """One arm over one collection."""
 
     arm: Arm
-    found: Mapping[str, Found]
+    found: Mapping[str, RankedPassages]
     """By question id."""
     values: Mapping[str, Mapping[str, float]]
     """measure -> question -> value."""
@@ -116,7 +116,7 @@ class Experiment:
     baseline: str
     measure: str
     results: tuple[ArmResult, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PairedComparison, ...]
     relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Relevant passages by question id."""
 
@@ -132,7 +132,7 @@ class Experiment:
 def run(
     collection: Collection,
     arms: Sequence[Arm],
-    search: Search,
+    search: ArmSearch,
     *,
     baseline: str,
     seed: int,
@@ -158,7 +158,7 @@ def run(
         ValueError: The baseline is not among the arms.
     """
     answers = {question.id: question.answers for question in collection.questions}
-    found: dict[str, dict[str, Found]] = {}
+    found: dict[str, dict[str, RankedPassages]] = {}
     for arm in arms:
         found[arm.name] = {question.id: search(arm, question.text, arm.top_k or top_k) for question in collection.questions}
         progress(f"{collection.name}: {arm.name}, {len(found[arm.name])} questions")

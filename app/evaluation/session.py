@@ -14,12 +14,12 @@ from app.evaluation.answer_report import experiment_of, outcome_of
 from app.evaluation.answer_sets import AnswerCase, Judge, evaluate
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection, TestQuestion, from_datasets, from_folder, from_library
-from app.evaluation.outcomes import Outcome, OutcomeLog, Remembered
+from app.evaluation.outcomes import OutcomeLog, QuestionOutcome, Remembered
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.evaluation.request import EvaluationRequest
-from app.evaluation.runner import Experiment, Search, run
+from app.evaluation.runner import ArmSearch, Experiment, run
 from app.evaluation.statistics import RESAMPLES
-from app.evaluation.workshop import BenchSearch, Place, PlaceSearch, Workshop
+from app.evaluation.workshop import BenchSearch, PlaceSearch, SearchableIndex, Workshop
 
 RECUT_DOCUMENTS = 2_000
 """Documents of one's own that are cut anew for a run; more would take longer than anybody waits."""
@@ -96,7 +96,7 @@ class Session:
             made = [self.workshop.made_with(chunking) for chunking in dict.fromkeys(arm.chunking for arm in arms)]
             return self._report(request, experiment, ", ".join(name for name, _ in made), made[0][1], search.degraded)
 
-    def _of_library(self, request: EvaluationRequest, place: Place) -> Collection:
+    def _of_library(self, request: EvaluationRequest, place: SearchableIndex) -> Collection:
         if request.cases:
             return from_cases(request.cases, place.catalog, request.library)
         return from_library(place.catalog, place.lexical, request.library, questions=request.questions, seed=request.seed)
@@ -106,7 +106,7 @@ class Session:
         request: EvaluationRequest,
         collection: Collection,
         arms: Sequence[Arm],
-        search: Search,
+        search: ArmSearch,
         log: OutcomeLog,
         watch: Watch,
     ) -> Experiment:
@@ -142,7 +142,7 @@ class Session:
         places = {library: self.workshop.live(library) for library in Library}
         judge = self.judge if request.judge else None
         total, done = len(arms) * len(cases), 0
-        outcomes: list[list[Outcome]] = []
+        outcomes: list[list[QuestionOutcome]] = []
         watch(0, total, "questions")
         for arm in arms:
             ask, row = places[Library.PUBLIC].ask_of(arm), []

@@ -29,7 +29,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedComparison:
     """One arm against the baseline on the same questions."""
 
     arm: str
@@ -132,7 +132,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def compare(
     baseline: str, scores: Mapping[str, Mapping[str, float]], *, seed: int, resamples: int = RESAMPLES
-) -> tuple[Comparison, ...]:
+) -> tuple[PairedComparison, ...]:
     """Compare every other arm with the baseline, question by question.
 
     Args:
@@ -160,7 +160,9 @@ def compare(
     for (arm, differences), p, p_holm in zip(rows, raw, holm(raw), strict=True):
         interval = bootstrap_interval(differences, seed=seed, resamples=resamples)
         found.append(
-            Comparison(arm, baseline, len(differences), interval, p, p_holm, verdict(interval, p_holm, len(differences), baseline))
+            PairedComparison(
+                arm, baseline, len(differences), interval, p, p_holm, verdict(interval, p_holm, len(differences), baseline)
+            )
         )
     return tuple(found)
 

@@ -100,7 +100,7 @@ class VectorBackfill:
             FingerprintMismatch: The library was built with another model.
             DiskFull: No space for vectors.
         """
-        state = _Run(self._embedder, self._codes.shared_encoder(library, self._embedder) if self._codes else None)
+        state = _EmbeddingRun(self._embedder, self._codes.shared_encoder(library, self._embedder) if self._codes else None)
         with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool, ThreadPoolExecutor(workers, "embed") as embedding:
             writes = _Writes(pool, self._writer, library, self._codes)
             for page in self._pages(library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)):
@@ -117,7 +117,7 @@ class VectorBackfill:
         return BackfillReport(state.embedded, tuple(state.failed.values()))
 
     def _pages(
-        self, library: Library, state: _Run, limit: int | None, order: str, doc_ids: Sequence[str] | None, batches: int
+        self, library: Library, state: _EmbeddingRun, limit: int | None, order: str, doc_ids: Sequence[str] | None, batches: int
     ) -> Iterator[list[Chunk]]:
         """Yield pending chunks that this run has not tried; each page is stored before the next is read."""
         size = self._options.embed_batch * batches
@@ -188,7 +188,7 @@ class _Writes:
 Embedded = tuple[Chunk, FloatArray]
 
 
-class _Run:
+class _EmbeddingRun:
     """Embeds batches and remembers what it has learnt: which texts fail, and whether over-long ones occur. Thread-safe."""
 
     def __init__(self, embedder: Embedder, encoder: PassageEncoder | None) -> None:

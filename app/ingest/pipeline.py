@@ -106,7 +106,7 @@ class IngestPipeline:
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
-        run = _Run(self._writer, progress, written)
+        run = _IngestRun(self._writer, progress, written)
         for index, document in enumerate(documents):
             if cancel is not None and cancel.cancelled:
                 run.flush()
@@ -179,7 +179,7 @@ class IngestPipeline:
         )
 
 
-class _Run:
+class _IngestRun:
     """State of one call: drafts waiting to be written, and the outcomes so far."""
 
     def __init__(self, writer: IndexWriter, progress: Progress | None, written: Written | None) -> None:

@@ -17,7 +17,7 @@ from app.jobs.context import JobContext
 from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals
 
 
-class Originals(Protocol):
+class OriginalFiles(Protocol):
     """Where accepted bytes are kept."""
 
     def original_path(self, sha256: str) -> Path:
@@ -38,7 +38,7 @@ class IngestJob:
         pipeline_of: Callable[[Library], IngestPipeline],
         backfill_of: Callable[[Library], VectorBackfill | None],
         catalog: Catalog,
-        originals: Originals,
+        originals: OriginalFiles,
         jobs: JobStore,
         later: Callable[[Library], object],
     ) -> None:

@@ -11,7 +11,7 @@ from app.ingest.pipeline import IngestPipeline
 from app.jobs.board import is_finished
 from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK, BulkIndexJob, BulkService, bulk_under_way
 from app.jobs.bulk_plan import BULK_PLAN, BulkPlanJob
-from app.jobs.ingest import BackfillJob, IngestJob, Originals
+from app.jobs.ingest import BackfillJob, IngestJob, OriginalFiles
 from app.jobs.queue import per_library
 from app.jobs.runner import JobRunner
 
@@ -37,7 +37,7 @@ def register_ingest(
     pipeline_of: Callable[[Library], IngestPipeline],
     backfill_of: Callable[[Library], VectorBackfill | None],
     catalog: Catalog,
-    originals: Originals,
+    originals: OriginalFiles,
     jobs: JobStore,
 ) -> None:
     """Register `ingest` and `backfill`.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol, cast
 
-from app.answer.model_advice import Reply
+from app.answer.model_advice import ModelReply
 from app.answer.model_test import ModelTester
 from app.core.cancel import CancelToken
 from app.core.ports import ModelStore
@@ -80,12 +80,12 @@ class ModelTestJob:
         before = context.previous or {}
         rows = cast("Sequence[Mapping[str, object]]", before.get("replies", ()) if before.get("digest") == digest else ())
 
-        def watch(replies: Sequence[Reply], total: int) -> None:
+        def watch(replies: Sequence[ModelReply], total: int) -> None:
             context.progress(len(replies), total, "questions")
             context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
             context.checkpoint()
 
-        done = [Reply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
+        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
         return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
 
 

@@ -20,7 +20,7 @@ Feed = dict[str, npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class TokenSpans:
     """The tokens of one text, specials included."""
 
     ids: list[int]
@@ -50,9 +50,9 @@ class BertTokenizer:
         """Return token ids with specials, whatever their number."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
-    def encode_spans(self, texts: Sequence[str]) -> list[Spans]:
+    def encode_spans(self, texts: Sequence[str]) -> list[TokenSpans]:
         """Return tokens with where they stand, whatever their number."""
-        return [Spans(one.ids, one.offsets, one.word_ids) for one in self._tokenizer.encode_batch(list(texts))]
+        return [TokenSpans(one.ids, one.offsets, one.word_ids) for one in self._tokenizer.encode_batch(list(texts))]
 
     def encode_pairs(self, question: str, texts: Sequence[str], limit: int) -> list[tuple[list[int], list[int]]]:
         """Return ids and type ids of `[CLS] question [SEP] text [SEP]`, the text cut so that a pair has at most `limit` tokens."""

@@ -25,7 +25,7 @@ _BLOCK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """A whole reply. `text` replaces undecodable bytes, because error bodies come from proxies too."""
 
     status: int
@@ -185,7 +185,7 @@ class HttpClient:
 
     def call(
         self, method: str, path: str, body: object = None, *, cancel: CancelToken | None = None, timeout_s: float | None = None
-    ) -> Reply:
+    ) -> HttpReply:
         """Return a whole reply of any status.
 
         Args:
@@ -199,7 +199,7 @@ class HttpClient:
             ProviderUnreachable, ProviderTimeout, ProviderBadResponse, Cancelled: As `stream`.
         """
         with self.stream(method, path, body, cancel=cancel, timeout_s=timeout_s) as reply:
-            return Reply(reply.status, reply.read(), reply.headers)
+            return HttpReply(reply.status, reply.read(), reply.headers)
 
     @contextmanager
     def stream(

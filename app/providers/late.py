@@ -26,7 +26,7 @@ from app.core.types import (
 )
 from app.core.vectors import l2_normalise
 from app.providers.bert_session import BertSession
-from app.providers.bert_tokens import BertTokenizer, Spans, cut, feed
+from app.providers.bert_tokens import BertTokenizer, TokenSpans, cut, feed
 from app.providers.embedding_checks import refuse_long
 
 AXES_FILE = Path(__file__).with_name("token_axes.npy")
@@ -71,7 +71,7 @@ class LateEncoder:
             self._code(text, one, self._states(one)) for text, one in zip(texts, self._tokenizer.encode_spans(texts), strict=True)
         ]
 
-    def _states(self, spans: Spans) -> FloatArray:
+    def _states(self, spans: TokenSpans) -> FloatArray:
         """Return the states of a text's own tokens, `[t, 384]`."""
         first, *own, last = spans.ids
         size = self._identity.max_tokens - 2
@@ -95,7 +95,7 @@ class LateEncoder:
         directions = l2_normalise((states[1:-1] - self._mean) @ self._axes)
         return QuestionCode(row, directions.astype(np.float32), tuple(stems), tuple(pieces))
 
-    def _code(self, text: str, spans: Spans, states: FloatArray) -> PassageCode:
+    def _code(self, text: str, spans: TokenSpans, states: FloatArray) -> PassageCode:
         """Return the code of a text from the states of its own tokens."""
         if not len(states):  # a text of signs that the model drops
             return PassageCode(bytes(STATE_DIMENSION), bytes(TOKEN_BITS // 8))

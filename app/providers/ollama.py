@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse, ProviderTimeout, ProviderUnreachable
-from app.providers.http import HttpClient, Reply, on_this_machine
+from app.providers.http import HttpClient, HttpReply, on_this_machine
 from app.providers.json_fields import Fields
 from app.providers.ollama_errors import translate, translate_pull
 
@@ -236,7 +236,7 @@ class OllamaHost:
             if not done:
                 raise ProviderBadResponse(f"{self.name} ended the pull of {model!r} early; run it again, it resumes")
 
-    def check(self, reply: Reply, model: str, *, embedding: bool = False) -> Fields:
+    def check(self, reply: HttpReply, model: str, *, embedding: bool = False) -> Fields:
         """Return the object in a reply, or raise what its status says.
 
         Raises:

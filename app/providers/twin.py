@@ -44,7 +44,7 @@ PROBES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TwinComparison:
     """Two models on the probes. `lowest` is the smallest cosine, 0 where their dimensions differ; speeds in passages a second."""
 
     lowest: float
@@ -62,7 +62,7 @@ class Comparison:
         return f"embedded {self.embedded_per_s:.0f} passages a second, on Ollama {self.other_per_s:.0f}"
 
 
-def compare(embedded: Embedder, other: Embedder) -> Comparison:
+def compare(embedded: Embedder, other: Embedder) -> TwinComparison:
     """Return how two models do on the probes; both are loaded first, so that only embedding is timed.
 
     Raises:
@@ -76,7 +76,7 @@ def compare(embedded: Embedder, other: Embedder) -> Comparison:
         sides.append((rows, len(PROBES) / (time.perf_counter() - began)))
     (ours, our_speed), (theirs, their_speed) = sides
     lowest = float((ours * theirs).sum(axis=1).min()) if ours.shape == theirs.shape else 0.0
-    return Comparison(lowest, our_speed, their_speed)
+    return TwinComparison(lowest, our_speed, their_speed)
 
 
 class Twins:

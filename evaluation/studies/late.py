@@ -24,7 +24,7 @@ from app.core.types import Library
 from app.evaluation.arms import Arm, plain
 from app.evaluation.collections import Collection, TestPassage, TestQuestion, from_folder
 from app.evaluation.report import Provenance, Report, settings_hash
-from app.evaluation.runner import Experiment, Found, run
+from app.evaluation.runner import Experiment, RankedPassages, run
 from app.index.lexical import query as lexical_query
 from app.ingest.chunking import chunk
 from app.ingest.options import IngestOptions
@@ -51,7 +51,7 @@ def main() -> None:
     provenance: Provenance | None = None
     for name in given.sets:
         collection = _collection(given.data / name, given.questions, MiniLmEmbedder(given.cache / "graph"))
-        found: dict[tuple[str, str], Found] = {}
+        found: dict[tuple[str, str], RankedPassages] = {}
         for boost, keep in ((1.0, True), (0.3, False)):
             with (
                 _function_words(keep=keep),
@@ -100,8 +100,8 @@ def _arms() -> list[Arm]:
     ]
 
 
-def _experiment(collection: Collection, found: dict[tuple[str, str], Found]) -> Experiment:
-    def recalled(arm: Arm, question: str, top_k: int) -> Found:
+def _experiment(collection: Collection, found: dict[tuple[str, str], RankedPassages]) -> Experiment:
+    def recalled(arm: Arm, question: str, top_k: int) -> RankedPassages:
         del top_k
         return found[arm.name, question]
 

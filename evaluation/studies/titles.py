@@ -15,7 +15,7 @@ from app.core.types import Library
 from app.evaluation.arms import Arm, plain
 from app.evaluation.collections import Collection, Parity, from_folder
 from app.evaluation.report import Provenance, Report, settings_hash
-from app.evaluation.runner import Experiment, Found, run
+from app.evaluation.runner import Experiment, RankedPassages, run
 from app.retrieval.options import RetrievalOptions
 from evaluation.lib.workbench import SEED, arguments, indexed, say, write
 
@@ -35,7 +35,7 @@ def main() -> None:
     for name in COLLECTIONS:
         judged = from_folder(given.data / name).judged()
         asked = {half: judged.half(half).sample(given.questions, SEED) for half in halves}
-        found: dict[tuple[str, str], Found] = {}
+        found: dict[tuple[str, str], RankedPassages] = {}
         for boost in BOOSTS:
             with indexed({Library.PUBLIC: [judged]}, given.cache, boost=boost) as bench:
                 provenance = bench.provenance()
@@ -70,8 +70,8 @@ def _arms(boost: float) -> list[Arm]:
     return [replace(plain("bm25", "lexical"), name=f"bm25, title {boost}"), Arm(f"default, title {boost}", RetrievalOptions())]
 
 
-def _experiment(collection: Collection, found: dict[tuple[str, str], Found]) -> Experiment:
-    def recalled(arm: Arm, question: str, top_k: int) -> Found:
+def _experiment(collection: Collection, found: dict[tuple[str, str], RankedPassages]) -> Experiment:
+    def recalled(arm: Arm, question: str, top_k: int) -> RankedPassages:
         del top_k
         return found[arm.name, question]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, PassageCodes, VectorIndex, VectorSink
 from app.core.ports.models import Embedder, Generator, PassageEncoder, Reranker
-from app.core.ports.reading import PageLocator, Parser, Source
+from app.core.ports.reading import DocumentSource, PageLocator, Parser
 from app.core.ports.stores import AnswerStore, ConversationStore, JobStore, ModelStore
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "BulkLedger",
     "Catalog",
     "ConversationStore",
+    "DocumentSource",
     "Embedder",
     "Generator",
     "IndexWriter",
@@ -26,7 +27,6 @@ __all__ = [
     "PassageCodes",
     "PassageEncoder",
     "Reranker",
-    "Source",
     "VectorIndex",
     "VectorSink",
 ]

@@ -47,7 +47,7 @@ def parse_docx(content: bytes, filename: str) -> ParsedDocument:
     _check_archive(content, filename)
     try:
         document: DocxDocument = docx.Document(io.BytesIO(content))
-        reader = _Reader(document)
+        reader = _DocxReader(document)
         reader.read()
         properties = document.core_properties
         title, author = properties.title, properties.author
@@ -85,7 +85,7 @@ def _check_archive(content: bytes, filename: str) -> None:
         )
 
 
-class _Reader:
+class _DocxReader:
     def __init__(self, document: DocxDocument) -> None:
         self.builder = TextBuilder()
         self.title: str | None = None

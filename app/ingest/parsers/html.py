@@ -63,7 +63,7 @@ def parse_html(content: bytes, filename: str = "the page") -> ParsedDocument:
     source, warnings = decode(content, declared[1].decode("ascii") if declared else None)
     source = _within_bounds(source, filename)
     tree = LexborHTMLParser(source)
-    reader = _Reader(_layouts(tree.root) if "<table" in source.lower() else frozenset())
+    reader = _HtmlReader(_layouts(tree.root) if "<table" in source.lower() else frozenset())
     if tree.root is not None:
         reader.read(tree.root)
     title = tree.css_first("title")
@@ -145,7 +145,7 @@ def _layouts(root: LexborNode | None) -> frozenset[int]:
     return frozenset(found)
 
 
-class _Reader:
+class _HtmlReader:
     """Walks the tree without recursion (nesting is the author's choice) and hands blocks to the builder."""
 
     def __init__(self, layouts: frozenset[int]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from app.answer.exam_questions import ExamQuestion, exam_questions
 from app.answer.manner import MannerOptions, manner
-from app.answer.model_advice import Counts, Reply, TestReport, better_prompt, compared, counted, findings_of
+from app.answer.model_advice import Counts, ModelReply, TestReport, better_prompt, compared, counted, findings_of
 from app.answer.model_test import ModelTester
 from app.answer.speeds import ModelSpeeds
 from app.answer.writing import AnswerWriter
@@ -146,10 +146,10 @@ def test_the_full_contract_is_taken_where_it_is_clearly_better(exam: Exam) -> No
 
 def test_a_test_that_was_cut_short_asks_only_what_is_left(exam: Exam) -> None:
     exam.answering(lambda _, question: sentence(question))
-    seen: list[Reply] = []
+    seen: list[ModelReply] = []
     token = CancelToken()
 
-    def watch(replies: Sequence[Reply], total: int) -> None:
+    def watch(replies: Sequence[ModelReply], total: int) -> None:
         assert total == 48
         seen[:] = replies
         if len(replies) == 30:
@@ -204,8 +204,8 @@ def test_tested_models_are_compared_with_each_other_and_the_quotes() -> None:
     )
 
 
-def reply(*, right: bool) -> Reply:
-    return Reply("compact", 0, right, False, False, True, False, None, None, None, 0.0)
+def reply(*, right: bool) -> ModelReply:
+    return ModelReply("compact", 0, right, False, False, True, False, None, None, None, 0.0)
 
 
 def with_right(one: Counts, right: int) -> Counts:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from app.core.errors import ProviderTimeout
 from app.evaluation.archive import ReportArchive
-from app.evaluation.outcomes import Outcome, OutcomeLog
+from app.evaluation.outcomes import OutcomeLog, QuestionOutcome
 from app.evaluation.report import Provenance, Report
 from app.evaluation.request import EvaluationRequest
-from app.evaluation.runner import Found
+from app.evaluation.runner import RankedPassages
 from app.evaluation.session import Watch
 from app.jobs.evaluation import register_evaluation
 from app.jobs.options import JobOptions
@@ -30,7 +30,7 @@ class FlakySession:
                 self.asked.append(question)
                 if self.asked == ["one", "two"]:
                     raise ProviderTimeout("the host did not answer")
-                log.add("arm", question, Outcome(Found((), (), 1.0, {})))
+                log.add("arm", question, QuestionOutcome(RankedPassages((), (), 1.0, {})))
             watch(number, 2, "questions")
         return Report("Toy", Provenance("s", "h", "f", {}, request.seed), ())
 
