@@ -31,7 +31,7 @@ _PREFIXES = tuple(
     "API_ CHROMA_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
     " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
     " CORS_ DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT"
-    " THREAD_POOL".split()
+    " THREAD_POOL VECTOR_".split()
 )
 _FOREIGN = frozenset(
     {"OLLAMA_HOST", "OLLAMA_MODELS", "OLLAMA_NUM_PARALLEL", "OLLAMA_MAX_LOADED_MODELS", "OLLAMA_CONTEXT_LENGTH", "OLLAMA_ORIGINS"}
@@ -117,6 +117,11 @@ class Settings(BaseSettings):
         25, ge=0, description="milliseconds a question may spend embedding candidates without a vector"
     )
     max_dense_vectors: int = Field(0, ge=0, description="vectors kept for dense search; 0: from RAM")
+    vector_cache_vectors: int = Field(
+        100_000,
+        ge=0,
+        description="vectors up to which a library is searched in memory, 1.2 KB each; 0: Chroma answers all",
+    )
     chroma_collection_name: str = Field("papers", min_length=3, description="Chroma collection of papers")
     chroma_collection_public: str = Field("public", min_length=3, description="Chroma collection of public")
 
@@ -211,6 +216,7 @@ class Settings(BaseSettings):
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
+            vector_cache_vectors=self.vector_cache_vectors,
             max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
         )
 

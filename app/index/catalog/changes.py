@@ -13,12 +13,15 @@ from app.core.types import Library
 from app.index.catalog.database import Database
 from app.index.catalog.rows import unpack_ids
 
-Projection = Literal["lexical", "exact", "chroma"]
+Projection = Literal["lexical", "chroma"]
+STAGED = "staged"
+"""The holder of changes for a build that is being made."""
+
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
 LAG_COUNTED = 10_000
 """Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
-_MARKS = "SELECT library, projection, seq FROM watermarks"
+_MARKS = "SELECT library, projection, seq FROM watermarks WHERE projection IN ('lexical', 'chroma')"
 _DENSE = "(ids IS NOT NULL OR kind = 'correct')"
 _LEXICAL = "kind != 'vectors'"
 
@@ -47,7 +50,7 @@ class ChangeLog:
         with database.read_raw() as cursor:
             rows = cursor.execute(_MARKS).fetchall()
         self._marks = {(library, projection): seq for library, projection, seq in rows}
-        self._held: dict[Library, int] = {}
+        self._held: dict[tuple[Library, str], int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
         """Return up to which change a projection is applied; 0 before the first."""
@@ -87,23 +90,27 @@ class ChangeLog:
             self.save_into(sql)
             for library in Library:
                 lexical = self.mark(library, "lexical")
-                dense = min(self.mark(library, "exact"), self.mark(library, "chroma"), self._held.get(library, sys.maxsize))
+                dense = min(self.mark(library, "chroma"), self._kept_after(library))
                 sql.exec_driver_sql(
                     "DELETE FROM changes WHERE library = ? AND seq <= ? AND (seq <= ? OR (kind = 'write' AND ids IS NULL))",
                     (library.value, lexical, dense),
                 )
 
-    def hold(self, library: Library, seq: int | None) -> None:
-        """Keep changes after `seq` for the projections of a staged build, until None lets them go."""
+    def hold(self, library: Library, holder: str, seq: int | None) -> None:
+        """Keep changes after `seq` for a holder that is not on disk, until None lets them go."""
         with self._lock:
             if seq is None:
-                self._held.pop(library, None)
+                self._held.pop((library, holder), None)
             else:
-                self._held[library] = seq
+                self._held[library, holder] = seq
 
-    def holds(self, library: Library) -> bool:
-        """Whether projections of a staged build are following the changes."""
-        return library in self._held
+    def holds(self, library: Library, holder: str) -> bool:
+        """Whether changes are kept for this holder."""
+        return (library, holder) in self._held
+
+    def _kept_after(self, library: Library) -> int:
+        with self._lock:
+            return min((seq for (whose, _), seq in self._held.items() if whose is library), default=sys.maxsize)
 
     def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
         """Return the next changes of a library in order.
@@ -145,20 +152,3 @@ class ChangeLog:
         with self._database.read_raw() as cursor:
             row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
         return int(row[0]) if row else 0
-
-
-class StagedLog(ChangeLog):
-    """The same changes for the projections of a staged build, whose watermarks live as long as this process.
-
-    After a crash those projections are made anew, so nothing of it has to be on disk.
-    """
-
-    def __init__(self, log: ChangeLog) -> None:
-        """Follow `log`; every projection has applied nothing."""
-        self._database = log._database
-        self._lock = threading.Lock()
-        self._marks = {}
-        self._held = {}
-
-    def save(self) -> None:
-        """Write nothing."""

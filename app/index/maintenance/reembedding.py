@@ -17,8 +17,8 @@ from app.core.types import Chunk, Filters, Fingerprint, FloatArray, Library, Sco
 from app.index.catalog.builds import Builds, HeldBuild, make_live
 from app.index.catalog.database import Database
 from app.index.catalog.loading import CatalogLoader
-from app.index.dense.keeper import ChromaKeeper
 from app.index.dense.library import DenseLibrary
+from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
 from app.index.projector import Projector
 from app.index.writer import CatalogIndexWriter
@@ -79,7 +79,7 @@ class Reembedding:
     loader: CatalogLoader
     projector: Projector
     dense: Mapping[Library, DenseLibrary]
-    keeper: ChromaKeeper
+    supervisor: StoreSupervisor
     writer: CatalogIndexWriter
 
     def view(self, number: int) -> BuildView:
@@ -99,8 +99,8 @@ class Reembedding:
             )
         staged = self.builds.stage(library, fingerprint)
         self.builds.sweep(library)
-        with self.keeper.quiet():
-            self.dense[library].forget_others()
+        with self.supervisor.quiet():
+            self.dense[library].drop_others()
         return staged
 
     def missing(self, library: Library, number: int) -> int:
@@ -126,7 +126,7 @@ class Reembedding:
         if build is None:
             raise Conflict(f"build {number} of library {library.value!r} is gone: start the re-embedding again")
         dense = self.dense[library]
-        with self.keeper.quiet():
+        with self.supervisor.quiet():
             try:
                 yield dense.stage(build, stop)
             finally:
@@ -149,8 +149,8 @@ class Reembedding:
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""
-        with self.keeper.quiet():
-            self.dense[library].complete_chroma(stop)
+        with self.supervisor.quiet():
+            self.dense[library].complete_store(stop)
 
     def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
         """Let the previous build serve again, and keep the present one as the previous; return both, the present one first.
@@ -174,6 +174,6 @@ class Reembedding:
     def discard(self, library: Library) -> int:
         """Remove the previous and any unfinished build with their files; return how many vectors went."""
         removed = self.builds.discard(library)
-        with self.keeper.quiet():
-            self.dense[library].forget_others()
+        with self.supervisor.quiet():
+            self.dense[library].drop_others()
         return removed
