@@ -120,7 +120,7 @@ class Settings(BaseSettings):
     vector_cache_vectors: int = Field(
         100_000,
         ge=0,
-        description="vectors up to which a library is searched in memory, 1.2 KB each; 0: Chroma answers all",
+        description="vectors up to which a library is searched in memory, 2 KB each; 0: Chroma answers all",
     )
     chroma_collection_name: str = Field("papers", min_length=3, description="Chroma collection of papers")
     chroma_collection_public: str = Field("public", min_length=3, description="Chroma collection of public")

@@ -68,7 +68,7 @@ def _at_least_kth(values: FloatArray, k: int) -> float:
 
 def nearest(
     query: FloatArray,
-    rows: npt.NDArray[np.floating],
+    rows: FloatArray,
     ids: npt.NDArray[np.int64],
     k: int,
     distances: FloatArray | None = None,
@@ -82,13 +82,13 @@ def nearest(
 
     Args:
         query: float32 `[dim]`, norm 1.
-        rows: float32 `[n, dim]`, norm 1; float16 will do where `distances` are given.
+        rows: float32 `[n, dim]`, norm 1.
         ids: int64 `[n]`.
         k: At most this many.
         distances: `cosine_distances(query, rows)` when at hand, or about that; rows with infinity are left out.
         slack: How far off any of `distances` is at most, rounding aside.
     """
-    fast = cosine_distances(query, rows.astype(np.float32, copy=False)) if distances is None else distances
+    fast = cosine_distances(query, rows) if distances is None else distances
     n = len(fast)
     if k <= 0 or n == 0:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32)

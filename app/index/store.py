@@ -107,17 +107,17 @@ class IndexStore:
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
+        self._log, self.loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
-            self._loader.on_unusable = unusable.drop
+            self.loader.on_unusable = unusable.drop
             if self._small:
                 unusable.drop(unusable.find())
         self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
         self.vector_store: VectorStore = ChromaStore(options.chroma_dir, self.steps, ef_search=options.ef_search)
         wanted = threading.Event()
-        self._dense = {library: self._open_dense(library, wanted, _FOLLOWS[vector_store]) for library in Library}
-        self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
+        self.dense = {library: self._open_dense(library, wanted, _FOLLOWS[vector_store]) for library in Library}
+        self.projector = Projector(self._log, self.loader, self._tantivy, self.dense)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
@@ -126,34 +126,34 @@ class IndexStore:
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
-        self.vectors = DenseVectorIndex(self._dense)
+        self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
-        self.supervisor = StoreSupervisor(self.vector_store, self._log, self._dense, wanted)
+        self.supervisor = StoreSupervisor(self.vector_store, self._log, self.dense, wanted)
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
-            self._loader,
+            self.loader,
             self.projector,
             self._tantivy,
-            self._dense,
-            VectorStoreCheck(self.supervisor, self._loader, self._dense, options),
+            self.dense,
+            VectorStoreCheck(self.supervisor, self.loader, self.dense, options),
             self.steps,
         )
         self.purger = Purger(
             self.database,
-            self._loader,
+            self.loader,
             self.projector,
             remover,
-            self._dense,
+            self.dense,
             self.supervisor,
             options,
             self.steps,
         )
         self.reembedding = Reembedding(
-            self.database, self.builds, self._loader, self.projector, self._dense, self.supervisor, self.writer
+            self.database, self.builds, self.loader, self.projector, self.dense, self.supervisor, self.writer
         )
         self.bundler = Bundler(
-            self.database, self.catalog, self._loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
+            self.database, self.catalog, self.loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
         )
         self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
         self._heals = heal
@@ -176,8 +176,8 @@ class IndexStore:
         self.models = CatalogModelStore(self.database)
 
     def _open_dense(self, library: Library, wanted: threading.Event, follows: bool | None) -> DenseLibrary:
-        replica = Replica(library, self.options, self._log, self._loader, self.vector_store)
-        return DenseLibrary(library, self.options, self._log, self._loader, replica, wanted, follows=follows)
+        replica = Replica(library, self.options, self._log, self.loader, self.vector_store)
+        return DenseLibrary(library, self.options, self._log, self.loader, replica, wanted, follows=follows)
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
@@ -270,7 +270,7 @@ class IndexStore:
         """
         for library in Library:
             self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
-            self._dense[library].refill_cache()
+            self.dense[library].refill_cache()
         self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:

@@ -154,7 +154,7 @@ class BulkPlanJob:
             text_disk_bytes=text_disk,
             vectors_disk_bytes=vectors_disk,
             free_disk_bytes=free,
-            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES) + cached * 3 * dimension,  # float16 and int8
+            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES) + cached * 5 * dimension,  # float32 and int8
             dense_cap=self._dense_cap,
             fits=text_disk + vectors_disk < 0.9 * free,
         )

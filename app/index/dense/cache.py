@@ -1,4 +1,4 @@
-"""Exact nearest neighbours in memory: float16 rows as the catalog holds them, their codes, and what filters ask of them."""
+"""Exact nearest neighbours in memory: rows as the catalog gives them, their codes, and what filters ask of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import nearest
@@ -15,8 +14,6 @@ from app.index.catalog.facts import DocumentFacts, RowFacts
 from app.index.catalog.rows import IdArray
 from app.index.dense.codes import Codes
 from app.index.dense.columns import Columns, Mask
-
-HalfArray = npt.NDArray[np.float16]
 
 GATHER_BELOW = 0.08
 """Share of rows under which copying the selected ones out is cheaper than scanning all (50,000 rows of 384 numbers)."""
@@ -32,7 +29,7 @@ COMPACT_ABOVE = 0.25
 class _View:
     """One consistent state for readers; rows are added behind it in the same memory."""
 
-    rows: HalfArray
+    rows: FloatArray
     codes: Codes
     ids: IdArray
     alive: Mask
@@ -49,7 +46,7 @@ class VectorCache:
         self._columns = Columns()
         self._masks: dict[Filters, Mask] = {}
         self._positions: dict[int, int] = {}
-        self._rows = np.empty((capacity, dimension), np.float16)
+        self._rows = np.empty((capacity, dimension), np.float32)
         self._view = _View(self._rows[:0], Codes.empty(dimension), np.empty(0, np.int64), np.empty(0, np.bool_), 0)
 
     # --- read
@@ -76,7 +73,7 @@ class VectorCache:
             return []
         if mask is not None and selected < GATHER_BELOW * len(view.ids):
             positions = np.flatnonzero(mask)
-            best, distances = nearest(query, view.rows[positions].astype(np.float32), view.ids[positions], k)
+            best, distances = nearest(query, view.rows[positions], view.ids[positions], k)
             chosen = positions[best]
         else:
             about, slack = view.codes.distances(query)
@@ -99,7 +96,7 @@ class VectorCache:
         with self._lock:
             view = self._view
             at = {chunk_id: self._positions[chunk_id] for chunk_id in chunk_ids if chunk_id in self._positions}
-        return dict(zip(at, view.rows[list(at.values())].astype(np.float32), strict=True))
+        return dict(zip(at, view.rows[list(at.values())], strict=True))
 
     # --- write
 
@@ -110,13 +107,13 @@ class VectorCache:
             self._masks = {}
 
     def put(self, chunk_ids: Sequence[int], rows: FloatArray, facts: Sequence[RowFacts]) -> None:
-        """Append rows, float32 `[n, dimension]` that float16 holds; a chunk that was here is replaced."""
+        """Append rows, float32 `[n, dimension]`; a chunk that was here is replaced."""
         ids = np.asarray(chunk_ids, np.int64)
         with self._lock:
             self.hide(chunk_ids)
             n, total = len(self._view.ids), len(self._view.ids) + len(ids)
             if total > len(self._rows):
-                larger = np.empty((max(total, len(self._rows) * 3 // 2), self.dimension), np.float16)
+                larger = np.empty((max(total, len(self._rows) * 3 // 2), self.dimension), np.float32)
                 larger[:n] = self._view.rows
                 self._rows = larger
             self._rows[n:total] = rows
@@ -149,7 +146,7 @@ class VectorCache:
                 return
             keep = np.flatnonzero(self._view.alive)
             self._rows, ids = np.array(self._view.rows[keep]), self._view.ids[keep]
-            codes = Codes.of(self._rows.astype(np.float32))
+            codes = Codes.of(self._rows)
             self._columns.take(keep)
             self._positions = {chunk_id: at for at, chunk_id in enumerate(ids.tolist())}
             self._view = _View(self._rows, codes, ids, np.ones(len(ids), np.bool_), 0)

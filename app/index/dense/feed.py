@@ -112,7 +112,10 @@ class CacheFeed:
         cache = self.cache
         if cache is None:
             return []
-        wanted = self._loader.vector_ids(self._build.number)
+        wanted, after = set[int](), 0
+        while ids := self._loader.vectors_after(self._build, after, LOAD_BATCH).chunk_ids:
+            wanted.update(ids)
+            after = ids[-1]
         held = set(cache.ids())
         wrong = [f"chunk {chunk_id} is cached but has no vector" for chunk_id in sorted(held - wanted)]
         if len(held) < min(len(wanted), limit):

@@ -62,18 +62,24 @@ class DenseReader:
             return []
         if self.cache is not None:
             return self.cache.search(query, k, filters)
-        if filters or (not self.whole and self.loader.embedded(self.build) <= SCANNED):
-            few = self.loader.filtered_vectors(self.build, filters or Filters(), SCANNED + 1)
-            if len(few.chunk_ids) <= SCANNED:
-                return _scored(query, few, k)
-        if not self.whole:
-            raise IndexDamaged(f"the vectors of {self.build.library.value!r} are being checked or filled again")
-        try:
-            return self._filtered(query, k, filters) if filters else _scored(query, self._candidates(query, k + SPARE)[0], k)
-        except IndexDamaged:
-            log.exception("the vector store failed; lexical search serves until it was checked")
-            self.on_failure()
-            raise
+        if filters and (few := self._few(filters)) is not None:
+            return _scored(query, few, k)
+        if self.whole:
+            try:
+                return self._filtered(query, k, filters) if filters else _scored(query, self._candidates(query, k + SPARE)[0], k)
+            except IndexDamaged as exc:
+                log.warning("%s", exc.message)
+                self.on_failure()
+        if not filters and (few := self._few(Filters())) is not None:
+            return _scored(query, few, k)
+        raise IndexDamaged(f"the vectors of {self.build.library.value!r} are being checked or filled again")
+
+    def _few(self, filters: Filters) -> VectorRows | None:
+        """Return the vectors that filters allow; None when there are more than SCANNED."""
+        if not filters and self.loader.embedded(self.build) > SCANNED:
+            return None
+        found = self.loader.filtered_vectors(self.build, filters, SCANNED + 1)
+        return found if len(found.chunk_ids) <= SCANNED else None
 
     def _candidates(self, query: FloatArray, n: int) -> tuple[VectorRows, int]:
         """Return the vectors of up to n candidates, those that the store has not seen yet among them, and how many it proposed."""

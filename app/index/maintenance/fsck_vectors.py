@@ -31,7 +31,8 @@ class VectorStoreCheck:
             if not at_rest:
                 return
             faults = self._faults(repair=repair)
-        broken = [path.name for path in self.options.data_dir.rglob(f"*{BROKEN_MARK}*")]
+            used = any(self.loader.live_build(library) and self.dense[library].replica.applied for library in Library)
+        broken = [path.name for path in self.options.data_dir.rglob(f"*{BROKEN_MARK}*")] if used else []
         if faults and repair:
             self.supervisor.refill("; ".join(fault.detail for fault in faults[:3]))
         if broken:

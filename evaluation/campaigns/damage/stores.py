@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from app.bootstrap.libraries import fingerprint_of
-from app.core.ids import content_sha256, document_id, fingerprint8
-from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, FloatArray, Library, Metadata
+from app.core.ids import content_sha256, document_id
+from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata
 from app.core.vectors import l2_normalise
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.options import IngestOptions
 from app.providers.minilm import MiniLmEmbedder
-from evaluation.campaigns.damage.server import as_if_large
+from evaluation.lib.vector_checks import held, unproposed
 
 LIBRARY = Library.PAPERS
 WORD = "walrus"
@@ -64,8 +64,8 @@ DAMAGED = Recipe(2600)
 
 
 def options_at(data_dir: Path) -> IndexOptions:
-    """Return options of a data directory whose libraries count as too large for exact rows."""
-    return as_if_large(IndexOptions(data_dir, data_dir / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000))
+    """Return options of a data directory whose libraries are searched in Chroma alone."""
+    return IndexOptions(data_dir, data_dir / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000, vector_cache_vectors=0)
 
 
 def fingerprint(model_cache: Path) -> Fingerprint:
@@ -129,30 +129,13 @@ def _draft(number: int, revision: int) -> DocumentDraft:
     )
 
 
-def vectors_of(store: IndexStore) -> dict[int, FloatArray]:
-    """Return every live chunk's vector, from the catalog."""
-    ids: list[int] = []
-    cursor: str | None = None
-    while True:
-        page, cursor = store.catalog.documents(LIBRARY, cursor=cursor, limit=1000)
-        ids += [chunk.chunk_id for document in page for chunk in store.catalog.chunks(LIBRARY, document.doc_id)]
-        if cursor is None:
-            return store.vectors.fetch(LIBRARY, ids)
-
-
 def wholeness(data_dir: Path) -> tuple[int, int, list[str]]:
-    """Open a data directory like the next start, and ask Chroma for every vector, by id and by a search for itself.
+    """Open a data directory like the next start, and ask Chroma for its list, and for every vector by a search for itself.
 
     Returns:
         How many vectors there are, how many are found by themselves, and what else is wrong.
     """
     with IndexStore(options_at(data_dir), vector_store="foreground") as store:
-        held = store.catalog.fingerprint(LIBRARY)
-        rows = vectors_of(store)
-        if held is None:
-            return 0, 0, ["no fingerprint"]
-        name = f"{LIBRARY.value}__{fingerprint8(held)}"
-        wrong = [f"Chroma does not hold the vector of chunk {chunk_id}" for chunk_id in store.chroma.differing(name, rows)]
-        if store.chroma.count(name) != len(rows):
-            wrong.append(f"Chroma holds {store.chroma.count(name)} of {len(rows)}")
-        return len(rows), len(rows) - len(store.chroma.unfound(name, rows)), wrong
+        vectors, listed = store.catalog.counts(LIBRARY).embedded, held(store, LIBRARY)
+        wrong = [] if len(listed) == vectors else [f"Chroma lists {len(listed)} of {vectors}"]
+        return vectors, vectors - len(unproposed(store, LIBRARY)), wrong
