@@ -96,7 +96,7 @@ class Served:
         self.start_s = time.perf_counter() - self._begun
 
     def wait_followed(self, library: str) -> float:
-        """Wait until Chroma has what was written to a library (ADR 0152); return how many seconds that took."""
+        """Wait until Chroma has what was written to a library; return how many seconds that took."""
         begun = time.perf_counter()
         while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):
             time.sleep(0.1)
