@@ -234,7 +234,8 @@ def answered(port: int, count: int) -> Iterator[list[socket.socket]]:
             connection.sendall(LINE + b"\r\n")
             reply = b""
             while not reply.endswith(b"hello"):
-                assert (block := connection.recv(65536))
+                block = connection.recv(65536)
+                assert block
                 reply += block
             assert reply.startswith(HELLO)
             opened.append(connection)
