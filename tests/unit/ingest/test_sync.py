@@ -16,7 +16,7 @@ from app.ingest.sources.sync import MANIFEST_FILE, Manifest, SyncPlan, plan_sync
 PAPERS = Library.PAPERS
 
 
-class LibrarySearcher:
+class SyncedLibrary:
     """Applies plans to a dictionary, as the CLI does to a library."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_added_then_unchanged_then_follows_its_files(root: Path) -> None:
-    shelf = LibrarySearcher()
+    shelf = SyncedLibrary()
     first = shelf.sync(root)
     assert (keys(first.add), first.remove) == (["a.md", "deep/b.txt"], ())
     second = shelf.sync(root)
@@ -70,7 +70,7 @@ def test_a_folder_is_added_then_unchanged_then_follows_its_files(root: Path) -> 
 
 
 def test_uploads_and_other_folders_are_never_removed(root: Path, tmp_path: Path) -> None:
-    shelf = LibrarySearcher()
+    shelf = SyncedLibrary()
     shelf.upload("uploaded.pdf", b"mine")
     other = tmp_path / "other"
     other.mkdir()
@@ -82,7 +82,7 @@ def test_uploads_and_other_folders_are_never_removed(root: Path, tmp_path: Path)
 
 
 def test_a_document_replaced_from_elsewhere_is_not_removed(root: Path) -> None:
-    shelf = LibrarySearcher()
+    shelf = SyncedLibrary()
     shelf.sync(root)
     shelf.upload("a.md", b"a later upload under the same name")
     (root / "a.md").unlink()
@@ -90,7 +90,7 @@ def test_a_document_replaced_from_elsewhere_is_not_removed(root: Path) -> None:
 
 
 def test_the_manifest_decides_nothing_about_removal(root: Path) -> None:
-    shelf = LibrarySearcher()
+    shelf = SyncedLibrary()
     shelf.upload("uploaded.pdf", b"mine")
     shelf.sync(root)
     (root / MANIFEST_FILE).write_text("{broken")
@@ -104,7 +104,7 @@ def test_the_manifest_decides_nothing_about_removal(root: Path) -> None:
 def test_a_touched_file_is_compared_by_its_bytes_and_an_untouched_one_is_not_read(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = LibrarySearcher()
+    shelf = SyncedLibrary()
     shelf.sync(root)
     os.utime(root / "a.md", ns=(1, 1))
     read: list[str] = []
@@ -127,12 +127,12 @@ def test_hidden_linked_and_ignored_files_are_left_out(root: Path, tmp_path: Path
     (root / ".git" / "config").write_text("x")
     (root / "draft.tmp").write_text("x")
     (root / ".documindignore").write_text("# mine\n*.tmp\ndeep/\n")
-    assert keys(LibrarySearcher().sync(root).add) == ["a.md"]
+    assert keys(SyncedLibrary().sync(root).add) == ["a.md"]
     assert [document.source_key for document in FileSource((root,))] == ["a.md"]
 
 
 def test_a_folder_that_cannot_be_listed_keeps_its_documents(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = LibrarySearcher()
+    shelf = SyncedLibrary()
     shelf.sync(root)
     scandir = os.scandir
 
