@@ -58,7 +58,7 @@ class DirectWriter:
             return False
         if sent < len(chunk):
             self._behind = True
-            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            with suppress(RuntimeError):  # the loop is closed: no reader is left
                 self._loop.call_soon_threadsafe(self._write_rest, chunk[sent:])
         return True
 

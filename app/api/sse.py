@@ -1,4 +1,4 @@
-"""Server-sent events of what a pump yields.
+"""Send server-sent events from a pump.
 
 What is there goes out in one write, several events when the reader is slow, and a comment when nothing happens; events that come
 while nothing waits are written by the thread that made them, where the server offers that (`direct.py`). The reader's
@@ -33,7 +33,7 @@ Made = TypeVar("Made")
 
 
 async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
-    """Cancel the token when the client goes away; runs beside the reply until cancelled itself."""
+    """Cancel the token when the client disconnects; runs until cancelled itself."""
     while (await receive())["type"] != "http.disconnect":
         pass
     cancel.cancel()
@@ -106,7 +106,7 @@ def event(name: str, data: object) -> bytes:
 
 
 def error_event(error: BaseException, request_id: str) -> bytes:
-    """Return the closing event of a stream that failed: a problem body, the same as a reply would have."""
+    """Return a failed stream's closing event: the same problem body as a reply."""
     return event("error", stream_problem(error, request_id))
 
 

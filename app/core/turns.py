@@ -6,7 +6,7 @@ import time
 
 
 def let_others_run() -> None:
-    """Give the interpreter to whoever waits for it, and go on.
+    """Yield the interpreter to waiting threads, then go on.
 
     A thread that computes keeps the interpreter for the switch interval (1 ms, see `app/api/serving.py`) against each thread that
     wakes, and the tokens of 64 answers wake two threads each: in 15 ms of work they queue up (docs/decisions/0115). Call it about

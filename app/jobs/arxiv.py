@@ -16,7 +16,7 @@ from app.providers.arxiv import ArxivClient
 
 
 class ArxivJob:
-    """Handler of `arxiv`. Running it again fetches again; unchanged bytes change nothing."""
+    """Handler of `arxiv`; a second run fetches again, equal bytes change nothing."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class ArxivJob:
         catalog: Catalog,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             client: Fetches one paper at a time.

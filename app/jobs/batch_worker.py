@@ -15,7 +15,7 @@ class BatchWorker:
     """
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
-        """Bind what is called with the keys that wait; nothing is started before the first."""
+        """Store the function to call with waiting keys; the first key starts the thread."""
         self._work = work
         self._changed = threading.Condition()
         self._waiting: list[str] = []

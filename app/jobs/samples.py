@@ -32,7 +32,7 @@ class SamplesJob:
         writer: IndexWriter,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             root: Folder with `public/` and `papers/`.
@@ -92,7 +92,7 @@ class SamplesJob:
 
 
 def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:
-    """Remove every sample document and nothing else; return how many there were in each library."""
+    """Remove every sample document and nothing else; return counts by library."""
     removed: dict[Library, int] = {}
     for library in Library:
         cursor: str | None = None

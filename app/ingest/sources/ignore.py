@@ -31,7 +31,10 @@ class IgnoreRules:
         self._rules = [rule for line in lines if (rule := _read(line)) is not None]
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
-        """Whether a path, relative to the root with `/` between its parts, is left out; its folders were asked about before."""
+        """Return whether a path relative to the root is ignored.
+
+        `/` separates parts; its folders were checked before.
+        """
         for rule in reversed(self._rules):
             if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(path):
                 return not rule.negated
