@@ -1,9 +1,7 @@
 """Read the environment; each field is a variable of the same name in upper case.
 
-No other module reads it.
-
-Defaults, units and meanings are here; `.env.example` and docs/configuration.md are checked against this file by
-tests/unit/test_settings.py.
+No other module reads it. Defaults, units and meanings are here; `.env.example` and
+docs/configuration.md are checked against this file by tests/unit/test_settings.py.
 """
 
 from __future__ import annotations

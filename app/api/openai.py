@@ -1,10 +1,9 @@
 """Serve OpenAI's chat API; each library is a model.
 
-`documind-public`, `documind-papers`, `documind-all`.
-
-An answer is the same as of /api/v1/query: `RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
-`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so its last chunk carries the
-annotations of what was shown and, under `documind`, the guarded answer.
+`documind-public`, `documind-papers`, `documind-all`. An answer is the same as of /api/v1/query:
+`RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
+`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so
+its last chunk carries the annotations of what was shown and, under `documind`, the guarded answer.
 """
 
 from __future__ import annotations
@@ -257,9 +256,8 @@ def usage_of(answer: Answer) -> CompletionUsage:
 def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
     """Return each `[n]` mark's span, keyed by the characters before it, and n.
 
-    Blanks and marks do not count.
-
-    The guard only ever takes marks and blanks out of a text, so the same mark has the same key before and after it.
+    Blanks and marks do not count. The guard only ever takes marks and blanks out of a text, so the
+    same mark has the same key before and after it.
     """
     found: dict[tuple[int, int], tuple[int, int]] = {}
     before, at = 0, 0

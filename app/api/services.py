@@ -1,6 +1,6 @@
-"""What the edge asks of the composition, as Protocols; `app.bootstrap.ServicePort` fits them.
+"""Define what the edge needs of the composition, as Protocols.
 
-Routes know these and nothing of how things are made. All calls are synchronous and thread-safe.
+`app.bootstrap.Services` implements them. Routes know only these. All calls are synchronous and thread-safe.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DocumentReader(Catalog, Protocol):
 
 
 class Projections(Protocol):
-    """How far the projections are behind the catalog."""
+    """Reports how far the projections are behind the catalog."""
 
     def watermarks(self) -> Mapping[str, int]:
         """Return the last change that each projection has applied.
@@ -177,7 +177,7 @@ class ServicePort(Protocol):
 
     @property
     def projections(self) -> Projections:
-        """How far the projections are behind the catalog."""
+        """Return the state of the projections against the catalog."""
         ...
 
     @property

@@ -16,9 +16,8 @@ from app.jobs.board import JobBoard, is_finished
 async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool], stopping: CancelToken) -> Job | None:
     """Return the job once `until` holds or it has ended; None if the server stops.
 
-    After a stop, the next start continues the job.
-
-    Many uploads may wait at once, each for minutes; a blocked thread for each would use up the pool that all requests share.
+    After a stop, the next start continues the job. Many uploads may wait at once, each for minutes;
+    a blocked thread for each would use up the pool that all requests share.
 
     Raises:
         NotFound: No such job.

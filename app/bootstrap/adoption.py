@@ -1,6 +1,6 @@
 """Offer each library the configured model when it becomes available later.
 
-A library that nobody has put anything into takes the model by itself; any other library is offered it, because embedding a person's
+An empty library takes the model by itself; any other library is offered it, because embedding a person's
 documents again takes time and changes what is found.
 """
 
@@ -55,8 +55,6 @@ class LibraryEmbedders:
         """Return a better available, configured model for a library, or None.
 
         A model that the library went back from does not count: that was a person's choice.
-
-        A model that the library went back from is none: that was somebody's choice.
         """
         fingerprint = self._store.made_with(library)
         better = None if fingerprint is None else self._models.better_embedder(fingerprint)

@@ -22,9 +22,8 @@ _SUFFIXES: dict[Kind, str] = {"pdf": ".pdf", "docx": ".docx", "html": ".html", "
 def recover_originals(store: IndexStore, settings: Settings, library: Library, names: Sequence[str]) -> Mapping[str, str]:
     """Parse originals again and add an entry for each, flagged `recovered`.
 
-    Its title comes from the first page.
-
-    Words are found at once; vectors follow when a server next runs.
+    Its title comes from the first page. Words are found at once; vectors follow when a server next
+    runs.
 
     Args:
         store: Open, and used by no one else.

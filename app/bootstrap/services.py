@@ -91,7 +91,7 @@ class Services:
 
     @property
     def projections(self) -> ProjectionStatus:
-        """How far the projections are behind the catalog."""
+        """Return the state of the projections against the catalog."""
         return self.store.status
 
     @property

@@ -33,11 +33,10 @@ _LONGEST_ITEM_NUMBER = 12
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
     """Return half-open spans of sentences within `[start, end)`, in order.
 
-    Blank margins are trimmed.
-
-    Every non-blank character is in exactly one span. Blank lines always end a sentence; single line breaks do where a list
-    item or heading starts or the line before it ended short without punctuation and the next begins in upper case. The number of an
-    item belongs to what it numbers.
+    Blank margins are trimmed. Every non-blank character is in exactly one span. Blank lines always
+    end a sentence; single line breaks do where a list item or heading starts or the line before it
+    ended short without punctuation and the next begins in upper case. The number of an item belongs
+    to what it numbers.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []

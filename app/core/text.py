@@ -105,10 +105,9 @@ def normalise(text: str) -> tuple[str, int]:
 def _without_piles(text: str) -> tuple[str, int]:
     """Return text with at most 30 combining marks in a row, and the count dropped.
 
-    No language stacks more.
-
-    Putting marks in canonical order costs the square of a run's length, in C and with the interpreter's lock held: half a
-    megabyte of them would stop the whole server for minutes.
+    No language stacks more. Putting marks in canonical order costs the square of a run's length, in
+    C and with the interpreter's lock held: half a megabyte of them would stop the whole server for
+    minutes.
 
     References:
         Unicode Standard Annex 15, section 13: Stream-Safe Text Format.
@@ -157,11 +156,11 @@ def _strip_joiners(text: str) -> tuple[str, int]:
 def lexical_form(text: str) -> str:
     """Return text as both analyzers see it.
 
-    Compatibility forms and accents are folded; runs of CJK become spaced bigrams.
-
-    Runs of Han and kana go on over spaces and single line ends, which their writing does not have between words. ASCII text comes
-    back unchanged. Where all letters beyond ASCII fold into it, signs beyond it become `?`: no analyzer tells them apart. Offsets
-    are not kept: use it for matching, never for quoting.
+    Compatibility forms and accents are folded; runs of CJK become spaced bigrams. Runs of Han and
+    kana go on over spaces and single line ends, which their writing does not have between words.
+    ASCII text comes back unchanged. Where all letters beyond ASCII fold into it, signs beyond it
+    become `?`: no analyzer tells them apart. Offsets are not kept: use it for matching, never for
+    quoting.
     """
     if text.isascii():
         return text
@@ -172,9 +171,8 @@ def lexical_form(text: str) -> str:
 def _spelt_in_ascii(text: str) -> str | None:
     """Return a text whose letters all fold into ASCII; None for any other.
 
-    Also None for a text with too many different runs beyond ASCII.
-
-    Most texts hold a few accents, dashes and quotes: folding those alone halves the time of `tokenise`.
+    Also None for a text with too many different runs beyond ASCII. Most texts hold a few accents,
+    dashes and quotes: folding those alone halves the time of `tokenise`.
     """
     runs = set(_BEYOND_ASCII.findall(text))
     if len(runs) > _MOST_RUNS:
@@ -196,9 +194,8 @@ def _folded(text: str) -> str:
 class _Spellings(dict[str, str | None]):
     """Folds runs beyond ASCII into it; None if a letter has no ASCII form.
 
-    Every other sign becomes `?`.
-
-    Such a run means the same wherever it stands: the only marks that join an ASCII letter before them are dropped by folding.
+    Every other sign becomes `?`. Such a run means the same wherever it stands: the only marks that
+    join an ASCII letter before them are dropped by folding.
     """
 
     def __missing__(self, run: str) -> str | None:

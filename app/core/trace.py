@@ -27,9 +27,8 @@ class StageRecorder:
 class Trace:
     """Records one question; not shared between threads.
 
-    `full` asks stages to record candidates.
-
-    `span` is the question's for whoever watches from outside; stages and model calls are spans inside it.
+    `full` asks stages to record candidates. `span` is the question's span for tracing; stages and
+    model calls are spans inside it.
     """
 
     full: bool = False

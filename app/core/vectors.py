@@ -61,9 +61,8 @@ _FARTHEST = 4.0
 def _at_least_kth(values: FloatArray, k: int) -> float:
     """Return a number that at least k of n values do not exceed.
 
-    It is the k-th smallest or, of many values, hardly more.
-
-    Of the least values of more than k groups, the k smallest are k values; that spares a partition of all of them.
+    It is the k-th smallest or, of many values, hardly more. Of the least values of more than k
+    groups, the k smallest are k values; that spares a partition of all of them.
     """
     groups = len(values) // _GROUP
     if groups > 4 * k:
@@ -81,11 +80,10 @@ def nearest(
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Return positions and cosine distances of the k nearest rows, ascending.
 
-    The result does not depend on where rows stand.
-
-    A fast product decides which rows come into question: all that may be as near as the k-th, given how far off it may be. Its last
-    bits depend on where a row stands among the others, so those rows are summed again one by one, and equal distances are ordered
-    by id.
+    The result does not depend on where rows stand. A fast product decides which rows come into
+    question: all that may be as near as the k-th, given how far off it may be. Its last bits depend
+    on where a row stands among the others, so those rows are summed again one by one, and equal
+    distances are ordered by id.
 
     Args:
         query: float32 `[dim]`, norm 1.

@@ -24,7 +24,7 @@ ARTICLE_NAMESPACE = 0
 
 
 class ParentProcess(Protocol):
-    """What a process knows of its parent."""
+    """Facts about the parent that started this process."""
 
     def join(self) -> None:
         """Return when it has ended."""
@@ -33,7 +33,7 @@ class ParentProcess(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkTask:
-    """How a run turns articles into drafts."""
+    """Parameters that turn articles of one run into drafts."""
 
     library: Library
     source: str

@@ -142,10 +142,9 @@ def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, 
 def pieces(text: str, start: int, end: int, size: int, finest: int = 0) -> Iterator[tuple[int, int]]:
     """Yield consecutive spans that cover `[start, end)`.
 
-    Each has at most `size` characters or holds no blank.
-
-    Neighbouring paragraphs are taken together while they fit; one that is too long is cut the same way at its lines, then at its
-    sentences, then at its words.
+    Each has at most `size` characters or holds no blank. Neighbouring paragraphs are taken together
+    while they fit; one that is too long is cut the same way at its lines, then at its sentences,
+    then at its words.
 
     Args:
         text: Any text.
@@ -188,9 +187,8 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
     """Return where a chunk with core `at` starts: at most `overlap` before it.
 
-    At a sentence or word.
-
-    `before` is the start of the core before it; a chunk starts behind it, so that starts always advance.
+    At a sentence or word. `before` is the start of the core before it; a chunk starts behind it, so
+    that starts always advance.
     """
     low = max(before + 1, at - overlap)
     if low >= at or overlap == 0:

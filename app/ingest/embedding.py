@@ -87,10 +87,9 @@ class VectorBackfill:
     ) -> BackfillReport:
         """Embed chunks until none lacks a vector; on return they are durable.
 
-        The projections have applied them.
-
-        A text that the embedder refuses is found by halving its batch, reported and skipped. One that is longer than the embedder
-        reads is embedded in windows, whose mean stands for it, so nothing is cut.
+        The projections have applied them. A text that the embedder refuses is found by halving its
+        batch, reported and skipped. One that is longer than the embedder reads is embedded in
+        windows, whose mean stands for it, so nothing is cut.
 
         Args:
             library: Whose chunks.

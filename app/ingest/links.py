@@ -28,9 +28,8 @@ _HTML_LINK = re.compile(r"""<a\s[^>]*?href=["']([^"'#?:]+)["'#?]""", re.IGNORECA
 class LinkCounts:
     """Counts links by target title, compared as MediaWiki does.
 
-    Underscores are spaces; the first letter is a capital.
-
-    A redirect counts as one link to its target; links to a redirect are not passed on.
+    Underscores are spaces; the first letter is a capital. A redirect counts as one link to its
+    target; links to a redirect are not passed on.
     """
 
     def __init__(self) -> None:

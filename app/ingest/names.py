@@ -19,9 +19,8 @@ _UNSHOWABLE = re.compile(
 def display_name(raw: str) -> str:
     """Return a file name that is safe to show, at most 255 bytes.
 
-    The last path part, NFC, without control and direction marks.
-
-    A name of which nothing is left becomes `unnamed`.
+    The last path part, NFC, without control and direction marks. A name of which nothing is left
+    becomes `unnamed`.
     """
     last = re.split(r"[/\\]", raw.rstrip("/\\"))[-1]
     name = _clean(last)

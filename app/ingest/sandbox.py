@@ -141,10 +141,9 @@ class _Child:
 class SandboxedParser:
     """Parser and PageLocator that send requests to a pool of children; thread-safe.
 
-    A context manager.
-
-    Children start with the first request, or with `warm`. One that breaks a limit is replaced, and its file is Unreadable for good:
-    the same file would break the limit again.
+    A context manager. Children start with the first request, or with `warm`. One that breaks a
+    limit is replaced, and its file is Unreadable for good: the same file would break the limit
+    again.
     """
 
     def __init__(self, options: IngestOptions) -> None:
@@ -205,7 +204,7 @@ class SandboxedParser:
             NoTextLayer: Pages without text.
             TooLarge: It passes a limit of the options.
             Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again cannot help.
-            Cancelled: The parser was closed meanwhile.
+            Cancelled: The parser was closed in between.
             Busy: A child could not be started.
         """
         answer = self._ask({"operation": "parse"}, content, filename)

@@ -32,7 +32,7 @@ class ArxivJob:
         Args:
             client: Fetches one paper at a time.
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Says how many vectors the paper has in the end.
             later: Asks for a backfill when vectors cannot be made now.
         """

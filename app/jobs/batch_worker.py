@@ -9,9 +9,9 @@ from typing import Self
 
 
 class BatchWorker:
-    """A background thread that processes queued keys in batches, in order; leaving the context waits for it.
+    """A background thread that processes queued keys in batches, in order.
 
-    An error that leaves the block lets the running call end and starts no other.
+    Leaving the context waits for the thread. An error that leaves the block lets the running call end and starts no other.
     """
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:

@@ -67,9 +67,8 @@ class JobBoard:
     def subscribe(self, job_id: str, changed: Callable[[], None]) -> Iterator[None]:
         """Call `changed` after every change of the job while the block runs.
 
-        Read the state with `get`.
-
-        The callback runs in whichever thread made the change and must return quickly.
+        Read the state with `get`. The callback runs in whichever thread made the change and must
+        return quickly.
         """
         with self._changed:
             live = self._live.get(job_id)

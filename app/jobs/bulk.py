@@ -90,7 +90,7 @@ class BulkIndexJob:
         options: IngestOptions,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             indexer: Takes articles into the index.

@@ -100,7 +100,7 @@ class BulkPlanJob:
         data_dir: Path,
         dense_cap: int,
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             scratch: Opens an empty index on the disk of the data directory.

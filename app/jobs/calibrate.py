@@ -35,7 +35,7 @@ class CalibrateJob:
         embedder_of: Callable[[Library], Embedder | None],
         reference: Callable[[], Embedder],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             catalog: The truth, read.

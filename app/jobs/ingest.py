@@ -49,7 +49,7 @@ class IngestJob:
 
         Args:
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Counts of vectors for the receipts.
             originals: Where accepted bytes are.
             jobs: Which other uploads still need the same bytes.
@@ -194,7 +194,7 @@ class BackfillJob:
     """Handler of `backfill`: vectors for every chunk of a library that has none."""
 
     def __init__(self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog) -> None:
-        """Wire the job."""
+        """Take the parts the job needs."""
         self._backfill_of = backfill_of
         self._catalog = catalog
 
@@ -248,7 +248,7 @@ def run_backfill(
     """Run a library's backfill; again with the new embedder after a re-embedding.
 
     Raises:
-        ProviderUnreachable: Nobody can embed for the library now.
+        ProviderUnreachable: The library's embedder is unavailable.
         FingerprintMismatch: The library holds vectors made otherwise.
     """
     for again in (True, False):

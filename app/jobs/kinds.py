@@ -45,7 +45,7 @@ def register_ingest(
     Args:
         runner: Where.
         pipeline_of: The path of a file into a library.
-        backfill_of: Who embeds for a library now; None when nobody can.
+        backfill_of: The embedder of a library now; None if it is unavailable.
         catalog: The truth, read.
         originals: Where accepted bytes are kept.
         jobs: The store of the runner.
@@ -72,9 +72,8 @@ def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> 
 def resume_backfills(runner: JobRunner, catalog: Catalog, lacks_codes: Callable[[Library], bool] = lambda _: False) -> None:
     """Request vectors of every library that lacks some, after `runner.start()`.
 
-    Also for missing codes. An older request counts.
-
-    A library that is being filled asks at the end of its bulk run; one that lacks many waits for `documind bulk embed`.
+    Also for missing codes. An older request counts. A library that is being filled asks at the end
+    of its bulk run; one that lacks many waits for `documind bulk embed`.
     """
     asked = {job.payload.get("library") for job in runner.list(1000) if job.kind == BACKFILL and not is_finished(job)}
     for library in Library:

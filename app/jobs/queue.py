@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How to run jobs of one name."""
+    """Rules for running jobs of one name."""
 
     handler: Handler
     lane: Lane

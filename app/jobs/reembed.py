@@ -149,7 +149,7 @@ class ReembedJob:
             catalog: The truth, read.
             options: How batches are embedded.
             target_of: The embedder of a provider and model.
-            live_embedder: Who embeds questions for the present vectors; None when nobody can.
+            live_embedder: The embedder of questions for the present vectors; None if unavailable.
             searcher: A search over one build with its embedder; True ranks by distance alone.
             later: Asks for the vectors that are still missing.
         """

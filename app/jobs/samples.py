@@ -37,7 +37,7 @@ class SamplesJob:
         Args:
             root: Folder with `public/` and `papers/`.
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Finds old samples.
             writer: Removes them.
             later: Asks for a backfill when vectors cannot be made now.

@@ -89,9 +89,8 @@ class _Chosen:
 def maximal_marginal_relevance(ranked: Sequence[Reading], k: int, *, trade: float = 0.6) -> list[Reading]:
     """Choose k passages in turn, each with the best relevance and novelty.
 
-    Each maximises `trade * relevance - (1 - trade) * likeness` to those chosen.
-
-    Relevance is the score scaled to [0, 1] over `ranked`; likeness is the largest Jaccard similarity of token sets.
+    Each maximises `trade * relevance - (1 - trade) * likeness` to those chosen. Relevance is the
+    score scaled to [0, 1] over `ranked`; likeness is the largest Jaccard similarity of token sets.
 
     Args:
         ranked: Best first.

@@ -68,10 +68,9 @@ def _within(scaled: Floats, other: Floats) -> Floats:
 def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_weight: float, guard: float) -> float:
     """Return the dense leg's share; larger if no candidate holds much wording.
 
-    In [dense_weight, 1].
-
-    Min-max scaling makes the best BM25 a 1 even where it is that of a chance word. Its share falls in proportion once the best is
-    under `guard` of what BM25 could give at most, `(k1 + 1) * sum of idf`.
+    In [dense_weight, 1]. Min-max scaling makes the best BM25 a 1 even where it is that of a chance
+    word. Its share falls in proportion once the best is under `guard` of what BM25 could give at
+    most, `(k1 + 1) * sum of idf`.
 
     Args:
         candidates: With the signals completed where possible.
@@ -93,9 +92,8 @@ def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_
 def adaptive_dense_weight(candidates: Candidates) -> float:
     """Return the dense leg's share by how each leg's best hit stands out.
 
-    In [0, 1]; each best hit is compared with the next ten.
-
-    A leg that is sure of its first hit says more than one whose scores are flat; 0.5 when neither or both are.
+    In [0, 1]; each best hit is compared with the next ten. A leg that is sure of its first hit says
+    more than one whose scores are flat; 0.5 when neither or both are.
 
     References:
         The idea of query performance prediction from score dispersion: Shtok et al., Predicting query performance by query-drift

@@ -24,10 +24,9 @@ class LateInteraction:
 def late_signals(question: QuestionCode, words: QuestionWords, codes: Sequence[PassageCode | None]) -> tuple[Floats, Floats]:
     """Return best-sentence cosine and MaxSim per passage, float64 `[n]`.
 
-    In [-1, 1]; NaN without a code.
-
-    MaxSim is the mean, weighted by idf, over the question's tokens of the similarity of the passage's most similar token. A word
-    of several tokens shares its weight among them; a question without telling words weighs all alike.
+    In [-1, 1]; NaN without a code. MaxSim is the mean, weighted by idf, over the question's tokens
+    of the similarity of the passage's most similar token. A word of several tokens shares its
+    weight among them; a question without telling words weighs all alike.
 
     Args:
         question: Of the same model.

@@ -40,7 +40,7 @@ def pool_size(library: Library, mode: Mode, top_k: int) -> int:
     """Return how many candidates to ask of each leg.
 
     About 4x `top_k` up to 64 in papers and 5x up to 96 in public for the broad modes, a little less for the others;
-    never under 50 nor under 2x `top_k`, whatever the ceiling says.
+    never under 50 nor under 2x `top_k`, even above the ceiling.
     """
     factor, ceiling = _POOLS[library, mode in _BROAD]
     return max(min(factor * top_k, ceiling), MIN_POOL, 2 * top_k)

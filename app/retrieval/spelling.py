@@ -23,11 +23,10 @@ _MOST_WORDS = 8
 def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog, spelt_right: Set[str] = frozenset()) -> str:
     """Return a text with each unknown word replaced by a near known one.
 
-    Unknown means that no passage holds it. The text itself if no word changes.
-
-    Near is one edit (insert, delete, change, swap neighbours), or two from eight letters on. Numbers,
-    identifiers and words of other scripts stay. Of several near words the nearest is taken, then one with the same first letter,
-    then the most frequent.
+    Unknown means that no passage holds it. The text itself if no word changes. Near is one edit
+    (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
+    and words of other scripts stay. Of several near words the nearest is taken, then one with the
+    same first letter, then the most frequent.
 
     Args:
         text: The question.

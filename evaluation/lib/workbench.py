@@ -120,7 +120,7 @@ def indexed(
     embedded: float = 1.0,
     encoder: PassageEncoder | None = None,
 ) -> Iterator[Bench]:
-    """Index collections, one text file per passage, and close and remove the index afterwards.
+    """Index collections, one file per passage; remove the index afterwards.
 
     Args:
         collections: By library.

@@ -52,8 +52,8 @@ class HostAndOrigin:
             trusted: Host names besides the loopback ones; `*.example.org` covers every name below example.org.
             origins: Web origins (`scheme://host[:port]`) that may change state.
             any_origin: Development: every origin may.
-            loopback_only: Refuse what arrives at an address of this machine that others can reach: there is no key, and whoever
-                started the server (uvicorn with its own --host, say) did not ask us.
+            loopback_only: Refuse requests at an address of this machine that others can reach. There
+                is no key, and uvicorn with its own --host starts without our check.
         """
         self._app = app
         self._loopback_only = loopback_only
@@ -127,9 +127,8 @@ def _reachable_by_others(scope: Scope) -> bool:
 def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -> bool:
     """Return whether an Origin names the server of the Host header.
 
-    All loopback names are one server.
-
-    Known to be reached by TLS (a proxy that FORWARDED_ALLOW_IPS believes says so), a page that came without it is another's.
+    All loopback names are one server. Known to be reached by TLS (a proxy that FORWARDED_ALLOW_IPS
+    believes says so), a page that came without it is another's.
     """
     try:
         parts = urlsplit(origin.lower())

@@ -136,9 +136,8 @@ class _Body:
 class Concurrency:
     """Refuses requests over a number in flight, at once, with 503.
 
-    Health checks always pass.
-
-    A reply that turns out to be an event stream gives its place back: streams have a cap of their own.
+    Health checks always pass. A reply that turns out to be an event stream gives its place back:
+    streams have a cap of their own.
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:

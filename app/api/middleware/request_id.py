@@ -22,9 +22,8 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class RequestId:
     """Gives every request an id: in the scope, X-Request-ID, and the access log.
 
-    `scope["request_id"]`; one log line when the request ends.
-
-    A client's own id is kept when it is harmless. The log line holds method, path, status and milliseconds; never the query string,
+    `scope["request_id"]`; one log line when the request ends. A client's own id is kept when it is
+    harmless. The log line holds method, path, status and milliseconds; never the query string,
     which may hold a question.
     """
 

@@ -16,9 +16,8 @@ SERVER_ERROR = 500
 class Tracing:
     """Opens a span per request, named by route template.
 
-    A path may hold the name of a document.
-
-    Attributes follow OpenTelemetry's semantic conventions for HTTP servers.
+    A path may hold the name of a document. Attributes follow OpenTelemetry's semantic conventions
+    for HTTP servers.
     """
 
     def __init__(self, app: ASGIApp, *, spans: Callable[[], Spans]) -> None:

@@ -161,9 +161,8 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
 def reembed(services: Composition, asked: ReembedRequest) -> Response:
     """Re-embed a library with another model, compare, and swap; as a job.
 
-    The current vectors keep serving. The swap is refused if fewer passages are found.
-
-    The job's result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
+    The current vectors keep serving. The swap is refused if fewer passages are found. The job's
+    result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
     """
     cases = tuple(answer_sets.load(server_path(asked.questions))) if asked.questions else ()
     library = Library(asked.library)

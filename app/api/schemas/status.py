@@ -17,7 +17,7 @@ class Live(Reply):
 
 
 class Ready(Reply):
-    """Whether requests are answered now."""
+    """Readiness: requests are answered now, or what is missing."""
 
     status: Literal["ready", "starting", "failed"]
     missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")

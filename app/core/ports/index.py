@@ -43,7 +43,7 @@ class VectorSink(Protocol):
         They are stored as float16.
 
         Raises:
-            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded meanwhile.
+            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in between.
         """
         ...
 
@@ -82,9 +82,8 @@ class IndexWriter(VectorSink, Protocol):
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
         """Make drafts live in one atomic batch, in order.
 
-        On return they are durable and found by lexical search: acknowledged.
-
-        A draft whose sha256 and source_revision equal the live revision's is `unchanged`.
+        On return they are durable and found by lexical search: acknowledged. A draft whose sha256
+        and source_revision equal the live revision's is `unchanged`.
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
@@ -94,9 +93,8 @@ class IndexWriter(VectorSink, Protocol):
     def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
         """Store link counts for documents whose source key begins with `prefix`.
 
-        `links_of` returns how many articles link to a file name.
-
-        The most ever counted stays, so that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
+        `links_of` returns how many articles link to a file name. The most ever counted stays, so
+        that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
 
         Args:
             library: Whose documents.

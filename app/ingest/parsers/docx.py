@@ -41,9 +41,8 @@ _LEFT_OUT = (qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:inst
 def parse_docx(content: bytes, filename: str) -> ParsedDocument:
     """Return a Word document's text without deleted and hidden text.
 
-    Hidden characters count as stripped.
-
-    Archives within the archive (embedded workbooks) are never opened.
+    Hidden characters count as stripped. Archives within the archive (embedded workbooks) are never
+    opened.
 
     Raises:
         TooLarge: Unpacked it passes the limits of a zip bomb check.

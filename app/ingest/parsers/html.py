@@ -98,9 +98,8 @@ def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
 def _within_bounds(source: str, filename: str) -> str:
     """Return markup that selectolax parses in linear time: `option` tags removed.
 
-    Their text is dropped in any case.
-
-    A parser looks through all open elements at many tags, and through all options of a list at each.
+    Their text is dropped in any case. A parser looks through all open elements at many tags, and
+    through all options of a list at each.
 
     Raises:
         Unreadable: Over one of the bounds.

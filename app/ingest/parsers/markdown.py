@@ -26,9 +26,8 @@ _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 def parse_markdown(content: bytes) -> ParsedDocument:
     """Return Markdown as readable text, without marks, comments and front matter.
 
-    Heading, link and bold marks.
-
-    Lists, quotes, tables and code stay as written. Comments are invisible to readers and count as stripped characters.
+    Heading, link and bold marks. Lists, quotes, tables and code stay as written. Comments are
+    invisible to readers and count as stripped characters.
 
     Raises:
         UnsupportedType: The bytes are not text.

@@ -113,9 +113,8 @@ def _sections(kept: list[HeadingCandidate]) -> int:
 def _arabic(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """Drop numbered lines out of sequence: list items, table rows, footnotes.
 
-    Letters count only after other headings.
-
-    A number that comes nowhere later has been missed, and the count goes on behind it.
+    Letters count only after other headings. A number that comes nowhere later has been missed, and
+    the count goes on behind it.
     """
     later = {candidate.number.partition(".")[0]: at for at, candidate in enumerate(found)}
     kept: list[HeadingCandidate] = []
@@ -151,9 +150,8 @@ def _arabic(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
 def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """Keep Roman numbers in sequence, letters below them, then Arabic numbers.
 
-    The first Roman number may be missing.
-
-    Behind a list of references nothing counts: there, such lines begin with an author's initial.
+    The first Roman number may be missing. Behind a list of references nothing counts: there, such
+    lines begin with an author's initial.
     """
     kept: list[HeadingCandidate] = []
     section, letter, item = 0, "", 0

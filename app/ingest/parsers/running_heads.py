@@ -17,8 +17,8 @@ _DEEPEST = 2
 _LEAST_PAGES_OF_SECTIONS = 6
 """Of a document whose heads name its sections: in a short one, the same first line twice is more often text."""
 _LEAST_ALIKE = 4
-"""Pages; a line that is the same, numbers aside, on so many and on that share of all is a running one whatever it says, a notice of
-copyright for one."""
+"""Pages. A line that repeats, numbers aside, on so many pages and on that share of all is a running
+line in any wording, such as a copyright notice."""
 _DEEPEST_ALIKE = 6
 _SHORTEST_ALIKE = 4
 """Words: fewer may be a figure's number, or the end of a sentence."""
@@ -55,11 +55,10 @@ class FramedPage:
 def set_apart(pages: Sequence[str]) -> list[FramedPage]:
     """Return pages with a blank line between running heads or feet and the text.
 
-    A sentence then does not begin with one.
-
-    Only line ends are added. A line is a running one when its words, or a number that counts the pages alone or beside words that
-    come twice, stand at the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as many, four
-    at least; or when one of two pages before has the same head.
+    A sentence then does not begin with one. Only line ends are added. A line is a running one when
+    its words, or a number that counts the pages, alone or next to words that come twice, stand at
+    the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as
+    many, four at least; or when one of two pages before has the same head.
 
     Args:
         pages: Texts with newline line ends, none at their edges.

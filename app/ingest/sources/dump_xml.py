@@ -1,10 +1,7 @@
 """Stream articles from MediaWiki XML dumps.
 
-Plain, bz2 and gzip files. With the index file in the same folder, multistream bz2 is decompressed
-in
-parallel.
-
-Plain, bz2 and gzip files; multistream bz2 is decompressed in parallel by the index beside it.
+Plain, bz2 and gzip files. If the index file is in the same folder, multistream bz2 is
+decompressed in parallel.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ class XmlDump:
     """A MediaWiki export, read once from the start in constant memory.
 
     Args:
-        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` beside it, when there, lets
+        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` in the same folder lets
             `workers` threads decompress streams at the same time.
         workers: Decompression threads, from 1.
     """
