@@ -9,8 +9,7 @@ import pytest
 from app.core.errors import InvalidInput
 from app.core.ids import content_sha256, document_id
 from app.core.types import Library
-from app.ingest.sources.files import FileSource
-from app.ingest.sources.ignore import IgnoreRules
+from app.ingest.sources.files import FileSource, visible_files
 from app.ingest.sources.sync import MANIFEST_FILE, Manifest, SyncPlan, plan_sync
 
 PAPERS = Library.PAPERS
@@ -162,36 +161,16 @@ def test_a_folder_that_cannot_be_written_says_what_that_means(root: Path) -> Non
         manifest.save()
 
 
-@pytest.mark.parametrize(
-    ("rules", "path", "ignored"),
-    [
-        ("*.log", "a/b/x.log", True),
-        ("*.log", "x.logs", False),
-        ("/x.md", "x.md", True),
-        ("/x.md", "a/x.md", False),
-        ("a/*.md", "a/x.md", True),
-        ("a/*.md", "a/b/x.md", False),
-        ("a/**", "a/b/x.md", True),
-        ("**/x.md", "a/b/x.md", True),
-        ("**/x.md", "x.md", True),
-        ("a/**/x.md", "a/x.md", True),
-        ("*.md\n!keep.md", "keep.md", False),
-        ("!keep.md\n*.md", "keep.md", True),
-        ("draft?.md", "draft1.md", True),
-        ("draft[0-9].md", "draft7.md", True),
-        ("draft[!0-9].md", "draft7.md", False),
-        ("# x.md", "x.md", False),
-        ("\\#x.md", "#x.md", True),
-        ("", "x.md", False),
-        ("a+b(c).md", "a+b(c).md", True),
-        ("[z-a].md", "[z-a].md", True),
-    ],
-)
-def test_ignore_rules(rules: str, path: str, ignored: bool) -> None:
-    assert IgnoreRules(rules.split("\n")).ignores(path) is ignored
+def test_an_ignore_file_follows_gitignore(tmp_path: Path) -> None:
+    for name in ("a/x.log", "a/keep.log", "build/y.txt", "a/build", "x.md", "b/x.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text")
+    (tmp_path / ".documindignore").write_text("# mine\n*.log\n!keep.log\nbuild/\n/x.md\n")
+    found = [path.relative_to(tmp_path).as_posix() for path in visible_files(tmp_path)]
+    assert found == ["a/build", "a/keep.log", "b/x.md"]
 
 
-def test_a_rule_with_a_final_slash_means_folders_only() -> None:
-    rules = IgnoreRules(["build/"])
-    assert rules.ignores("a/build", is_folder=True)
-    assert not rules.ignores("a/build")
+def test_an_invalid_rule_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".documindignore").write_text("!\n")
+    with pytest.raises(InvalidInput, match="documindignore"):
+        list(visible_files(tmp_path))
