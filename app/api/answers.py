@@ -14,7 +14,6 @@ from app.answer.records import quote_record, source_record, to_record
 from app.api.pump import Pump, StreamSlots, last_item
 from app.api.services import Answering
 from app.api.sse import EventStream, Made, cancel_on_disconnect, each, event
-from app.core.turns import let_others_run
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent
 
 
@@ -85,7 +84,6 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
                 },
             )
         case SourcesEvent():
-            let_others_run()  # what follows a long step, and the making of a long event, are steps of their own
             return event("sources", {"sources": [source_record(evidence) for evidence in item.evidence]})
         case QuoteEvent():
             return event("quote", quote_record(item.quote))
@@ -94,5 +92,4 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
-            let_others_run()
             return event("final", {**to_record(item.answer), "request_id": request_id})

@@ -10,15 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import select
-from contextlib import suppress
-from functools import partial
 from http import HTTPStatus
 
 from httptools import HttpParserCallbackError
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.direct import EXTENSION, DirectWriter
 from app.api.errors import PROBLEM_TYPE, problem
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -99,16 +96,6 @@ class GuardedHttp(HttpToolsProtocol):
         self._head_bytes = 0
         self._forget_head()
         super().on_headers_complete()
-        self.scope["extensions"] = {EXTENSION: {"open": partial(self._direct_writer, self.cycle)}}
-
-    def _direct_writer(self, cycle: RequestResponseCycle) -> DirectWriter | None:
-        """Return a way past the event loop for a reply in chunks that is under way on a connection without TLS."""
-        encrypted = self.transport.get_extra_info("sslcontext") is not None
-        if encrypted or not cycle.chunked_encoding or cycle.response_complete or self.transport.is_closing():
-            return None
-        with suppress(OSError):
-            return DirectWriter(self.loop, self.transport)
-        return None
 
     def on_message_complete(self) -> None:
         """The next bytes are those of another head."""

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from app.core.ports import Embedder
 from app.core.text import tokenise
-from app.core.turns import let_others_run
 from app.core.types import FloatArray, Passage
 from app.generation.alignment import Alignment, align, token_weights
 from app.generation.faithful import FAITHFUL_FEATURES, faithful_row, says_the_opposite
@@ -158,7 +157,6 @@ class Examination:
         The result is settled already when vectors cannot change it: the claim is a copy, there is no embedder, or the score stays
         under the floor in any case; such a score is the highest it could be.
         """
-        let_others_run()
         found = align(claim, passage, self._weights)
         if found is None:
             return None

@@ -11,7 +11,7 @@ from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, feed
 from app.providers.graph_cache import cached_graph
 from app.providers.onnx_graph import BERT_POSITIONS, BertShape, Precision, build_graph
-from app.providers.safetensors import read_float_tensors
+from app.providers.weights import read_float_tensors
 
 
 class CrossEncoder:

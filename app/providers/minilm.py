@@ -19,7 +19,7 @@ from app.providers.embedding_checks import refuse_long
 from app.providers.graph_cache import cached_graph
 from app.providers.late import LateEncoder
 from app.providers.onnx_graph import NO_OUTLIERS, BertShape, Outliers, Precision, build_graph
-from app.providers.safetensors import read_float_tensors
+from app.providers.weights import read_float_tensors
 
 MODEL = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

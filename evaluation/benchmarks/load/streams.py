@@ -37,7 +37,7 @@ class Rig:
 
 
 def bench_streams(folder: Path, seconds: float) -> Part:
-    """64 readers against one reader, in turns; before that, both straight from the model host."""
+    """64 readers, and one reader in turns with them; before that, both straight from the model host."""
     seen: dict[str, list[Seen]] = {name: [] for name in ("direct one", "direct many", "one", "many")}
     cpu_s = 0.0
     with _rig(folder) as rig:
@@ -53,10 +53,9 @@ def bench_streams(folder: Path, seconds: float) -> Part:
     pooled = {name: sorted(chain.from_iterable(rounds)) for name, rounds in late.items()}
     answers = sum(len(run.texts) for run in seen["many"])
     errors = sum(sum(run.errors.values()) for runs in seen.values() for run in runs)
-    times = quantile(pooled["many"], 0.95) / quantile(pooled["one"], 0.95)
     lines = [
         Line(f"errors of {STREAMS} streams in {ROUNDS} times {seconds:g} s", errors, 0, ""),
-        Line(f"added latency per token p95, {STREAMS} streams / one", times, 2.0, "x"),
+        Line(f"added latency per token p95, {STREAMS} streams", quantile(pooled["many"], 0.95), 20.0, "ms"),
     ]
     labels = {
         "one": "one stream",
