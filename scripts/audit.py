@@ -1,4 +1,6 @@
-"""Known vulnerabilities of the locked packages: `python -m scripts.audit`, by pip-audit, which asks the package index.
+"""Look up known vulnerabilities of the locked packages: `python -m scripts.audit`.
+
+pip-audit asks the package index.
 
 Exit code 0: every package was looked up and none has a known vulnerability. 1: some have. 2: some could not be looked up; without a
 network set AUDIT_OFFLINE=1 to go on without (then nothing was audited, and that is said).

@@ -1,4 +1,4 @@
-"""Count words and phrases that make our prose hard to read: `python -m scripts.words`.
+"""Count words and phrases that make prose hard to read: `make words`.
 
 The exit code is 1 when a kind of text passes its limit; `--places` lists each place. Texts are
 Markdown pages without their code, docstrings, comments, messages (string literals of more than

@@ -117,7 +117,7 @@ class Adopter:
         self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start a chat."""
         self._thread.start()
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class Housekeeper:
         self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start a chat."""
         self._thread.start()
 
     def close(self) -> None:

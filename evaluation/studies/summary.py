@@ -1,4 +1,6 @@
-"""The studies of retrieval in one report, each figure beside its limit: `python -m evaluation.studies.summary`.
+"""Summarise the retrieval studies, each figure with its limit.
+
+`python -m evaluation.studies.summary`
 
 Reads the JSON reports that the studies wrote and writes evaluation/reports/retrieval.{md,json}. Exit code 1 when a limit is missed.
 """
@@ -31,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step of the search gains on each collection, and what it takes."""
+    """A search step's gain on each collection, and its time."""
 
     name: str
     gains: dict[str, str]

@@ -1,4 +1,4 @@
-"""How much the title should weigh in BM25: chosen on even lines of the questions, reported on odd ones.
+"""Choose the title's weight in BM25 on even lines; report on odd ones.
 
     python -m evaluation.studies.titles [--data DIR] [--questions N]
 

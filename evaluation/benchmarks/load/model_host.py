@@ -1,4 +1,4 @@
-"""A model host that writes at a fixed rate and keeps a log of when each token left it.
+"""Serve a model at a fixed rate, and log when each token left.
 
     python -m evaluation.benchmarks.load.model_host --tokens-per-s 20 LOG_FILE
 

@@ -1,4 +1,4 @@
-"""Many readers at once: what a token takes on its way, and what those hear who come when all streams are taken."""
+"""Measure a token's latency with many readers, and refusals at the limit."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def bench_over(folder: Path, seconds: float) -> Part:
 
 
 def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent) -> Iterator[float]:
-    """Yield how long each token was under way: from when the model host wrote it until its last character was read."""
+    """Yield each token's latency: model host's write to reader's last character."""
     for text, times in texts:
         lengths = [length for length, _ in times]
         for length, left in sent.get(text, []):
