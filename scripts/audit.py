@@ -37,7 +37,7 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
 
     Args:
         packages: Replies of the index; those with `skip_reason` could not be looked up.
-        offline: Whether somebody chose to go on without.
+        offline: Whether the user chose to continue without a lookup.
     """
     lines, found = [], 0
     for package in packages:

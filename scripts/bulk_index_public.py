@@ -3,7 +3,7 @@
 `python -m scripts.bulk_index_public FOLDER`
 
 Interrupted runs go on by themselves: the ledger in the data directory is the checkpoint. `--checkpoint FILE` writes its account to
-a file as well, for whoever wants to watch it.
+a file as well, to watch the progress.
 """
 
 from __future__ import annotations

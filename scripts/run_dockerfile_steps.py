@@ -2,7 +2,7 @@
 
 `python -m scripts.run_dockerfile_steps [--keep DIR]`
 
-Every COPY and RUN is done in an empty directory by a plain user (nobody, when this runs as root), with the environment of its
+Every COPY and RUN is done in an empty directory by an unprivileged user, with the environment of its
 stage; absolute paths of the image are put below that directory. Then what the image holds is made read-only and the entry point is
 started with a data directory of its own, until the health check of the image passes and the server is ready.
 Left out, and said so: apt-get, useradd. Stage bases are this machine's Python and Node.

@@ -43,7 +43,7 @@ class StreamSlots:
         """Take a slot; never wait for one.
 
         Raises:
-            Busy: All are taken; nobody waits for one.
+            Busy: All are taken.
         """
         with self._lock:
             if self._taken >= self._limit:

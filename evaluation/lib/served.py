@@ -136,7 +136,7 @@ class Served:
 def instructions() -> str:
     """Return the processor's best int8 instructions as Linux names them, or empty.
 
-    The embedder is three times as fast with VNNI, and whatever is compared with it then costs more.
+    The embedder is three times as fast with VNNI, so any other work then costs more in comparison.
     """
     try:
         flags = Path("/proc/cpuinfo").read_text("utf-8").split()

@@ -2,8 +2,8 @@
 
     python -m evaluation.studies.disagreement --data ../shared/data
 
-Passages of squad stand for both libraries. Planted: a passage beside its copy with one figure changed (years by 30, others by 30 %
-and 2). Same: a passage beside its copy. Topic: three passages of an article beside three others of it.
+Passages of squad stand for both libraries. Planted: a passage and its copy with one figure changed (years by 30, others by 30 %
+and 2). Same: a passage and its copy. Topic: three passages of an article and three others of it.
 """
 
 from __future__ import annotations

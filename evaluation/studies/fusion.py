@@ -2,8 +2,8 @@
 
     python -m evaluation.studies.fusion [--data DIR] [--questions N]
 
-Writes evaluation/reports/fusion.{md,csv,json}, and a page with charts and passages beside the cached vectors. With vectors cached
-it takes some minutes on two cores.
+Writes evaluation/reports/fusion.{md,csv,json}, and a page with charts and passages in the folder of
+the cached vectors. With vectors cached it takes some minutes on two cores.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m evaluation.studies.titles [--data DIR] [--questions N]
 
-The title is a field of its own beside the text. Writes evaluation/reports/titles.{md,csv,json}.
+The title is a separate field of the index. Writes evaluation/reports/titles.{md,csv,json}.
 """
 
 from __future__ import annotations

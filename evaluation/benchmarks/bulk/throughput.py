@@ -76,8 +76,8 @@ class Throughput:
     share_of_slower: float
     chunks_per_s: float
     others_share: float | None
-    """Of the processors' time meanwhile that somebody else had, [0, 1], None where that is not known; over DISTURBED shares by the
-    clock say nothing."""
+    """Share of processor time that other processes used, [0, 1], None if unknown; over DISTURBED,
+    shares by the clock say nothing."""
 
     def highest_share(self, cores: int) -> float:
         """Return the share of bare tantivy's speed at full use of all cores."""

@@ -53,8 +53,8 @@ def look(data: Path, secret: Secret) -> dict[str, set[str]]:
         ways = {"text"} if any(needle in content for needle in needles) else set()
         if any(needle in content for needle in escaped):
             ways.add("json")
-        beside = path.with_name(path.name.removesuffix("-wal"))
-        database = beside.read_bytes() if beside != path and beside.exists() else b""
+        main = path.with_name(path.name.removesuffix("-wal"))
+        database = main.read_bytes() if main != path and main.exists() else b""
         if any(needle in frame for frame in frames_in(content, database) for needle in needles):
             ways.add("zstd")
         if MODELS not in path.parts:
@@ -73,15 +73,15 @@ def place_of(data: Path, path: Path) -> str:
     return "/".join(parts[:2]) if parts[0] in {"tantivy", "exact"} else parts[0]
 
 
-def frames_in(content: bytes, beside: bytes = b"") -> Iterator[bytes]:
+def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
     """Yield what every zstd frame holds that begins anywhere, as far as it can be read; in an SQLite file along its pages too.
 
     Args:
         content: The file.
-        beside: The database a write-ahead log belongs to.
+        database: The database a write-ahead log belongs to.
     """
     images = list(pages_of(content))
-    pages = dict(enumerate((page for _, page in pages_of(beside)), start=1)) | dict(images)
+    pages = dict(enumerate((page for _, page in pages_of(database)), start=1)) | dict(images)
     for piece in [page for _, page in images] or [content]:
         at = piece.find(ZSTD_MAGIC)
         while at >= 0:

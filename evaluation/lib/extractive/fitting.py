@@ -52,7 +52,7 @@ def fit_ranking(questions: Sequence[Asked], *, words_only: bool) -> Floats:
 def fit_sufficiency(groups: Sequence[tuple[Sequence[Asked], bool]], *, words_only: bool) -> Floats:
     """Return logistic weights and bias that tell on-topic from off-topic evidence.
 
-    Groups count alike whatever their size, and both classes count alike.
+    Groups of any size count alike, and both classes count alike.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
