@@ -144,7 +144,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a killed run left; zeros without a catalog."""
+    """The state that a killed run left; zeros without a catalog."""
 
     documents: int = 0
     unaccounted: int = 0

@@ -182,7 +182,7 @@ def _number(value: str, named: Mapping[str, str]) -> str:
 
 
 def _place(values: list[str], display: str) -> str:
-    """Return the arguments of `coord` where it stands in a sentence: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
+    """Return a `coord` as a place: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
     if "title" in display or not values[0]:
         return ""
     parts: list[str] = []

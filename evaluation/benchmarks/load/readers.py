@@ -30,7 +30,7 @@ Times = list[tuple[int, int]]
 
 @dataclass
 class Seen:
-    """What the readers of one run received."""
+    """Tokens and times that the readers of one run received."""
 
     texts: list[tuple[str, Times]] = field(default_factory=list)
     """Per answer its provisional text and when it came."""

@@ -37,7 +37,10 @@ class Rig:
 
 
 def bench_streams(folder: Path, seconds: float) -> Part:
-    """64 readers, and one reader in turns with them; before that, both straight from the model host."""
+    """Measure 64 readers and one reader in turns, after both without a server.
+
+    Without a server they read straight from the model host.
+    """
     seen: dict[str, list[Seen]] = {name: [] for name in ("direct one", "direct many", "one", "many")}
     cpu_s = 0.0
     with _rig(folder) as rig:

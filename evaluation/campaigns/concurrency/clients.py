@@ -26,7 +26,7 @@ REPLACE, GRACE = 0.4, 0.3
 
 @dataclass
 class Tally:
-    """What clients saw; guarded by its lock."""
+    """Counts of what clients saw; guarded by its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     wrong: list[str] = field(default_factory=list)

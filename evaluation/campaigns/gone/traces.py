@@ -74,7 +74,9 @@ def place_of(data: Path, path: Path) -> str:
 
 
 def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
-    """Yield what every zstd frame holds that begins anywhere, as far as it can be read; in an SQLite file along its pages too.
+    """Yield the content of every zstd frame at any offset, as far as readable.
+
+    In an SQLite file, along its overflow pages too.
 
     Args:
         content: The file.
