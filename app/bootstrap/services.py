@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the edge uses; made by `build_services`."""
+    """The parts the edge uses; made by `build_services`."""
 
     settings: Settings
     store: IndexStore
@@ -91,7 +91,7 @@ class Services:
 
     @property
     def projections(self) -> ProjectionStatus:
-        """How far the projections are behind the catalog."""
+        """Return the state of the projections against the catalog."""
         return self.store.status
 
     @property
@@ -111,7 +111,7 @@ class Services:
 
     @property
     def ledger(self) -> SqliteLedger:
-        """What became of every article of the bulk sources."""
+        """Return the ledger of all articles of bulk sources."""
         return self.store.ledger
 
     @property
@@ -131,7 +131,7 @@ class Services:
 
     @property
     def generator(self) -> Generator:
-        """Who answers now."""
+        """Return the generator in use."""
         return self.models.select().model or self.models.extractive
 
     def model_report(self) -> ModelReport:

@@ -1,4 +1,6 @@
-"""The whole OpenAPI contract against generated requests, in all of schemathesis' phases, with and without a key.
+"""Test the OpenAPI contract with generated requests, with and without a key.
+
+All phases of schemathesis.
 
     python -m evaluation.campaigns.contract [--seconds S] [--examples N]
 

@@ -1,4 +1,4 @@
-"""Wikitext to readable text, fast, with mwparserfromhell for the pages this path finds doubtful.
+"""Convert wikitext to readable text, fast; mwparserfromhell for doubtful pages.
 
 Markup is removed innermost first by passes of compiled expressions, each linear and at most a hundred of them. A page that still
 holds a few unmatched brackets afterwards is doubtful and goes through the full parser, whose time grows with the square of their
@@ -97,7 +97,10 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
 
 
 def _resolved(text: str) -> str:
-    """Return text without comments, invisible elements, templates and tables, its links as they read."""
+    """Return text without comments, templates, tables; links become their text.
+
+    Invisible elements go too.
+    """
     if "<" in text:
         text = _COMMENT.sub("", text)
         text = _without_elements(text, _NOWIKI, _NOWIKI_END, literal=True)
@@ -109,7 +112,7 @@ def _resolved(text: str) -> str:
 
 
 def _without_elements(text: str, opening: re.Pattern[str], closing: re.Pattern[str], *, literal: bool = False) -> str:
-    """Return text without elements from each opening tag to the next closing one; one that never ends stays.
+    """Return text without elements from opening to closing tag; unclosed ones stay.
 
     Both patterns name the element in their first group, an opening that closes itself has a second. Every tag is looked at once.
 
@@ -179,7 +182,7 @@ def _number(value: str, named: Mapping[str, str]) -> str:
 
 
 def _place(values: list[str], display: str) -> str:
-    """Return the arguments of `coord` where it stands in a sentence: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
+    """Return a `coord` as a place: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
     if "title" in display or not values[0]:
         return ""
     parts: list[str] = []
@@ -194,7 +197,7 @@ def _place(values: list[str], display: str) -> str:
 
 
 def _quantity(values: list[str]) -> str:
-    """Return the arguments of `convert` up to the unit they are given in: `44|e6acre|km2` is 44 million acre."""
+    """Return a `convert` template's quantity: `44|e6acre|km2` is 44 million acre."""
     length = 1
     while length + 1 < len(values) and values[length] in _RANGE_WORDS:
         length += 2
@@ -206,7 +209,7 @@ def _quantity(values: list[str]) -> str:
 
 
 def _drop_tables(text: str) -> str:
-    """Cut `{| ... |}` with what is nested inside; an unclosed table is left for the residue check."""
+    """Cut `{| ... |}` with nested content; the residue check handles unclosed ones."""
     kept: list[str] = []
     depth = 0
     at = 0
@@ -279,7 +282,10 @@ def _heading_text(match: re.Match[str]) -> str:
 
 
 def _careful(source: str) -> str:
-    """Parse with the reference implementation; slower by an order of magnitude, right where brackets do not match."""
+    """Parse with the reference implementation, ten times slower.
+
+    Correct where brackets do not match.
+    """
     import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
 
     code = mwparserfromhell.parse(_without_elements(_COMMENT.sub("", source), _ELEMENT, _ELEMENT_END), skip_style_tags=True)
@@ -298,7 +304,7 @@ def _careful(source: str) -> str:
 
 
 def _assemble(text: str) -> tuple[str, list[Heading]]:
-    """Join paragraphs by one blank line, drop headings without text below them, and note where the others stand."""
+    """Join paragraphs by a blank line, drop empty headings, note heading places."""
     pieces: list[str] = []
     headings: list[Heading] = []
     length = 0
