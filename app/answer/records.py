@@ -367,7 +367,7 @@ def _rounded_signals(signals: Signals) -> Signals:
 
 
 def _preview(text: str) -> str:
-    """Return the beginning of a passage, cut at a word, with an ellipsis when something is missing."""
+    """Return a passage's beginning, cut at a word, with an ellipsis if cut."""
     if len(text) <= PREVIEW_CHARACTERS:
         return text
     cut = text[:PREVIEW_CHARACTERS]

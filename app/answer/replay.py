@@ -1,4 +1,4 @@
-"""What would be found for a stored answer's question now, and why that differs.
+"""Repeat a stored answer's search, and explain what differs.
 
 Retrieval is repeated with the query and the strategy of then; nothing is written. Strategies that need a model ask it again, so
 their queries may differ even over the same documents; the report says so.
@@ -30,7 +30,7 @@ ChangeKind = Literal["added", "removed", "moved", "revised"]
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """What became of one passage; numbers are those of the sources then and now, None where it was not among them."""
+    """The change of one passage; its old and new numbers, None if absent."""
 
     kind: ChangeKind
     library: str
@@ -81,7 +81,10 @@ class Replayer:
         settings: Callable[[], Mapping[str, str]],
         top_k: int,
     ) -> None:
-        """Keep what a search takes; `settings` is what the journal stores with each answer, `top_k` the default of a search."""
+        """Take what a search needs.
+
+        `settings` is what the journal stores with each answer, `top_k` the default of a search.
+        """
         self._store = store
         self._catalog = catalog
         self._searcher_for = searcher_for

@@ -1,4 +1,4 @@
-"""Answers as replies: one JSON body, or server-sent events. Both fold the same stream."""
+"""Send answers as one JSON body or server-sent events; both fold one stream."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ async def reply(rag: Answering, question: Question, slots: StreamSlots, request_
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
-    """Yield what is made of the answer at the end: a reply in one piece need not wake the event loop for every token."""
+    """Yield only the final answer's reply.
+
+    A reply in one piece need not wake the event loop for every token.
+    """
     with closing(each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)) as found:
         yield from (made for made in found if made is not None)
 

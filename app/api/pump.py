@@ -1,4 +1,4 @@
-"""Blocking iterators, read on the event loop.
+"""Read blocking iterators on the event loop.
 
 A thread runs the iterator and fills a bounded queue; the event loop takes all queued items at once.
 """
@@ -17,7 +17,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled
 
 _LONG_S = 3600.0
-"""Of silence, where nobody is told of it."""
+"""Of silence, for readers that ask for no heartbeat."""
 QUEUE_LIMIT = 256
 """Items a slow reader may be behind before the producer has to wait."""
 
@@ -26,7 +26,7 @@ Produce = Callable[[CancelToken], Iterator[T]]
 
 
 class StreamSlots:
-    """How many answers and event streams may be under way at once; thread-safe."""
+    """Counts answers and event streams under way against a limit; thread-safe."""
 
     def __init__(self, limit: int) -> None:
         """Allow `limit` at once."""
@@ -36,14 +36,14 @@ class StreamSlots:
 
     @property
     def taken(self) -> int:
-        """How many are under way."""
+        """Return the number under way."""
         return self._taken
 
     def take(self) -> None:
-        """Take a slot.
+        """Take a slot; never wait for one.
 
         Raises:
-            Busy: All are taken; nobody waits for one.
+            Busy: All are taken.
         """
         with self._lock:
             if self._taken >= self._limit:
@@ -57,10 +57,10 @@ class StreamSlots:
 
 
 class Pump(Generic[T]):
-    """Runs a blocking iterator in a thread of its own for one reader on the event loop."""
+    """Runs a blocking iterator in its own thread for one reader on the event loop."""
 
     def __init__(self, produce: Produce[T], slots: StreamSlots) -> None:
-        """Take a slot for the work; it is given back when the thread has ended, whatever happens.
+        """Take a slot for the work; the thread gives it back when it ends.
 
         Raises:
             Busy: All slots are taken.
@@ -122,11 +122,11 @@ class Pump(Generic[T]):
 
     def _wake_reader(self) -> None:
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            with suppress(RuntimeError):  # the loop is closed: no reader is left
                 self._loop.call_soon_threadsafe(self._arrived.set)
 
     def _run(self) -> None:
-        """Drain the iterator. An edge: whatever it raises is kept for the reader."""
+        """Drain the iterator. An edge: any exception is kept for the reader."""
         try:
             self._drain(self._produce(self.cancel))
         except Cancelled as error:
@@ -141,7 +141,10 @@ class Pump(Generic[T]):
             self._wake_reader()
 
     def _drain(self, items: Iterator[T]) -> None:
-        """Queue every item; close a generator that is left early, so that it shuts its socket."""
+        """Queue every item; close a generator that is left early.
+
+        Closing it shuts its socket.
+        """
         try:
             for item in items:
                 if not self._put(item):
@@ -164,7 +167,9 @@ class Pump(Generic[T]):
 
 
 async def last_item(pump: Pump[T]) -> T | None:
-    """Start a pump and return its last item, None without one; the work is told to stop when the caller is cancelled.
+    """Start a pump and return its last item, None without one.
+
+    Cancelling the caller stops the work.
 
     Raises:
         BaseException: What ended the iterator.

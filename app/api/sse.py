@@ -1,4 +1,4 @@
-"""Server-sent events of what a pump yields.
+"""Send server-sent events from a pump.
 
 Queued events leave in one write, and a comment is sent in silence. A reader that leaves cancels the token at
 once, also before the first item: the reply starts immediately, so there is a connection to watch.
@@ -30,7 +30,7 @@ Made = TypeVar("Made")
 
 
 async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
-    """Cancel the token when the client goes away; runs beside the reply until cancelled itself."""
+    """Cancel the token when the client disconnects; runs until cancelled itself."""
     while (await receive())["type"] != "http.disconnect":
         pass
     cancel.cancel()
@@ -96,7 +96,7 @@ def event(name: str, data: object) -> bytes:
 
 
 def error_event(error: BaseException, request_id: str) -> bytes:
-    """Return the closing event of a stream that failed: a problem body, the same as a reply would have."""
+    """Return a failed stream's closing event: the same problem body as a reply."""
     return event("error", stream_problem(error, request_id))
 
 

@@ -1,4 +1,4 @@
-"""How fast the embedded model is, and how close its int8 weights stay to float32.
+"""Measure the embedded model's speed, and how close int8 is to float32.
 
     make bench-embed            # writes evaluation/reports/embed.json and embed.md; fails when a limit is not met
 

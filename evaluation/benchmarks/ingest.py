@@ -1,4 +1,4 @@
-"""How fast files become vectors over HTTP.
+"""Measure how fast files become vectors over HTTP.
 
     python -m evaluation.benchmarks.ingest [--data DIR] [--chunks N] [--rounds N]
 

@@ -1,4 +1,4 @@
-"""How much the PDF path costs over bare pypdfium2, in processor seconds of one run.
+"""Measure the PDF path against bare pypdfium2, in processor seconds.
 
     python -m evaluation.benchmarks.pdf [--data DIR] [--pages N] [--out DIR]
 
@@ -32,7 +32,10 @@ LIMIT_KEPT = 0.995
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Speeds in pages per processor second; `kept_*` are shares of bare pypdfium2's characters, blanks and controls aside."""
+    """Pages per processor second; `kept_*` are shares of bare pypdfium2's text.
+
+    Characters, without blanks and controls.
+    """
 
     pages: int
     bare_pages_per_cpu_s: float
@@ -46,7 +49,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether our text keeps what the file holds."""
+        """Return whether our text keeps the file's text."""
         return self.kept_worst_page >= self.kept_limit
 
 
@@ -65,7 +68,7 @@ def bare_text(path: Path) -> list[str]:
 
 
 def kept_share(bare: list[str], parsed: ParsedDocument) -> float:
-    """Return the smallest share of a page's characters that our text of that page holds."""
+    """Return the smallest share of a page's characters that our text holds."""
     shares = []
     for page, text in zip(parsed.pages, bare, strict=True):
         # U+0002 marks a broken word and other controls are glyphs without a character: neither can be in a text.

@@ -1,4 +1,4 @@
-"""How long a server takes to be ready and how much memory it needs, at 10,000 chunks.
+"""Measure time to ready and memory of a server at 10,000 chunks.
 
     python -m evaluation.benchmarks.start [--data DIR] [--chunks N] [--rounds N]
 

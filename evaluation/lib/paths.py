@@ -1,4 +1,4 @@
-"""Where a checkout keeps what the programs read and write."""
+"""Name a checkout's folders for input and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thirty paragraphs of real wikitext, read beside their source by a person, and still found word for word?
+"""Check that thirty paragraphs proofread by a person still come out unchanged.
 
     python -m evaluation.studies.paragraphs [--data DIR]     # into evaluation/reports/wikitext_paragraphs.{json,md}
 
@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """What a person found right."""
+    """A proofread paragraph."""
 
     title: str
     words: int
@@ -66,7 +66,7 @@ def main() -> int:
     lines = [
         "# Paragraphs of real wikitext",
         "",
-        f"{checked - len(lost)} of {checked} paragraphs, each of another article and read beside its wikitext by hand, come out of"
+        f"{checked - len(lost)} of {checked} paragraphs, each of another article and read by hand, come out of"
         " the parser word for word. Formulas, references and pronunciations are left out of them on purpose (ADR 0091).",
         "",
         *(f"- missing: {entry.title}, {entry.words} words" for entry in lost),

@@ -1,4 +1,4 @@
-"""Thirty questions over two papers, each with the pages that answer it: are those pages cited, and do the quotes hold?
+"""Ask thirty questions over two papers: right pages, correct quotes?
 
     python -m evaluation.studies.pdf_questions [--data DIR]
 
@@ -42,7 +42,7 @@ def quoted(client: DocuMindClient, citation: Json, source: Json) -> str:
 
 
 def shares_words(sentence: str, quote: str) -> bool:
-    """Whether most content words of the sentence stand in the quote."""
+    """Return whether most content words of the sentence are in the quote."""
     wanted = set(_CONTENT_WORD.findall(sentence.lower()))
     return len(wanted & set(_CONTENT_WORD.findall(quote.lower()))) >= 0.5 * len(wanted)
 

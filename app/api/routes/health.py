@@ -26,7 +26,10 @@ _LOOKS = CapacityLimiter(2)
 
 @router.get("/health/live", operation_id="live", response_model=Live)
 async def live() -> Live:
-    """The process is up. Answered without the thread pool, also while the server starts or is at its limits."""
+    """Confirm that the process runs.
+
+    Answered without the thread pool, also during the start and at full load.
+    """
     return Live()
 
 
@@ -34,7 +37,7 @@ async def live() -> Live:
     "/health/ready", operation_id="ready", response_model=Ready, responses={503: {"model": Ready, "description": "not yet"}}
 )
 async def ready(edge: AtEdge, response: Response) -> Ready:
-    """Whether requests will be answered; 503 names what is missing."""
+    """Report whether requests will be answered; 503 names what is missing."""
     startup = edge.startup
     if startup.failure:
         response.status_code = 503
@@ -54,7 +57,10 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
 
 @router.get("/health", operation_id="health", response_model=Health)
 def health(request: Request, edge: AtEdge) -> Health:
-    """Who answers and who embeds, and whether their hosts can be reached. Counts only for those who may see them."""
+    """Report generator, embedder and whether their hosts respond.
+
+    Counts only for callers who may see them.
+    """
     startup = edge.startup
     if startup.missing and startup.missing != ("embedder",):
         status = "failed" if startup.failure else "starting"
@@ -89,7 +95,7 @@ def library_stats(services: ServicePort, library: Library) -> CollectionStats:
 
 @router.get("/api/v1/diagnostics", operation_id="diagnostics", response_model=Diagnostics, responses=declared())
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
-    """Everything somebody who helps a user asks for; no secrets, no questions."""
+    """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
     libraries = []
     for library in Library:

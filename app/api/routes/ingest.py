@@ -84,7 +84,7 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
     library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
     wait: Annotated[WaitName, Query(description="true: until vectors are applied; text: until acknowledged; false: not")] = "true",
 ) -> Response:
-    """Index one or more files. The outcome of each is reported; none of them is half indexed."""
+    """Index one or more files and report each outcome; no file is half indexed."""
     receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
     try:
         pending = bytearray()
@@ -180,7 +180,7 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
 
 
 async def outcome(job: Job, wait: WaitName, services: ServicePort, edge: AtEdge, request_id: str) -> Response:
-    """Return what became of an accepted job once it has come as far as was asked, or that it was accepted (202).
+    """Return an accepted job's outcome once it got as far as asked; else 202.
 
     Raises:
         Conflict: The job was cancelled or paused while it was waited for.

@@ -105,7 +105,10 @@ def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
 
 
 def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the spans of words of `text` that have a stem among `stems`; in a run of CJK, of the characters that match."""
+    """Return spans of words whose stem is in `stems`.
+
+    In a run of CJK, spans of the characters that match.
+    """
     known: dict[str, list[tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
@@ -117,7 +120,10 @@ def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
 
 
 def _matches(word: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return what of one word matches: all of it, or the bigrams that do when it is a run without spaces."""
+    """Return the matching spans of one word: all of it, or its matching bigrams.
+
+    Bigrams if it is a run without spaces.
+    """
     tokens = tokenise(word)
     if len(tokens) <= 1:
         return [(0, len(word))] if tokens and tokens[0] in stems else []

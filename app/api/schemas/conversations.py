@@ -59,13 +59,13 @@ class Conversation(ConversationSummary):
 
 
 class Forgotten(Reply):
-    """How many were forgotten."""
+    """The number of forgotten items."""
 
     forgotten: int
 
 
 class RightPassage(Request):
-    """Where the answer should have come from."""
+    """The passage that should have been the source."""
 
     library: LibraryName
     doc_id: DocId
@@ -74,21 +74,24 @@ class RightPassage(Request):
 
 
 class FeedbackRequest(Request):
-    """What the reader says of an answer."""
+    """A reader's rating of an answer."""
 
     thumbs: Literal["up", "down"] | None = None
     passage: RightPassage | None = None
 
 
 class FeedbackReply(Reply):
-    """What is kept with the answer."""
+    """The rating stored with the answer."""
 
     answer_id: str
     feedback: dict[str, object]
 
 
 class StoredAnswer(StoredRecord):
-    """An answer as it was given, with its full trace and what was asked; quotes of deleted documents are blanked."""
+    """An answer as given, with its full trace and request.
+
+    Quotes of deleted documents are blank.
+    """
 
     request_id: str
 

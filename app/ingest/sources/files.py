@@ -19,7 +19,7 @@ IGNORE_FILE = ".documindignore"
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Single files under their names, folders under paths relative to each of them; a `Source`.
+    """A `Source` of single files by name, and folders by relative paths.
 
     Hidden files and folders (a leading dot), symbolic links inside folders and what a folder's ignore file names are left out.
     """
@@ -43,7 +43,9 @@ class FileSource:
 
 
 def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -> Iterator[Path]:
-    """Yield regular files below `root`, sorted by path, without hidden ones, symbolic links and ignored ones.
+    """Yield regular files below `root` by path, without hidden and ignored ones.
+
+    Symbolic links are left out too.
 
     Args:
         root: The folder; its `.documindignore` is read.

@@ -1,4 +1,4 @@
-"""Run the parts and write evaluation/reports/bulk.{json,md}; exit 1 when a limit is not met.
+"""Run the parts, write evaluation/reports/bulk.{json,md}; exit 1 past a limit.
 
     make bench-bulk                                     # about twenty minutes on two idle cores
     python -m evaluation.benchmarks.bulk --steps 10000,100000 --vectors 0
@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--throughput-chunks", type=int, default=120_000)
     parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of the largest library; 0 leaves them out")
     parser.add_argument("--undisturbed", default="", help="a command that runs another with the machine to itself")
-    parser.add_argument("--throughput-only", action="store_true", help="measure clean text anew and leave the report else as it is")
+    parser.add_argument("--throughput-only", action="store_true", help="measure clean text again and leave the rest of the report")
     args = parser.parse_args()
     if args.throughput_only:
         before = read(json.loads((REPORTS / "bulk.json").read_text("utf-8")))

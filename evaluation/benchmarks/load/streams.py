@@ -1,4 +1,4 @@
-"""Many readers at once: what a token takes on its way, and what those hear who come when all streams are taken."""
+"""Measure a token's latency with many readers, and refusals at the limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Rig:
 
 
 def bench_streams(folder: Path, seconds: float) -> Part:
-    """64 readers, and one reader in turns with them; before that, both straight from the model host."""
+    """Measure 64 readers and one reader in turns, after both without a server.
+
+    Without a server they read straight from the model host.
+    """
     seen: dict[str, list[Seen]] = {name: [] for name in ("direct one", "direct many", "one", "many")}
     cpu_s = 0.0
     with _rig(folder) as rig:
@@ -103,7 +106,7 @@ def bench_over(folder: Path, seconds: float) -> Part:
 
 
 def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent) -> Iterator[float]:
-    """Yield how long each token was under way: from when the model host wrote it until its last character was read."""
+    """Yield each token's latency: model host's write to reader's last character."""
     for text, times in texts:
         lengths = [length for length, _ in times]
         for length, left in sent.get(text, []):

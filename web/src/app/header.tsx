@@ -52,7 +52,7 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
   );
 }
 
-/** Who answers right now, beside a dot that says whether the server does. */
+/** The generator in use, and a dot for the state of the server. */
 function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
