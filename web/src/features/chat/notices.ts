@@ -1,6 +1,6 @@
 import type { Tone } from "@/components/ui/banner";
 
-/** How loudly a notice speaks: a cut or a missing part warns, the rest informs. Codes are those of API.md. */
+/** How loudly a notice speaks: a cut or a missing part warns, the rest informs. Codes are those of openapi.json. */
 export function noticeTone(code: string): Tone {
   switch (code) {
     case "context_cut":
