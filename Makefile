@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
+.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-pdf bench-query bench-quotes bench-ingest bench-start bench-bulk bench-bulk-kill bench-aborts bench-load bench-hostile contract bench-gone bench-concurrency bench-mixed-load bench-bundle
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ format: dev ## format the code
 lint: dev ## formatting and lint rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+words: dev ## words and sentences that are hard to read, counted (--places: python -m scripts.words --places)
+	$(BIN)/python -m scripts.words
 
 types: dev ## mypy strict
 	$(BIN)/mypy
@@ -149,114 +152,114 @@ STUDIES := fusion confidence titles poison partly-embedded extractive sentences 
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
 
 study-fusion: dev ## fusion, weights and steps, into evaluation/reports/fusion.md
-	$(BIN)/python -m evaluation.run_fusion_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
 
 study-confidence: dev ## when to abstain, into evaluation/reports/confidence.md
-	$(BIN)/python -m evaluation.run_confidence_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
 
 study-titles: dev ## the title's weight in BM25, into evaluation/reports/titles.md
-	$(BIN)/python -m evaluation.run_title_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.titles --data $(DATA)
 
 study-poison: dev ## near-copies against the top five, into evaluation/reports/poison.md
-	$(BIN)/python -m evaluation.run_poison_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.poison --data $(DATA)
 
 study-partly-embedded: dev ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
-	$(BIN)/python -m evaluation.run_partly_embedded --data $(DATA)
+	$(BIN)/python -m evaluation.studies.partly_embedded --data $(DATA)
 
 study-extractive: dev ## answers without a model, into evaluation/reports/extractive.md
-	$(BIN)/python -m evaluation.run_extractive_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.extractive --data $(DATA)
 
 study-sentences: dev ## what sentence vectors would cost, into evaluation/reports/sentences.md
-	$(BIN)/python -m evaluation.run_sentence_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)
 
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
-	$(BIN)/python -m evaluation.run_answers_study
+	$(BIN)/python -m evaluation.studies.answers
 
 # Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, OPENAI_BASE_URL and OPENAI_MODEL.
 QUESTIONS ?= 50
 MINUTES ?= 600
 .PHONY: study-models
 study-models: dev ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
-	$(BIN)/python -m evaluation.run_models_study --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
+	$(BIN)/python -m evaluation.studies.models --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
 
 study-disagreement: dev ## figures that disagree, into evaluation/reports/disagreement.md
-	$(BIN)/python -m evaluation.run_disagreement_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.disagreement --data $(DATA)
 
 study-windows: dev ## vectors of 100,000 short passages, for the next two
-	$(BIN)/python -m evaluation.windows --data $(DATA) --seconds 7200
+	$(BIN)/python -m evaluation.lib.windows --data $(DATA) --seconds 7200
 
 study-ann: study-windows ## approximate against exact search at 50,000 sentences, into evaluation/reports/ann.md
-	$(BIN)/python -m evaluation.run_ann_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.ann --data $(DATA)
 
 study-two-libraries: study-windows ## papers beside 100,000 passages, into evaluation/reports/two_libraries.md
-	$(BIN)/python -m evaluation.run_two_libraries_study --data $(DATA)
+	$(BIN)/python -m evaluation.studies.two_libraries --data $(DATA)
 
 study-retrieval: dev ## the reports above in one, held against their limits, into evaluation/reports/retrieval.md
-	$(BIN)/python -m evaluation.summarise_retrieval
+	$(BIN)/python -m evaluation.studies.summary
 
 ablation-samples: dev ## strategies and fusions over the samples, into retrieval_ablation.* and stakeholder_dashboard.html
 	$(BIN)/python -m scripts.run_retrieval_ablation_offline
 	$(BIN)/python -m scripts.refresh_stakeholder_views
 
-bench-embed: dev ## embedded model against float32 and Chroma's own class, into evaluation/reports/embed.md
-	$(BIN)/python -m evaluation.bench_embed
+bench-embed: dev ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
+	$(BIN)/python -m evaluation.benchmarks.embed
 
-bench-pdf: dev ## PDF path against bare pypdfium2, into evaluation/reports/pdf.md
-	$(BIN)/python -m evaluation.bench_pdf
+bench-pdf: dev ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
+	$(BIN)/python -m evaluation.benchmarks.pdf
 
 bench-quotes: dev ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
-	$(BIN)/python -m evaluation.bench_quotes
+	$(BIN)/python -m evaluation.benchmarks.quotes
 
-bench-query: dev ## search over HTTP against its floor at 50,000 chunks, into evaluation/reports/query.md
-	$(BIN)/python -m evaluation.bench_query
+bench-query: dev ## search over HTTP at 50,000 chunks, into evaluation/reports/query.md
+	$(BIN)/python -m evaluation.benchmarks.query
 
-bench-ingest: dev ## files to vectors against the embedder alone, into evaluation/reports/ingest.md
-	$(BIN)/python -m evaluation.bench_ingest
+bench-ingest: dev ## files to vectors over HTTP, into evaluation/reports/ingest.md
+	$(BIN)/python -m evaluation.benchmarks.ingest
 
 bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
-	$(BIN)/python -m evaluation.bench_start
+	$(BIN)/python -m evaluation.benchmarks.start
 
 bench-bulk: dev ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
-	$(BIN)/python -m evaluation.bench_bulk
+	$(BIN)/python -m evaluation.benchmarks.bulk
 
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
-	$(BIN)/python -m evaluation.bulk_kill
+	$(BIN)/python -m evaluation.campaigns.bulk_kill
 
 crash: dev ## 300 random kills of a server under load, into evaluation/reports/crash.md
-	$(BIN)/python -m evaluation.crash
+	$(BIN)/python -m evaluation.campaigns.crash
 
 bench-damage: dev ## thirty kinds of damage to a vector store under the real server, into evaluation/reports/damage.md
-	$(BIN)/python -m evaluation.damage
+	$(BIN)/python -m evaluation.campaigns.damage
 
 trace-ingest: dev ## what is on disk before an upload is answered, by strace, into evaluation/reports/traced_ingest.md
-	$(BIN)/python -m evaluation.traced_ingest
+	$(BIN)/python -m evaluation.campaigns.traced_ingest
 
 crash-points: dev ## end a workload at every write step (CRASH_EVERY=n: at every n-th), into evaluation/reports/crash_points.md
-	$(BIN)/python -m evaluation.crash_points
+	$(BIN)/python -m evaluation.campaigns.crash_points
 
 bench-aborts: dev ## 100 abandoned answers at each moment, until the model host sees it, into evaluation/reports/aborts.md
-	$(BIN)/python -m evaluation.bench_aborts
+	$(BIN)/python -m evaluation.benchmarks.aborts
 
 bench-load: dev ## 64 streams, the event loop under a bulk run, 5,000 questions; into evaluation/reports/load.md
-	$(BIN)/python -m evaluation.bench_load
+	$(BIN)/python -m evaluation.benchmarks.load
 
 contract: dev ## the OpenAPI contract against generated requests, all phases, both key modes; into evaluation/reports/contract.md
-	$(BIN)/python -m evaluation.run_contract
+	$(BIN)/python -m evaluation.campaigns.contract
 
 bench-hostile: dev ## hostile files against a real server: verdict, time, memory, /health meanwhile; into evaluation/reports/hostile.md
-	$(BIN)/python -m evaluation.bench_hostile
+	$(BIN)/python -m evaluation.benchmarks.hostile
 
 pdf-questions: dev ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
-	$(BIN)/python -m evaluation.run_pdf_questions
+	$(BIN)/python -m evaluation.studies.pdf_questions
 
 bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md
-	$(BIN)/python -m evaluation.gone
+	$(BIN)/python -m evaluation.campaigns.gone
 
 bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes against a model, into evaluation/reports/concurrency.md
-	$(BIN)/python -m evaluation.concurrency
+	$(BIN)/python -m evaluation.campaigns.concurrency
 
 bench-mixed-load: dev ## 200 clients that ask, upload, list and delete for 80 s, into evaluation/reports/mixed_load.md
-	$(BIN)/python -m evaluation.mixed_load
+	$(BIN)/python -m evaluation.campaigns.mixed_load
 
 bench-bundle: dev ## export and import a library, 500 questions to both, tampered files, into evaluation/reports/bundle.md
-	$(BIN)/python -m evaluation.bench_bundle
+	$(BIN)/python -m evaluation.benchmarks.bundle

@@ -1,4 +1,7 @@
-"""DocuMind: a local-first RAG server. The layers are drawn in docs/architecture.md."""
+"""Serve retrieval-augmented answers from local libraries.
+
+The layers are drawn in docs/architecture.md.
+"""
 
 import os
 

@@ -1,1 +1,1 @@
-"""Benchmark programs and cases; reports/ holds what they found."""
+"""Measure this project: benchmarks, studies, campaigns; reports/ keeps pages."""

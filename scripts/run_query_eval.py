@@ -1,4 +1,6 @@
-"""Run the query cases against a running server: `python -m scripts.run_query_eval [--base-url URL] [--csv F]`.
+"""Run the query cases against a server: `python -m scripts.run_query_eval`.
+
+Options: [--base-url URL] [--csv F].
 
 Exit code 1 when a case fails. With --skip-empty-corpus-cases those that need documents are left out when there are none.
 """
@@ -12,7 +14,7 @@ from pathlib import Path
 
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient
-from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
+from app.evaluation.query_cases import CaseReply, QueryCase, failures, load_cases
 from scripts.reports import PROBES, require_writable
 from scripts.run_retrieval_ablation import server_options
 
@@ -52,7 +54,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def ask(client: DocuMindClient, case: QueryCase) -> Reply:
+def ask(client: DocuMindClient, case: QueryCase) -> CaseReply:
     """Send a case as a request."""
     body = client.query(
         case.question,
@@ -62,7 +64,7 @@ def ask(client: DocuMindClient, case: QueryCase) -> Reply:
         retrieve_only=case.retrieve_only,
     )
     sources = body["sources"] if isinstance(body["sources"], list) else []
-    return Reply(str(body["status"]), str(body["answer"]), frozenset(str(source["title"]).lower() for source in sources))
+    return CaseReply(str(body["status"]), str(body["answer"]), frozenset(str(source["title"]).lower() for source in sources))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Check a text that someone brings: every sentence held against the libraries, or against one other text."""
+"""Check a user's text: every sentence against the libraries or another text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from app.answer.search import ShelfOf, libraries
+from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
 from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, Hit, Library, Scope
@@ -32,7 +32,7 @@ _SAME_SUBJECT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePassage:
     """A passage that sentences are held against, and how a span of it is told."""
 
     passage: ReadPassage
@@ -42,29 +42,29 @@ class Place:
 class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
-    def __init__(self, *, shelf_of: ShelfOf, judge: SupportJudge, options: GenerationOptions) -> None:
+    def __init__(self, *, searcher_for: SearcherFor, judge: SupportJudge, options: GenerationOptions) -> None:
         """Keep what checking takes.
 
         Args:
-            shelf_of: How a library is searched now.
+            searcher_for: Returns how a library is searched now.
             judge: Says how well a passage holds a claim.
             options: The least support of what is supported.
         """
-        self._shelf_of = shelf_of
+        self._searcher_for = searcher_for
         self._judge = judge
         self._least = options.grounding_min_similarity
 
     def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
-        """Check a text against one other text; findings have offsets in that text and no document."""
-        place = Place(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
+        """Check a text against another text; findings have offsets and no document."""
+        place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
         return self._check(text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True)
 
     def in_libraries(self, text: str, scope: Scope, cancel: CancelToken | None = None) -> CheckReport:
-        """Check a text against the best passages that each of its sentences finds in one library or in all."""
-        known: dict[tuple[Library, int], Place] = {}
+        """Check a text against the best passages for each sentence, in the scope."""
+        known: dict[tuple[Library, int], SourcePassage] = {}
         with ThreadPoolExecutor(_SEARCHES) as pool:
 
-            def places(claims: Sequence[Claim]) -> list[list[Place]]:
+            def places(claims: Sequence[Claim]) -> list[list[SourcePassage]]:
                 found = pool.map(lambda claim: self._search(claim, scope), claims)
                 return [[_place_of(hit, known) for hit in hits] for hits in found]
 
@@ -73,7 +73,7 @@ class CheckService:
     def _search(self, claim: Claim, scope: Scope) -> Sequence[Hit]:
         asked = claim.text[:_LONGEST_QUERY]
         found = {
-            library: self._shelf_of(library).retriever.retrieve(
+            library: self._searcher_for(library).retriever.retrieve(
                 SearchRequest(asked, library, top_k=_PASSAGES, keep_weak=True), Trace()
             )
             for library in libraries(scope)
@@ -83,7 +83,7 @@ class CheckService:
     def _check(
         self,
         text: str,
-        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[Place]]],
+        places_of: Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]],
         cancel: CancelToken,
         *,
         source_given: bool = False,
@@ -101,9 +101,9 @@ class CheckService:
         return CheckReport(tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start)))
 
     def _judged(
-        self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[Place]], source_given: bool
+        self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[SourcePassage]], source_given: bool
     ) -> Iterator[tuple[CheckVerdict, list[Finding]]]:
-        """Yield verdict and findings of each claim of a batch, whose vectors are made together."""
+        """Yield verdict and findings of each claim of a batch; embed the batch at once."""
         distinct = {id(place.passage): place.passage for found in places for place in found}
         examination: Examination = self._judge.examine(distinct.values(), source_given=source_given)
         compared = [
@@ -132,7 +132,7 @@ def _batches(claims: Sequence[tuple[int, int, Claim]]) -> Iterator[Sequence[tupl
         yield claims[at : at + _BATCH]
 
 
-def _place_of(hit: Hit, known: dict[tuple[Library, int], Place]) -> Place:
+def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> SourcePassage:
     """Return the place of a hit; a passage that several sentences find is read once."""
     chunk, document = hit.passage.chunk, hit.passage.document
     key = (chunk.library, chunk.chunk_id)
@@ -141,7 +141,7 @@ def _place_of(hit: Hit, known: dict[tuple[Library, int], Place]) -> Place:
         def told(one: Comparison) -> Finding:
             return _finding(one, chunk.text, chunk.start, chunk.library, document.doc_id, document.title, chunk.revision)
 
-        known[key] = Place(ReadPassage(hit.passage), told)
+        known[key] = SourcePassage(ReadPassage(hit.passage), told)
     return known[key]
 
 

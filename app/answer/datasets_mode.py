@@ -1,4 +1,4 @@
-"""The `datasets` mode: names of data sets found in passages, as a Markdown inventory. No model takes part.
+"""List data sets named in passages (`datasets` mode), without a model.
 
 Three kinds of finding, each with the sentence that says it and its mark: a name that is well known, a name in a phrase such as "the
 X corpus", and a place where data can be had (repository, DOI, accession number).
@@ -52,8 +52,8 @@ _GENERIC = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A data set or place, the evidence that names it (each number once) and the first sentence that does."""
+class DatasetMention:
+    """A data set or place, its evidence (each number once) and first sentence."""
 
     name: str
     kind: str
@@ -62,8 +62,8 @@ class Finding:
     sentence: str
 
 
-def scan(evidence: Sequence[Evidence]) -> tuple[Finding, ...]:
-    """Return the data sets and data sources that passages name, in the order they appear."""
+def scan(evidence: Sequence[Evidence]) -> tuple[DatasetMention, ...]:
+    """Return the data sets and sources named in passages, in order."""
     found: dict[tuple[str, str], tuple[str, list[int], str]] = {}
     for item in evidence:
         text = item.hit.passage.chunk.text
@@ -73,11 +73,14 @@ def scan(evidence: Sequence[Evidence]) -> tuple[Finding, ...]:
                 _, numbers, _ = found.setdefault((kind, _key(name)), (name, [], sentence))
                 if item.n not in numbers:
                     numbers.append(item.n)
-    return tuple(Finding(name, kind, tuple(numbers), sentence) for (kind, _), (name, numbers, sentence) in found.items())
+    return tuple(DatasetMention(name, kind, tuple(numbers), sentence) for (kind, _), (name, numbers, sentence) in found.items())
 
 
 def inventory(evidence: Sequence[Evidence]) -> str:
-    """Return a Markdown inventory of what `scan` found, each entry with the sentence that names it and marks; empty for nothing."""
+    """Return a Markdown inventory of `scan`'s findings, with sentences and marks.
+
+    Empty for none.
+    """
     findings = scan(evidence)
     blocks = []
     for kind, heading in (("data set", "### Data sets"), ("source", "### Where data can be had")):
@@ -103,7 +106,7 @@ def _names(sentence: str) -> Iterable[tuple[str, str]]:
 
 
 def _trimmed(name: str) -> str:
-    """Return a name without generic words at its ends; empty when nothing specific is left."""
+    """Return a name without generic words at its ends; may be empty."""
     words = name.split()
     while words and words[0].lower() in _GENERIC:
         words = words[1:]
@@ -116,8 +119,8 @@ def _key(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
-def _row(finding: Finding) -> str:
-    """Return one entry; the quoted sentence keeps its words and loses marks of its own."""
+def _row(finding: DatasetMention) -> str:
+    """Return one entry; the quoted sentence loses marks of its own."""
     quote = re.sub(r"\s*\[\d[\d,;\s\u2013-]*\]", "", finding.sentence).strip().rstrip(".")
     if len(quote) > _MAX_SENTENCE_CHARS:
         quote = f"{quote[:_MAX_SENTENCE_CHARS].rsplit(maxsplit=1)[0]}\u2026"

@@ -1,4 +1,7 @@
-"""What users said of stored answers, as an answer set that `documind evaluate answers` reads."""
+"""Turn ratings of stored answers into an answer set for evaluation.
+
+`documind evaluate answers` reads it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from app.answer.record_types import StoredAnswer
 
 
 class RightPassage(TypedDict):
-    """Where the answer should have come from; offsets in the text of that revision."""
+    """The passage that should have been the source; offsets in its revision."""
 
     library: str
     doc_id: str
@@ -19,7 +22,7 @@ class RightPassage(TypedDict):
 
 
 class Feedback(TypedDict):
-    """What is attached to a stored answer."""
+    """The rating attached to a stored answer."""
 
     thumbs: NotRequired[Literal["up", "down"]]
     passage: NotRequired[RightPassage]
@@ -38,7 +41,7 @@ class CaseRecord(TypedDict):
 
 
 def to_case(record: Mapping[str, object]) -> CaseRecord | None:
-    """Return the case that feedback makes of a stored answer; None when it does not say what would have been right.
+    """Return the case that a rated answer makes; None if it names nothing right.
 
     A right passage names the document to find. Thumbs up confirm the documents that the answer cites, or that refusing was right.
     Thumbs down alone say that something was wrong, not what.
@@ -66,7 +69,10 @@ def to_case(record: Mapping[str, object]) -> CaseRecord | None:
 
 
 def answer_set(records: Iterable[Mapping[str, object]]) -> str:
-    """Return the cases of stored answers as JSON lines, one per question, the newest feedback counting; empty without any."""
+    """Return rated answers as JSON lines, one a question, newest rating first.
+
+    Only the newest counts. Empty without any.
+    """
     cases: dict[tuple[str, str], CaseRecord] = {}
     for record in records:  # newest first
         case = to_case(record)

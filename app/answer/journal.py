@@ -1,7 +1,7 @@
-"""The answers that are kept: all, as hashes, or none (STORE_ANSWERS), and for how long.
+"""Keep answers whole, hashed, or not at all (STORE_ANSWERS), for a time.
 
 `hash` keeps what was retrieved and how it went, and replaces every text a person wrote or read by its SHA-256. That hides texts
-from a reader of the database, not from somebody who can guess a text and compare.
+from a reader of the database, not from a person who can guess a text and compare.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AnswerJournal:
     def __init__(
         self, store: AnswerStore, options: AnswerOptions, settings: Callable[[], Mapping[str, str]], clock: Clock = utc_now
     ) -> None:
-        """Keep the store, what decides, and `settings`: names and values of what can change an answer besides the documents."""
+        """Take the store, the options, and the settings that affect answers."""
         self._store = store
         self._options = options
         self._settings = settings
@@ -44,7 +44,7 @@ class AnswerJournal:
 
     @property
     def keeps_traces(self) -> bool:
-        """Whether answers are stored, and with them their full traces."""
+        """Return whether answers and their full traces are stored."""
         return self._options.store_answers != "off"
 
     def keep(self, answer: Answer) -> None:
@@ -70,7 +70,10 @@ class AnswerJournal:
 
 
 def hashed(record: StoredAnswer) -> StoredAnswer:
-    """Return the record with every text that a person wrote or read replaced by its SHA-256; places, scores and times stay."""
+    """Return the record with every human text replaced by its SHA-256.
+
+    Offsets, scores and times stay.
+    """
     asked, quote = record["asked"], record["quote"]
     return StoredAnswer(
         **{

@@ -1,4 +1,4 @@
-"""The test of a model: the built-in questions, asked as the product asks, with both prompts.
+"""Test a model on built-in questions, as the product asks, with both prompts.
 
 It takes the same path as an answer, from the quote over the prompt and the guards to the check of
 every sentence, over passages in memory: no index is searched and nothing of the user's is read.
@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 
 from app.answer.exam_questions import ExamQuestion, exam_questions
 from app.answer.manner import Manner, MannerOptions, manner
-from app.answer.model_advice import EVIDENCE, Prompts, Reply, TestReport, counted, findings_of
+from app.answer.model_advice import EVIDENCE, ModelReply, Prompts, TestReport, counted, findings_of
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
 from app.answer.outcome import is_refusal, reads_as_refusal, settle
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import CONFIDENT, Assignment, Draftsman, Written, quote_of, write
+from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, ModelText, quote_of, write
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator, ModelStore
@@ -32,7 +32,7 @@ _ATTEMPTS = 5
 _PAUSE_S = 1.0
 """Before the next attempt."""
 
-Watch = Callable[[Sequence[Reply], int], None]
+Watch = Callable[[Sequence[ModelReply], int], None]
 """Told all replies so far and how many there will be; may raise Cancelled."""
 
 
@@ -41,7 +41,7 @@ class ModelTester:
     """Tests models and keeps what it finds."""
 
     models: ModelSelector
-    draftsman: Draftsman
+    answer_writer: AnswerWriter
     grounder: Grounder
     speeds: ModelSpeeds
     store: ModelStore
@@ -66,7 +66,7 @@ class ModelTester:
         self,
         model: str | None,
         cancel: CancelToken,
-        done: Sequence[Reply] = (),
+        done: Sequence[ModelReply] = (),
         watch: Watch = lambda _replies, _total: None,
     ) -> ModelFindings:
         """Ask every question with both prompts, keep what that finds, and return it.
@@ -99,24 +99,24 @@ class ModelTester:
 
     def _reply(
         self, choice: ModelChoice, writer: Generator, prompts: Prompts, at: int, question: ExamQuestion, cancel: CancelToken
-    ) -> Reply:
+    ) -> ModelReply:
         """Ask one question as a user's question is asked, and say what became of it."""
         how = self._manner(choice, writer, prompts)
-        selection, quoted = quote_of(self.draftsman, self.grounder, question.text, question.evidence, leads=False)
+        selection, quoted = quote_of(self.answer_writer, self.grounder, question.text, question.evidence, leads=False)
         absent = not question.expected
         if quoted is None and how.evidence == "short":  # the engine finds no answer and asks no model
-            return Reply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
+            return ModelReply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
         parameters = choice.profile.parameters
-        few = prompts == "compact" and (parameters is None or parameters < self.draftsman.few_below)
+        few = prompts == "compact" and (parameters is None or parameters < self.answer_writer.few_below)
         asked = Question(question.text, "public")
-        task = Assignment(asked, question.text, question.evidence, selection, (), how, few, self.draftsman.reasoning(asked))
+        task = Assignment(asked, question.text, question.evidence, selection, (), how, few, self.answer_writer.reasoning(asked))
         written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
         grounded = self.grounder.ground(written.text, question.evidence)
         outcome = settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
         own = outcome.model_text or ""
         refused = is_refusal(grounded.text) or (not own and reads_as_refusal(grounded.text))
         marks = [citation.cited_by for sentence in grounded.sentences for citation in sentence.citations]
-        return Reply(
+        return ModelReply(
             prompts,
             at,
             right=refused if absent else question.right(without_marks(own)),
@@ -132,8 +132,8 @@ class ModelTester:
 
     def _written(
         self, choice: ModelChoice, writer: Generator, task: Assignment, cancel: CancelToken
-    ) -> tuple[Written, int | None, float | None, float]:
-        """Return what the model wrote, the tokens it read, and the seconds to its first word and to the end.
+    ) -> tuple[ModelText, int | None, float | None, float]:
+        """Return the model's text, tokens read, and seconds to first word and end.
 
         A host that breaks off is asked again: it may have been given something else to do.
         """
@@ -142,13 +142,13 @@ class ModelTester:
             calls = ModelCalls(
                 trace,
                 cancel,
-                self.draftsman.prompts,
+                self.answer_writer.prompts,
                 None,
                 lambda name, usage: self.speeds.observe(choice.profile.host, name, usage),
             )
             begun = time.perf_counter()
             try:
-                written, first_word_s = _timed(write(self.draftsman, task, writer, calls), begun)
+                written, first_word_s = _timed(write(self.answer_writer, task, writer, calls), begun)
             except ProviderError as error:
                 if not error.retryable or attempt == _ATTEMPTS:
                     raise
@@ -164,12 +164,12 @@ class ModelTester:
         return replace(manner(choice.profile, speed, forced), leads=False)
 
     def _report(
-        self, choice: ModelChoice, writer: Generator, questions: Sequence[ExamQuestion], replies: Sequence[Reply]
+        self, choice: ModelChoice, writer: Generator, questions: Sequence[ExamQuestion], replies: Sequence[ModelReply]
     ) -> TestReport:
         counts = {prompts: counted([one for one in replies if one.prompts == prompts]) for prompts in EVIDENCE}
         quotes = 0
         for one in questions:
-            _, quoted = quote_of(self.draftsman, self.grounder, one.text, one.evidence, leads=False)
+            _, quoted = quote_of(self.answer_writer, self.grounder, one.text, one.evidence, leads=False)
             quotes += one.right(without_marks(quoted.text)) if quoted and one.expected else quoted is None and not one.expected
         speed = self.speeds.of(choice.profile.host, writer.name)
         report = TestReport(
@@ -187,8 +187,8 @@ class ModelTester:
         return replace(report, budget_tokens=budget, budget_s=round(budget / speed.reading, 2) if speed else None)
 
 
-def _timed(steps: Steps[ReadingEvent | TokenEvent, None, Written], begun: float) -> tuple[Written, float | None]:
-    """Return what was written, and the seconds until its first word; None when nothing was shown."""
+def _timed(steps: Steps[ReadingEvent | TokenEvent, None, ModelText], begun: float) -> tuple[ModelText, float | None]:
+    """Return the text, and seconds until its first word; None if none was shown."""
     first: float | None = None
     while True:
         try:

@@ -1,4 +1,7 @@
-"""Phrases that are recognised without a model, by language. Patterns are matched on folded text: lower case, no accents, ß as s."""
+"""Define phrases per language that need no model to recognise.
+
+Patterns match folded text: lower case, no accents, ß as s.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ FILLERS = (
     r"(?:that (?:was|is) )?(?:very |really |so )?helpful|that helps|you too|and",
     r"vale|perfecto|genial|de nuevo|y|alles klar|prima|toll|perfekt|nochmals|und|parfait|d'accord|tres bien|encore|et",
 )
-"""What may stand beside a pleasantry without making it a question."""
+"""Words around a pleasantry that do not make it a question."""
 
 REPLIES: dict[tuple[Pleasantry, Language], str] = {
     ("thanks", "en"): "You're welcome! Ask away if there is more you would like to know.",

@@ -1,4 +1,4 @@
-"""Shapes of the JSON values that `records` makes: `QueryResponse` of API.md, part by part."""
+"""Define the JSON shapes of `QueryResponse` that `records` makes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 
 class SignalsRecord(TypedDict):
-    """What each step of retrieval knew of a passage; null where it did not see it."""
+    """Values of each retrieval step for a passage; null if a step did not see it."""
 
     dense: float | None
     bm25: float | None
@@ -44,7 +44,7 @@ class SourceRecord(TypedDict):
 
 
 class CitationRecord(TypedDict):
-    """Exactly `document_text[start:end]`, and how well it supports the sentence, [0, 1]."""
+    """Characters `document_text[start:end]`, and their support in [0, 1]."""
 
     n: int
     start: int
@@ -65,7 +65,7 @@ class SentenceRecord(TypedDict):
 
 
 class QuoteRecord(TypedDict):
-    """What the documents say word for word; `leads`: the answer begins with it."""
+    """Quotes of the documents, word for word; `leads`: the answer starts with them."""
 
     text: str
     sentences: list[SentenceRecord]
@@ -100,7 +100,10 @@ class FullStageRecord(StageRecord):
 
 
 class ContextRecord(TypedDict):
-    """Tokens of the context window: allowed, planned, seen by the model; evidence numbers used, trimmed, dropped."""
+    """Tokens of the context window: allowed, planned, seen; and evidence numbers.
+
+    Evidence is used, trimmed or dropped.
+    """
 
     budget: int
     planned: int
@@ -130,7 +133,7 @@ class DisagreementRecord(TypedDict):
 
 
 class TraceRecord(TypedDict):
-    """How the answer came to be."""
+    """The steps that led to the answer."""
 
     stages: list[StageRecord] | list[FullStageRecord]
     llm_calls: int
@@ -207,7 +210,7 @@ class QuestionRecord(TypedDict):
 
 
 class StoredAnswer(AnswerRecord):
-    """What the store keeps: the full-trace record, the question, and the settings it was answered under."""
+    """A stored answer: the full-trace record, the question, and its settings."""
 
     asked: QuestionRecord
     settings: dict[str, str]

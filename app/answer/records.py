@@ -1,4 +1,4 @@
-"""Answers as plain JSON values: the one place that knows the field names of `QueryResponse`.
+"""Turn answers into JSON values: the one place with `QueryResponse`'s fields.
 
 The HTTP edge renders these records, the answer store keeps them, replay reads them back.
 """
@@ -135,7 +135,7 @@ def quote_record(quote: Quote) -> QuoteRecord:
 
 
 def view_url(evidence: Evidence) -> str:
-    """Return where our own page shows the passage highlighted, relative to the root of the server."""
+    """Return our page's address of the highlighted passage, relative to the root."""
     chunk = evidence.hit.passage.chunk
     where = f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
     return f"/?{where}&start={chunk.start}&end={chunk.end}"
@@ -163,7 +163,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _preview(text: str) -> str:
-    """Return the beginning of a passage, cut at a word, with an ellipsis when something is missing."""
+    """Return a passage's beginning, cut at a word, with an ellipsis if cut."""
     if len(text) <= PREVIEW_CHARACTERS:
         return text
     cut = text[:PREVIEW_CHARACTERS]

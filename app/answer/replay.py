@@ -1,4 +1,4 @@
-"""What would be found for a stored answer's question now, and why that differs.
+"""Repeat a stored answer's search, and explain what differs.
 
 Retrieval is repeated with the query and the strategy of then; nothing is written. Strategies that need a model ask it again, so
 their queries may differ even over the same documents; the report says so.
@@ -16,8 +16,8 @@ from app.answer.models import ModelCalls, ModelSelector
 from app.answer.options import AnswerOptions
 from app.answer.record_types import SourceRecord, StoredAnswer
 from app.answer.records import filters_from
-from app.answer.search import Search, ShelfOf, embedder_names
-from app.answer.strategies import Desk
+from app.answer.search import Search, SearcherFor, embedder_names
+from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import Conflict, NotFound
@@ -31,7 +31,7 @@ ChangeKind = Literal["added", "removed", "moved", "revised"]
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """What became of one passage; numbers are those of the sources then and now, None where it was not among them."""
+    """The change of one passage; its old and new numbers, None if absent."""
 
     kind: ChangeKind
     library: str
@@ -75,17 +75,20 @@ class Replayer:
         *,
         store: AnswerStore,
         catalog: Catalog,
-        shelf_of: ShelfOf,
+        searcher_for: SearcherFor,
         models: ModelSelector,
         prompts: PromptLibrary,
         options: AnswerOptions,
         settings: Callable[[], Mapping[str, str]],
         top_k: int,
     ) -> None:
-        """Keep what a search takes; `settings` is what the journal stores with each answer, `top_k` the default of a search."""
+        """Take what a search needs.
+
+        `settings` is what the journal stores with each answer, `top_k` the default of a search.
+        """
         self._store = store
         self._catalog = catalog
-        self._shelf_of = shelf_of
+        self._searcher_for = searcher_for
         self._models = models
         self._prompts = prompts
         self._options = options
@@ -109,8 +112,8 @@ class Replayer:
         choice = self._models.select(question.model) if strategy != "baseline" else None
         trace = Trace()
         calls = ModelCalls(trace, cancel or CancelToken(), self._prompts, choice.helper if choice else None)
-        search = Search(question, self._top_k, self._shelf_of, trace)
-        found = find(query, Desk(search, calls, self._options, choice.model if choice else None))
+        search = Search(question, self._top_k, self._searcher_for, trace)
+        found = find(query, StrategyContext(search, calls, self._options, choice.model if choice else None))
         now = numbered(found.retrieval.hits)
         remarks = [] if strategy == "baseline" else [f"{strategy} asks a model, whose words may differ each time"]
         if found.degraded:
@@ -173,7 +176,7 @@ class Replayer:
 
     def _setting_changes(self, record: StoredAnswer, scope: Scope) -> tuple[SettingChange, ...]:
         then, now = {**record["settings"], "embedder": record["embedder"]}, dict(self._settings())
-        now["embedder"] = embedder_names(self._shelf_of, scope)
+        now["embedder"] = embedder_names(self._searcher_for, scope)
         names = sorted({*then, *now})
         return tuple(
             SettingChange(name, then.get(name, ""), now.get(name, "")) for name in names if then.get(name, "") != now.get(name, "")

@@ -1,4 +1,4 @@
-"""An answer from evidence: search, quote, and let a model phrase what the engine has found.
+"""Answer from evidence: search, quote, then let a model phrase the findings.
 
 The quote comes from the question's own search, before any model is called. A rewrite or a strategy
 may find other passages afterwards; numbers that were sent keep their meaning.
@@ -20,12 +20,12 @@ from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
 from app.answer.outcome import Outcome, quoted_instead, settle, supported_share
 from app.answer.rewrite import rewrite
-from app.answer.search import Search, ShelfOf
+from app.answer.search import Search, SearcherFor
 from app.answer.speeds import ModelSpeeds
-from app.answer.strategies import Desk
+from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import renumbered
 from app.answer.turn import Turn
-from app.answer.writing import CONFIDENT, Assignment, Draftsman, quote, quote_of, write
+from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, quote, quote_of, write
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.types import (
@@ -59,10 +59,10 @@ _Steps = Steps[AnswerEvent, None, Answer]
 
 @dataclass(frozen=True, slots=True)
 class Research:
-    """What answering from evidence takes. Stateless between questions."""
+    """Answers from evidence; stateless between questions."""
 
-    shelf_of: ShelfOf
-    draftsman: Draftsman
+    searcher_for: SearcherFor
+    answer_writer: AnswerWriter
     grounder: Grounder
     memory: ConversationMemory
     speeds: ModelSpeeds
@@ -75,7 +75,7 @@ class Research:
             return NO_WRITER
         if turn.question.mode == "datasets":
             return SCANNER
-        return turn.choice.model.name if turn.choice.model else self.draftsman.extractive.name
+        return turn.choice.model.name if turn.choice.model else self.answer_writer.extractive.name
 
     def events(self, turn: Turn, asked: str) -> _Steps:
         """Yield sources, quote and tokens, and return the answer."""
@@ -110,10 +110,13 @@ class Research:
         if turn.question.mode == "datasets":
             return inventory(turn.evidence) or REFUSAL, SCANNER
         usable = [item for item in turn.evidence if not item.hit.fallback]
-        return quote(self.draftsman, query, usable), self.draftsman.extractive.name
+        return quote(self.answer_writer, query, usable), self.answer_writer.extractive.name
 
     def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
-        """Yield the quote before any model is called, then the model's words over the final evidence."""
+        """Yield the quote before any model call, then the model's words.
+
+        The words are over the final evidence.
+        """
         search, how = self._search(turn), self._manner(turn, model)
         own = search(asked)
         turn.evidence = renumbered((), own.hits)
@@ -126,7 +129,7 @@ class Research:
             yield SourcesEvent(turn.evidence)
             selection, quoted = yield from self._quote(turn, query, how)
         if not worth_asking(turn.evidence, quoted, how):
-            return self._answer(turn, Outcome(REFUSAL, ()), self.draftsman.extractive.name if turn.evidence else NO_WRITER)
+            return self._answer(turn, Outcome(REFUSAL, ()), self.answer_writer.extractive.name if turn.evidence else NO_WRITER)
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
         outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
@@ -135,12 +138,12 @@ class Research:
         self._note_hosted(turn)
         turn.cancel.raise_if_cancelled()
         turn.quote = quoted
-        return self._answer(turn, outcome, self.draftsman.extractive.name if outcome.quoted else model.name)
+        return self._answer(turn, outcome, self.answer_writer.extractive.name if outcome.quoted else model.name)
 
     def _quote(self, turn: Turn, query: str, how: Manner) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
         with turn.trace.stage("quote", len(turn.evidence)) as stage:
             usable = [item for item in turn.evidence if not item.hit.fallback]
-            selection, quoted = quote_of(self.draftsman, self.grounder, query, usable, leads=how.leads)
+            selection, quoted = quote_of(self.answer_writer, self.grounder, query, usable, leads=how.leads)
             stage.n_out = len(selection.chosen)
         if quoted is not None:
             yield QuoteEvent(quoted)
@@ -159,12 +162,12 @@ class Research:
             selection,
             turn.memory.messages(),
             how,
-            few=compact and (parameters is None or parameters < self.draftsman.few_below),
-            reasoning=self.draftsman.reasoning(turn.question),
+            few=compact and (parameters is None or parameters < self.answer_writer.few_below),
+            reasoning=self.answer_writer.reasoning(turn.question),
         )
         try:
             with turn.trace.stage("generate", len(turn.evidence)) as stage:
-                written = yield from write(self.draftsman, task, model, turn.calls)
+                written = yield from write(self.answer_writer, task, model, turn.calls)
                 stage.n_out = 1
         except (ProviderError, InvalidInput) as error:
             if quoted is None:
@@ -194,10 +197,10 @@ class Research:
         return manner(profile, speed, self.options.manner, mode=question.mode, asked=question.evidence)
 
     def _search(self, turn: Turn) -> Search:
-        return Search(turn.question, self.top_k, self.shelf_of, turn.trace)
+        return Search(turn.question, self.top_k, self.searcher_for, turn.trace)
 
     def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
-        """Return what to search for; the datasets mode does without a model and so without a rewrite."""
+        """Return the search query; the datasets mode uses no model and no rewrite."""
         with turn.trace.stage("memory"):
             turn.memory = self.memory.recall(turn.question, lambda old, new: self._summary(turn, old, new))
         if not turn.memory or turn.question.mode == "datasets":
@@ -208,7 +211,10 @@ class Research:
 
     @staticmethod
     def _summary(turn: Turn, old: str, new: str) -> str:
-        """Return the summary with new turns folded in; empty when no model can do it now: the turns wait for the next question."""
+        """Return the summary with new turns; empty if no model is available.
+
+        The turns then wait for the next question.
+        """
         try:
             return turn.calls.ask("summary", summary=old, history=new)
         except (ProviderError, InvalidInput) as error:
@@ -218,11 +224,11 @@ class Research:
     def _find(self, turn: Turn, query: str, search: Search) -> None:
         """Search, number the evidence, and note what must be said about it."""
         question = turn.question
-        desk = Desk(search, turn.calls, self.options, turn.choice.model)
-        found = find(query, desk)
+        context = StrategyContext(search, turn.calls, self.options, turn.choice.model)
+        found = find(query, context)
         turn.cancel.raise_if_cancelled()
         turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
-        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(desk)))
+        turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(context)))
         if flagged := _flagged(turn.evidence):
             turn.note(Notice("injection_flagged", f"text that looks like instructions to a model was found in {flagged}"))
         if question.library == "all":
@@ -240,7 +246,10 @@ class Research:
 
 
 def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
-    """Return whether a model is asked: not without passages, and not where the engine decides and finds no answer."""
+    """Return whether to ask a model.
+
+    Not without passages, and not where the engine decides and finds no answer.
+    """
     if not evidence:
         return False
     fallback = any(item.hit.fallback for item in evidence)
@@ -248,7 +257,7 @@ def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner
 
 
 def _flagged(evidence: Sequence[Evidence]) -> str:
-    """Return the titles of documents in which instructions to a model were found, quoted, each once."""
+    """Return the quoted titles of documents that hold instructions, each once."""
     documents = (item.hit.passage.document for item in evidence)
     return ", ".join(
         dict.fromkeys(repr(document.title) for document in documents if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags))

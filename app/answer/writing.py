@@ -1,4 +1,7 @@
-"""Evidence to text: quotes first, then the model's words over as much evidence as its host can read."""
+"""Write an answer: quotes first, then the model's words.
+
+The model reads as much evidence as its host can.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,8 @@ CONFIDENT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Draftsman:
-    """What writing takes besides the evidence; shared by all questions."""
+class AnswerWriter:
+    """Writes answers from evidence; shared by all questions."""
 
     extractive: ExtractiveGenerator
     prompts: PromptLibrary
@@ -49,14 +52,14 @@ class Draftsman:
     """Parameters below which a model is best with the quoted sentences alone: evaluation/reports/models.md."""
 
     def reasoning(self, question: Question) -> Reasoning:
-        """Return how a model is told to work: as the question says, else its mode's prompt, else the configuration."""
+        """Return the reasoning mode: the question's, its mode's prompt's, or the default."""
         of_mode = self.prompts.answer(question.mode, question.library).reasoning
         return question.reasoning or of_mode or self.options.reasoning
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A model's text as it was let through, why it was ended early, and what must be said about it."""
+class ModelText:
+    """A model's text after guards, why it was ended early, and its notices."""
 
     text: str
     stopped: Runaway | None = None
@@ -65,7 +68,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a model is asked, over which evidence, and how."""
+    """The task of a model: question, evidence, and manner."""
 
     question: Question
     text: str
@@ -98,24 +101,24 @@ class Assignment:
 
 
 def quote_of(
-    draftsman: Draftsman, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
+    answer_writer: AnswerWriter, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
 ) -> tuple[Selection, Quote | None]:
-    """Return the sentences that answer best and the quote made of them, None where nothing bears on the question."""
-    selection = draftsman.extractive.select(query, evidence)
+    """Return the best sentences and their quote; None if nothing is on topic."""
+    selection = answer_writer.extractive.select(query, evidence)
     if not selection.chosen:
         return selection, None
     grounded = grounder.ground(" ".join(rendered(one) for one in selection.chosen), evidence, by="engine")
     return selection, Quote(grounded.text, grounded.sentences, leads)
 
 
-def quote(draftsman: Draftsman, query: str, evidence: Sequence[Evidence]) -> str:
+def quote(answer_writer: AnswerWriter, query: str, evidence: Sequence[Evidence]) -> str:
     """Return the quoted answer as text, or the refusal."""
-    return " ".join(map(rendered, draftsman.extractive.select(query, evidence).chosen)) or REFUSAL
+    return " ".join(map(rendered, answer_writer.extractive.select(query, evidence).chosen)) or REFUSAL
 
 
 def write(
-    draftsman: Draftsman, task: Assignment, model: Generator, calls: ModelCalls
-) -> Steps[ReadingEvent | TokenEvent, None, Written]:
+    answer_writer: AnswerWriter, task: Assignment, model: Generator, calls: ModelCalls
+) -> Steps[ReadingEvent | TokenEvent, None, ModelText]:
     """Yield what a model writes, provisionally, and return all that was let through.
 
     A prompt that proves too long for the model is made shorter once.
@@ -126,19 +129,19 @@ def write(
         Cancelled: The question was cancelled.
     """
     window = model.context_tokens or DEFAULT_WINDOW_TOKENS
-    estimate = draftsman.tokens.estimate(model.name)
+    estimate = answer_writer.tokens.estimate(model.name)
     shares = (1.0, _SECOND_TRY)
     for share in shares:
         request, evidence_tokens = task.prompt(share, estimate)
         composed = compose_prompt(
-            draftsman.prompts,
+            answer_writer.prompts,
             request,
             window_tokens=int(window * share),
-            max_answer_tokens=draftsman.options.max_tokens,
+            max_answer_tokens=answer_writer.options.max_tokens,
             estimate=estimate,
             evidence_tokens=evidence_tokens,
         )
-        stream = _Stream(composed, task, draftsman.tokens, calls)
+        stream = _Stream(composed, task, answer_writer.tokens, calls)
         try:
             yield from stream.events(model)
         except InvalidInput:
@@ -147,7 +150,7 @@ def write(
         else:
             break
     cut = cut_notice(composed.plan, was_cut=stream.was_cut)
-    return Written(stream.guard.text, stream.guard.stopped, (cut,) if cut else ())
+    return ModelText(stream.guard.text, stream.guard.stopped, (cut,) if cut else ())
 
 
 class _Stream:

@@ -1,4 +1,4 @@
-"""Answers as replies: one JSON body, or server-sent events. Both fold the same stream."""
+"""Send answers as one JSON body or server-sent events; both fold one stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from app.answer.records import quote_record, source_record, to_record
 from app.api.pump import Pump, StreamSlots, last_item
 from app.api.services import Answering
 from app.api.sse import EventStream, Made, cancel_on_disconnect, each, event
-from app.core.turns import let_others_run
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent
 
 
@@ -38,7 +37,10 @@ async def reply(rag: Answering, question: Question, slots: StreamSlots, request_
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
-    """Yield what is made of the answer at the end: a reply in one piece need not wake the event loop for every token."""
+    """Yield only the final answer's reply.
+
+    A reply in one piece need not wake the event loop for every token.
+    """
     with closing(each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)) as found:
         yield from (made for made in found if made is not None)
 
@@ -82,7 +84,6 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
                 },
             )
         case SourcesEvent():
-            let_others_run()  # what follows a long step, and the making of a long event, are steps of their own
             return event("sources", {"sources": [source_record(evidence) for evidence in item.evidence]})
         case QuoteEvent():
             return event("quote", quote_record(item.quote))
@@ -91,5 +92,4 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
-            let_others_run()
             return event("final", {**to_record(item.answer), "request_id": request_id})

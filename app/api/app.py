@@ -1,4 +1,4 @@
-"""The HTTP application: routes, middleware in order, and a start that answers probes at once.
+"""Build the HTTP application: routes, middleware in order, fast start.
 
 Run it with `uvicorn app.api.app:create_app --factory` or `documind serve`.
 """
@@ -55,14 +55,14 @@ from app.api.routes import (
     query,
     sync,
 )
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.core.release import package_version
 from app.settings import Settings, check_bind
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[Settings], AbstractContextManager[Services]]
+Build = Callable[[Settings], AbstractContextManager[ServicePort]]
 
 _JSON_BYTES = 4 * 2**20
 """Cap of an ordinary body: 200 history messages of 20,000 characters fit."""
@@ -84,9 +84,10 @@ def end_process(error: BaseException) -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
-def open_services(settings: Settings) -> AbstractContextManager[Services]:
+def open_services(settings: Settings) -> AbstractContextManager[ServicePort]:
     """Open the data directory and everything on it."""
-    # Chroma, ONNX Runtime and tantivy take most of a second to import: in the starting thread, probes are answered meanwhile.
+    # Chroma, ONNX Runtime and tantivy take most of a second to import. A thread imports them,
+    # so that probes are answered.
     from app.bootstrap import build_services  # noqa: PLC0415
 
     return build_services(settings)
@@ -209,7 +210,10 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
 
 
 def _served_names(settings: Settings) -> tuple[str, ...]:
-    """Return the Host names besides the loopback ones: those trusted, and the address listened on unless it is all of them."""
+    """Return the allowed Host names besides the loopback ones.
+
+    The trusted ones, and the listening address unless it is every address.
+    """
     wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
     return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)
 

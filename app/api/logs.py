@@ -1,4 +1,4 @@
-"""Logging of a server process: lines for people, or one JSON object per line for programs."""
+"""Log a server process: lines for people, or one JSON object a line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: time, level, logger, message, what was passed as `extra`, and the traceback."""
+    """Formats a record as one JSON object a line.
+
+    Time, level, logger, message, `extra` fields, and the traceback.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

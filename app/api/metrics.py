@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: counters that requests and answers feed, and gauges that are read when asked for.
+"""Collect Prometheus metrics: counters fed by requests, gauges read on demand.
 
 Every app has a registry of its own. Labels are bounded: route templates, stage names, statuses; never a question, a document or an
 address.
@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Plat
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
-from app.api.services import Answering, Services
+from app.api.services import Answering, ServicePort
 from app.core.cancel import CancelToken
 from app.core.types import Answer, AnswerEvent, FinalEvent, Library, Question, TokenEvent
 
@@ -86,7 +86,7 @@ class Metrics:
         """Record how long a reader waited for the first words."""
         self._first_tokens.observe(seconds)
 
-    def exposition(self, services: Services | None, active_answers: int) -> bytes:
+    def exposition(self, services: ServicePort | None, active_answers: int) -> bytes:
         """Return everything in Prometheus's text format.
 
         Args:
@@ -105,7 +105,7 @@ class Metrics:
 class _State:
     """A collector of what the stores know at this moment."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ServicePort) -> None:
         self._services = services
 
     def collect(self) -> Iterator[Metric]:
@@ -133,7 +133,7 @@ class _State:
         return family
 
     def _projections(self) -> Iterator[Metric]:
-        marks, lags = dict(self._services.catalog.watermarks()), self._services.catalog.lags()
+        marks, lags = dict(self._services.projections.watermarks()), self._services.projections.lags()
         newest = marks.pop("changes", 0)
         yield GaugeMetricFamily("documind_changes", "Number of the newest change of the catalog", value=newest)
         applied = GaugeMetricFamily(

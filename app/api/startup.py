@@ -1,4 +1,4 @@
-"""The time before everything is open: the server answers probes while its services are built in a thread."""
+"""Answer probes while a thread builds the services."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.errors import Busy, DocuMindError, ProviderError
 from app.core.system_errors import refusal
 
 logger = logging.getLogger(__name__)
 
-Build = Callable[[], AbstractContextManager[Services]]
+Build = Callable[[], AbstractContextManager[ServicePort]]
 
 
 class Startup:
@@ -22,13 +22,16 @@ class Startup:
     def __init__(
         self, build: Build, on_failure: Callable[[BaseException], None], on_ready: Callable[[], None] | None = None
     ) -> None:
-        """Keep how to build, what to do when that fails (end the process, in a server), and whom to tell when all is there."""
+        """Store how to build, and what to call on failure and when ready.
+
+        On failure a server ends the process.
+        """
         self._build = build
         self._on_ready = on_ready
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._missing: tuple[str, ...] = ("index", "embedder")
-        self._services: Services | None = None
+        self._services: ServicePort | None = None
         self._failure = ""
         self._closing = False
         self._stack = ExitStack()
@@ -36,7 +39,7 @@ class Startup:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What a request would wait for: empty when ready."""
+        """Return what is not ready yet; empty when ready."""
         return self._missing
 
     @property
@@ -44,7 +47,7 @@ class Startup:
         """Why the services could not be built; empty unless they could not."""
         return self._failure
 
-    def services(self) -> Services:
+    def services(self) -> ServicePort:
         """Return the services.
 
         Raises:
@@ -73,7 +76,7 @@ class Startup:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        """Build, then warm the embedder. An edge: a failure is kept and reported, it never leaves the thread."""
+        """Build, then warm the embedder. An edge: a failure is kept and reported."""
         try:
             services = self._stack.enter_context(self._build())
         except Exception as error:

@@ -49,7 +49,7 @@ _A = TypeVar("_A", bound=BaseModel)
 
 
 class SearchArguments(Tolerant):
-    """What to look for."""
+    """The query of a search."""
 
     query: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
     library: ScopeName = Field("all", description="where to look")
@@ -57,7 +57,7 @@ class SearchArguments(Tolerant):
 
 
 class AskArguments(Tolerant):
-    """What to answer."""
+    """The question to answer."""
 
     question: Annotated[str, Field(min_length=1, max_length=4000, description="a question in full words")]
     library: ScopeName = Field("all", description="where to look")
@@ -74,7 +74,7 @@ class GetDocumentArguments(Tolerant):
 
 
 class CheckArguments(Tolerant):
-    """What to check."""
+    """The text to check."""
 
     text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to hold against documents")]
     library: ScopeName = Field("all", description="where to look")
@@ -82,7 +82,7 @@ class CheckArguments(Tolerant):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a model reads, and the same for programs."""
+    """Text for a model, and the same as data for programs."""
 
     text: str
     data: Mapping[str, object]
@@ -125,7 +125,7 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
 
 
 def _warning(flags: Sequence[str]) -> str:
-    """Return what a model should know of a document before it reads it, empty for most."""
+    """Return a document's warning for a model to read first; empty for most."""
     return f", flagged: {', '.join(flags)}" if flags else ""
 
 
@@ -225,7 +225,7 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
 
 
 async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
-    """Run a tool. What a model can mend or must know comes back as the tool's error, in words."""
+    """Run a tool. Errors that a model can correct become the tool's error text."""
     tool = _TOOLS.get(asked.name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(_TOOLS)}")

@@ -1,4 +1,4 @@
-"""Collections indexed as the server would, in a temporary directory: the same parser, chunker, writer, backfill and projections."""
+"""Index collections as the server does, in a temporary directory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ Step = Callable[[str, int, int], None]
 
 
 class CachedEmbedder:
-    """An embedder that keeps the vectors of whole batches of passages on disk; questions are embedded each time."""
+    """Embedder that caches vectors of whole batches of passages on disk.
+
+    Questions are embedded each time.
+    """
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         """Keep vectors in `folder`, named by model and texts."""
@@ -84,7 +87,7 @@ class Bench:
 
 @contextmanager
 def bench(
-    shelves: Mapping[Library, Sequence[Collection]],
+    collections: Mapping[Library, Sequence[Collection]],
     embedder: Embedder,
     *,
     ingest: IngestOptions,
@@ -94,10 +97,10 @@ def bench(
     encoder: PassageEncoder | None = None,
     step: Step = lambda *_: None,
 ) -> Iterator[Bench]:
-    """Index collections, one text file per passage, and close and remove the index afterwards.
+    """Index collections, one file per passage; remove the index afterwards.
 
     Args:
-        shelves: Collections by library.
+        collections: By library.
         embedder: Of passages and questions.
         ingest: Chunk sizes and chunker.
         parent: Where the temporary directory is made; the system's own place by default.
@@ -116,10 +119,10 @@ def bench(
             options = replace(options, title_boost=boost)
         with IndexStore(options) as store:
             start = time.perf_counter()
-            passage_of = _fill(store, shelves, embedder, ingest, step)
+            passage_of = _fill(store, collections, embedder, ingest, step)
             indexed_at = time.perf_counter()
             fingerprint = fingerprint_of(embedder.identity, ingest)
-            for library in shelves:
+            for library in collections:
                 store.writer.claim(library, fingerprint)
                 wanted = round(embedded * store.catalog.counts(library).chunks)
 
@@ -134,13 +137,13 @@ def bench(
 
 
 def _fill(
-    store: IndexStore, shelves: Mapping[Library, Sequence[Collection]], embedder: Embedder, ingest: IngestOptions, step: Step
+    store: IndexStore, collections: Mapping[Library, Sequence[Collection]], embedder: Embedder, ingest: IngestOptions, step: Step
 ) -> dict[str, str]:
     pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
     passage_of: dict[str, str] = {}
-    total = sum(len(collection.passages) for collections in shelves.values() for collection in collections)
-    for library, collections in shelves.items():
-        for collection in collections:
+    total = sum(len(collection.passages) for some in collections.values() for collection in some)
+    for library, some in collections.items():
+        for collection in some:
             names = [f"{collection.name}-{passage.id}.txt" for passage in collection.passages]
             raw = (
                 RawDocument(name, name, passage.document.encode()) for name, passage in zip(names, collection.passages, strict=True)

@@ -13,7 +13,7 @@ from app.core.ports import IndexWriter
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.bulk import BulkIndexer
-from app.jobs.bulk import BulkDesk, BulkIndexJob
+from app.jobs.bulk import BulkIndexJob, BulkService
 from app.jobs.bulk_plan import BulkPlanJob
 from app.jobs.kinds import register_bulk, request_backfill
 from app.jobs.runner import JobRunner
@@ -39,14 +39,14 @@ class ScratchIndex:
 
 @contextmanager
 def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
-    """Yield an empty index beside the data, so that it is measured on the same disk."""
+    """Yield an empty index on the data's disk, so that measurements fit it."""
     with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
         there = Path(directory)
         with IndexStore(replace(options, data_dir=there, chroma_dir=there / "chroma"), vector_store="off") as store:
             yield ScratchIndex(store)
 
 
-def compose_bulk(settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner) -> BulkDesk:
+def compose_bulk(settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner) -> BulkService:
     """Register the bulk jobs over an open store."""
     index = BulkIndexJob(
         indexer=BulkIndexer(store.writer, store.ledger),

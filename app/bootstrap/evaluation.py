@@ -1,4 +1,4 @@
-"""The evaluation, composed: searches under any options over the libraries, or over an index of its own."""
+"""Compose evaluations: searches under any options over libraries or an own index."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSelector
 from app.answer.options import AnswerOptions
 from app.answer.research import Research
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.bootstrap.bench import PREFIX, CachedEmbedder, bench
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
@@ -28,12 +28,12 @@ from app.evaluation.archive import ReportArchive
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
 from app.evaluation.session import Session
-from app.evaluation.workshop import Ask, Place, Step
+from app.evaluation.workshop import Ask, SearchableIndex, Step
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.index.store import IndexStore
 from app.ingest.options import IngestOptions
-from app.jobs.evaluation import EvaluationDesk, register_evaluation
+from app.jobs.evaluation import EvaluationService, register_evaluation
 from app.jobs.runner import JobRunner
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
@@ -51,7 +51,7 @@ class EvaluationWorkshop:
     bench_embedder: Callable[[], Embedder]
     """Embeds collections and their questions."""
     models: ModelSelector
-    draftsman: Draftsman
+    answer_writer: AnswerWriter
     grounder: Grounder
     answer: AnswerOptions
     ingest: IngestOptions
@@ -62,10 +62,10 @@ class EvaluationWorkshop:
 
     @property
     def has_cross_encoder(self) -> bool:
-        """Whether a cross-encoder is configured."""
+        """Return whether a cross-encoder is configured."""
         return self.reranker is not None
 
-    def live(self, library: Library) -> Place:
+    def live(self, library: Library) -> SearchableIndex:
         """Return a library as it is; it is only read."""
         fingerprint = self.store.catalog.fingerprint(library)
         embedder = self.embedder_of(library)
@@ -79,8 +79,11 @@ class EvaluationWorkshop:
         return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {identity.model: identity.digest}
 
     @contextmanager
-    def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[Place]:
-        """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
+    def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[SearchableIndex]:
+        """Index a collection apart from the libraries; remove the index afterwards.
+
+        Its vectors may be kept for the next run.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         embedder = self.bench_embedder()
         if keep_vectors:
@@ -99,20 +102,20 @@ class EvaluationWorkshop:
         fingerprint: str,
         models: Mapping[str, str],
         passage_of: Mapping[str, str],
-    ) -> Place:
+    ) -> SearchableIndex:
         def retriever(arm: Arm, by: Embedder | None) -> Retriever:
             # without a writer: an evaluation leaves nothing behind
             return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker)
 
-        def shelf(of: Library, arm: Arm) -> Shelf:
+        def searcher(of: Library, arm: Arm) -> LibrarySearcher:
             by = embedder_of(of)
-            return Shelf(retriever(arm, by), by)
+            return LibrarySearcher(retriever(arm, by), by)
 
         def ask_of(arm: Arm) -> Ask:
             quiet = replace(self.answer, store_answers="off")
             research = Research(
-                lambda of: shelf(of, arm),
-                self.draftsman,
+                lambda of: searcher(of, arm),
+                self.answer_writer,
                 self.grounder,
                 ConversationMemory(self.store.conversations, quiet),
                 ModelSpeeds(self.store.models),
@@ -125,11 +128,11 @@ class EvaluationWorkshop:
         def retriever_of(arm: Arm) -> Retriever:
             return retriever(arm, embedder)
 
-        return Place(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
+        return SearchableIndex(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
 
 
-def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationDesk:
-    """Register the evaluation job over a workshop; the judge is whatever model answers when a run begins.
+def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationService:
+    """Register the evaluation job; the judge is the model in use when a run begins.
 
     What a run that was killed left of its index is removed.
     """

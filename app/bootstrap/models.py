@@ -42,7 +42,10 @@ BUSY_AFTER_S = 30.0
 
 
 class Models:
-    """Makes adapters for what `app.providers.selection` chooses, once each; a ModelSelector. Thread-safe."""
+    """Makes each adapter that `app.providers.selection` chooses once; thread-safe.
+
+    A ModelSelector.
+    """
 
     def __init__(
         self,
@@ -110,7 +113,7 @@ class Models:
         return ModelChoice(generator, helper, choice.hosted, choice.reason, self._profile(choice, generator.name))
 
     def _profile(self, choice: GeneratorChoice, name: str) -> ModelProfile:
-        """Return what is known of a model: by its host, or by its name where the host does not say."""
+        """Return a model's profile from its host, or guess it from the name."""
         if choice.provider == "ollama":
             installed = next((one for one in self.watch.status().models if same_model(one.name, choice.model)), None)
             parameters = parameters_of(installed.parameters if installed else "") or parameters_in_name(choice.model)
@@ -123,7 +126,7 @@ class Models:
 
     @property
     def generator_name(self) -> str:
-        """Who answers now, as answers report it."""
+        """Return the generator in use, as answers report it."""
         model = self.select().model
         return model.name if model else self.extractive.name
 
@@ -165,7 +168,10 @@ class Models:
 
     @property
     def sentence_embedder(self) -> MiniLmEmbedder:
-        """The embedded model: it always serves quoting and grounding, whose thresholds were measured with it."""
+        """Return the embedded model, which always serves quoting and grounding.
+
+        Their thresholds were measured with it.
+        """
         with self._lock:
             if self._minilm is None:
                 self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
@@ -173,7 +179,7 @@ class Models:
 
     @property
     def late_encoder(self) -> LateEncoder:
-        """What makes codes for late interaction, with the embedded model whoever embeds a library."""
+        """Return the encoder of late-interaction codes, which uses the embedded model."""
         with self._lock:
             if self._late is None:
                 self._late = self.sentence_embedder.late_encoder()
@@ -181,12 +187,14 @@ class Models:
 
     @property
     def grounding_embedder(self) -> Embedder:
-        """The embedded model, leaving a core to tokens that are on their way; make one and share it."""
+        """Return an embedded model that leaves a core to token streams; share one."""
         cores = self._options.model_threads or os.cpu_count() or 1
         return RememberedEmbedder(PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1))
 
     def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
-        """Return the embedder of a library, by what it was made with; None while its host lacks the model or is away.
+        """Return a library's embedder by fingerprint; None while it is unavailable.
+
+        Its host lacks the model or does not respond.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
@@ -205,7 +213,7 @@ class Models:
             return self._embedders[key]
 
     def embedding_state(self, fingerprint: Fingerprint | None) -> EmbeddingState:
-        """Return what embeds a library, by what it was made with, and whether it can be reached; asks the host, runs nothing.
+        """Return a library's embedder and whether it responds; runs no model.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
@@ -220,7 +228,7 @@ class Models:
         return EmbeddingState(name, reachable=False, detail=f"Ollama does not have the model; run: ollama pull {choice.model}")
 
     def better_embedder(self, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the embedder that is configured and there, where a library was made with another.
+        """Return the configured, available embedder if a library has another.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
@@ -228,7 +236,7 @@ class Models:
         return better_embedder(self._options, self.watch, fingerprint)
 
     def embedder_named(self, provider: str | None, model: str | None) -> Embedder:
-        """Return an embedder by name, for a library that is to be embedded anew; what is not named is as configured.
+        """Return an embedder by name for a re-embedding; defaults are as configured.
 
         Raises:
             ModelNotInstalled: Ollama does not have the model.
@@ -305,7 +313,7 @@ class Models:
         return ModelReport(installed, tuple(model.name for model in loaded), in_use, self._memory.together(digests, loaded))
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
-        """Fetch a model into Ollama, yielding progress; it can be chosen as soon as this ends.
+        """Fetch a model into Ollama and yield progress; then it can be chosen.
 
         Raises:
             ModelNotInstalled: The registry has no such model.

@@ -16,7 +16,7 @@ from app.answer.research import Research
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.bootstrap.acting import acting_constants, inert_settings
 from app.bootstrap.adoption import Adopter, LibraryEmbedders
 from app.bootstrap.bulk import compose_bulk
@@ -35,22 +35,23 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
-from app.index.answer_store import SqliteAnswerStore
-from app.index.catalog import SqliteCatalog
-from app.index.conversation_store import SqliteConversationStore
-from app.index.ledger import SqliteLedger
-from app.index.lock import DirectoryLock
+from app.index.catalog.answers import SqliteAnswerStore
+from app.index.catalog.conversations import SqliteConversationStore
+from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.sync_claims import SyncClaims
+from app.index.files.lock import DirectoryLock
+from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
-from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.sandbox import SandboxedParser
-from app.jobs.bulk import BulkDesk
+from app.jobs.bulk import BulkService
 from app.jobs.calibrate import CalibrateJob
-from app.jobs.evaluation import EvaluationDesk
+from app.jobs.evaluation import EvaluationService
 from app.jobs.housekeeping import Housekeeper
 from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
+from app.jobs.models import ModelTestService, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -63,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the edge uses; made by `build_services`."""
+    """The parts the edge uses; made by `build_services`."""
 
     settings: Settings
     store: IndexStore
@@ -72,9 +73,9 @@ class Services:
     embedders: LibraryEmbedders
     pages: PageLocator
     jobs: JobRunner
-    bulk: BulkDesk
-    evaluations: EvaluationDesk
-    model_tests: ModelTestDesk
+    bulk: BulkService
+    evaluations: EvaluationService
+    model_tests: ModelTestService
     rag: RAGService
     checker: CheckService
     memory: ConversationMemory
@@ -87,6 +88,11 @@ class Services:
     def catalog(self) -> SqliteCatalog:
         """The truth, read."""
         return self.store.catalog
+
+    @property
+    def projections(self) -> ProjectionStatus:
+        """Return the state of the projections against the catalog."""
+        return self.store.status
 
     @property
     def writer(self) -> CatalogIndexWriter:
@@ -105,7 +111,7 @@ class Services:
 
     @property
     def ledger(self) -> SqliteLedger:
-        """What became of every article of the bulk sources."""
+        """Return the ledger of all articles of bulk sources."""
         return self.store.ledger
 
     @property
@@ -125,7 +131,7 @@ class Services:
 
     @property
     def generator(self) -> Generator:
-        """Who answers now."""
+        """Return the generator in use."""
         return self.models.select().model or self.models.extractive
 
     def model_report(self) -> ModelReport:
@@ -138,7 +144,7 @@ class Services:
 
     def status(self) -> ServiceStatus:
         """Return how the parts are; asks model hosts, never runs a model."""
-        builds = {library.value: self.catalog.build_state(library) for library in Library}
+        builds = {library.value: self.projections.build_state(library) for library in Library}
         embedding = {library.value: self.embedders.state(library) for library in Library}
         options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
         made_with = {library: self.store.made_with(library) for library in Library}
@@ -147,7 +153,7 @@ class Services:
             for library, made in made_with.items()
         }
         inert = tuple(inert_settings(self.settings))
-        return ServiceStatus(self.models.hosts(), self.catalog.watermarks(), builds, embedding, acting, inert)
+        return ServiceStatus(self.models.hosts(), self.projections.watermarks(), builds, embedding, acting, inert)
 
 
 @contextmanager
@@ -188,23 +194,25 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
-        draftsman = Draftsman(models.extractive, prompts, TokenCalibrator(), settings.generation())
+        answer_writer = AnswerWriter(models.extractive, prompts, TokenCalibrator(), settings.generation())
         grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
         checker = CheckService(
-            shelf_of=libraries.shelf, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
+            searcher_for=libraries.searcher, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
         )
-        research = Research(libraries.shelf, draftsman, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
+        research = Research(
+            libraries.searcher, answer_writer, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k
+        )
         rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_collecting(jobs, store, libraries, models)
         jobs.register(PULL, PullJob(models.pull), lane="network")
         model_tests = register_model_tests(
-            jobs, ModelTester(models, draftsman, grounder, speeds, store.models, settings.answer().manner), store.models
+            jobs, ModelTester(models, answer_writer, grounder, speeds, store.models, settings.answer().manner), store.models
         )
         replayer = Replayer(
             store=store.answers,
             catalog=store.catalog,
-            shelf_of=libraries.shelf,
+            searcher_for=libraries.searcher,
             models=models,
             prompts=prompts,
             options=settings.answer(),
@@ -218,7 +226,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             embedder_of=lambda library: libraries.wired(library).embedder,
             bench_embedder=lambda: libraries.wired(settings.library).embedder or models.sentence_embedder,
             models=models,
-            draftsman=draftsman,
+            answer_writer=answer_writer,
             grounder=grounder,
             answer=settings.answer(),
             ingest=settings.ingest(),
@@ -258,7 +266,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )
         suggester = Suggester(
-            catalog=store.catalog, shelf_of=libraries.shelf, models=models, prompts=prompts, extractive=models.extractive
+            catalog=store.catalog, searcher_for=libraries.searcher, models=models, prompts=prompts, extractive=models.extractive
         )
         yield Services(
             settings,

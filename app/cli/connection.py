@@ -1,4 +1,4 @@
-"""How a command reaches the data: through the server that owns it, or through one of its own for as long as it runs.
+"""Connect a command to its data: a running server, or one started for it.
 
 Either way it speaks HTTP by the same client, so there is one path for every command.
 """
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from app.cli.edge import make_app
 from app.client import DocuMindClient
 from app.core.errors import Locked, ProviderUnreachable
-from app.index.lock import DirectoryLock, owner
+from app.index.files.lock import DirectoryLock, owner
 from app.settings import Settings
 
 START_TIMEOUT_S = 600.0
@@ -47,7 +47,7 @@ def _own_server(settings: Settings) -> Iterator[str]:
     """Serve on a free loopback port in a thread, quietly."""
     lock = DirectoryLock([settings.data_dir, settings.chroma_dir])
     try:
-        from app.index.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+        from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
         refuse_foreign_catalog(settings.data_dir)
         import uvicorn  # noqa: PLC0415  # heavy imports come after the lock, so that a second process is refused at once

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app.cli import machine_checks, server_checks
-from app.cli.findings import Finding
+from app.cli.findings import Diagnosis
 from app.cli.output import emit, out, say
 from app.settings import Settings
 
@@ -26,16 +26,17 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="leave out what is in order")] = False,
 ) -> None:
-    """Check everything a stuck user needs to know, with the cure. Exit code 1 when something is a problem.
+    """Check everything that may stop a user, and say how to fix it.
 
-    Python, packages, clock, settings, keys, disk, file system, locks, ports, Ollama and its models, memory, every store,
-    vectors that are missing, indexes that lag behind. A server is asked when one runs; otherwise one is opened for as long as
-    this takes, which probes the stores.
+    Exit code 1 if there is a problem. Python, packages, clock, settings, keys, disk, file system,
+    locks, ports, Ollama and its models, memory, every store, vectors that are missing, indexes that
+    lag behind. A server is asked when one runs; otherwise one is opened for as long as this takes,
+    which probes the stores.
 
     Example: documind doctor
     """
     settings = Settings()
-    findings: list[Finding] = []
+    findings: list[Diagnosis] = []
     for check in (
         machine_checks.machine(),
         machine_checks.packages(),
@@ -56,7 +57,7 @@ def doctor(
         sys.exit(1)
 
 
-def tell(findings: list[Finding], counts: Counter[str]) -> None:
+def tell(findings: list[Diagnosis], counts: Counter[str]) -> None:
     """Print findings for people, and what they come to."""
     for finding in findings:
         out.print(f"{MARKS[finding.state]:>18}  ", end="")

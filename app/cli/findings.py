@@ -1,4 +1,4 @@
-"""What `documind doctor` finds: one line per thing that was looked at, with its cure."""
+"""Define what `documind doctor` reports: a line for each check, with its fix."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ State = Literal["ok", "note", "problem"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. A note is worth knowing; a problem keeps something from working."""
+class Diagnosis:
+    """The result of one check.
+
+    A note is worth knowing; a problem keeps something from working.
+    """
 
     what: str
     state: State
@@ -18,16 +21,16 @@ class Finding:
     cure: str = ""
 
 
-def ok(what: str, detail: str) -> Finding:
+def ok(what: str, detail: str) -> Diagnosis:
     """Return a finding that needs nothing."""
-    return Finding(what, "ok", detail)
+    return Diagnosis(what, "ok", detail)
 
 
-def note(what: str, detail: str, cure: str) -> Finding:
+def note(what: str, detail: str, cure: str) -> Diagnosis:
     """Return a finding that is worth knowing."""
-    return Finding(what, "note", detail, cure)
+    return Diagnosis(what, "note", detail, cure)
 
 
-def problem(what: str, detail: str, cure: str) -> Finding:
+def problem(what: str, detail: str, cure: str) -> Diagnosis:
     """Return a finding that keeps something from working."""
-    return Finding(what, "problem", detail, cure)
+    return Diagnosis(what, "problem", detail, cure)

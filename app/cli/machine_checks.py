@@ -1,4 +1,7 @@
-"""What `documind doctor` sees without a server: the machine, the packages, the settings and the data directory."""
+"""Check, for `documind doctor`, what needs no server: machine, settings, data.
+
+Packages too.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from app.cli.findings import Finding, note, ok, problem
+from app.cli.findings import Diagnosis, note, ok, problem
 from app.cli.output import size
 from app.cli.serve import check_port
 from app.cli.up_state import UpState
 from app.core.errors import DocuMindError
-from app.index.lock import owner
+from app.index.files.lock import owner
 from app.settings import HOSTED, Settings, check_bind, unknown_names
 
 MIN_PYTHON = (3, 11)
@@ -40,7 +43,7 @@ NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", 
 PAGE = Path(__file__).parents[1] / "api" / "static" / "page" / "index.html"
 
 
-def machine() -> Iterator[Finding]:
+def machine() -> Iterator[Diagnosis]:
     """Look at Python, the system, its clock and limits."""
     if sys.version_info >= MIN_PYTHON:
         yield ok("Python", f"{platform.python_version()} on {platform.platform(terse=True)}")
@@ -58,7 +61,7 @@ def machine() -> Iterator[Finding]:
         yield ok("open files", "no limit" if files == resource.RLIM_INFINITY else f"up to {files}")
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[Diagnosis]:
     """Look at what is installed, what of it is optional, and the page."""
     for package in PACKAGES:
         try:
@@ -87,7 +90,7 @@ def _installed(module: str) -> bool:
         return False
 
 
-def configuration(settings: Settings) -> Iterator[Finding]:
+def configuration(settings: Settings) -> Iterator[Diagnosis]:
     """Look at names in the environment, who may connect, and keys of hosted models."""
     for name in unknown_names():
         yield note(name, "looks like a setting but is none", "see docs/configuration.md")
@@ -109,8 +112,8 @@ def configuration(settings: Settings) -> Iterator[Finding]:
         yield note("traces", "OTEL_EXPORTER_OTLP_ENDPOINT is set without the extra", "docs/operations.md, Watch")
 
 
-def directory(settings: Settings) -> Iterator[Finding]:
-    """Look at the data directory: can it be written, is there space, who holds it, is its clock ours."""
+def directory(settings: Settings) -> Iterator[Diagnosis]:
+    """Check the data directory: writable, space, lock, clock."""
     path = settings.data_dir.resolve()
     there = path if path.exists() else next(parent for parent in path.parents if parent.exists())
     if trouble := _write_trouble(there):
@@ -140,7 +143,7 @@ def directory(settings: Settings) -> Iterator[Finding]:
         yield ok("log", f"of `documind up`: {log}")
 
 
-def _port(settings: Settings) -> Iterator[Finding]:
+def _port(settings: Settings) -> Iterator[Diagnosis]:
     try:
         check_port(settings)
         yield ok("port", f"{settings.api_port} is free")
@@ -149,7 +152,10 @@ def _port(settings: Settings) -> Iterator[Finding]:
 
 
 def _write_trouble(folder: Path) -> str:
-    """Return why nothing can be written into a folder; empty when it can. Tried, because permissions are not the only reason."""
+    """Return why a folder is not writable; empty if it is.
+
+    A write is tried, because permissions are not the only reason.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"documind")
@@ -161,7 +167,7 @@ def _write_trouble(folder: Path) -> str:
 
 
 def file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str:
-    """Return the type of the file system a folder is on, like ext4; empty where the system does not say."""
+    """Return a folder's file system type, such as ext4; empty if unknown."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -175,8 +181,8 @@ def file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str:
     return found[1]
 
 
-def broken_copies(settings: Settings) -> Iterator[Finding]:
+def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
     """List stores that were moved aside."""
     roots = {settings.data_dir.resolve(), settings.chroma_dir.resolve().parent}
     for broken in sorted({path for root in roots for path in root.glob("**/*.broken.*")}):
-        yield note("moved aside", f"{broken} was damaged", "it has been made anew from the catalog; delete the copy when you like")
+        yield note("moved aside", f"{broken} was damaged", "it was rebuilt from the catalog; delete the copy when you like")

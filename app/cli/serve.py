@@ -15,7 +15,7 @@ from app.cli.connection import base_url
 from app.cli.edge import configure_logs, make_app, make_server
 from app.cli.output import complain, err, say
 from app.core.errors import Conflict, InvalidInput
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 from app.settings import Settings, check_bind, unknown_names
 
 
@@ -39,7 +39,7 @@ def serve(
         err.print(f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md")
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
-        from app.index.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
+        from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
         refuse_foreign_catalog(settings.data_dir)
         run(settings, lock)

@@ -1,4 +1,4 @@
-"""What `documind doctor` asks of the model host and of a server."""
+"""Check, for `documind doctor`, the model host and the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
 from app.cli.connection import base_url, connect
-from app.cli.findings import Finding, note, ok, problem
+from app.cli.findings import Diagnosis, note, ok, problem
 from app.cli.ollama_start import missing
 from app.cli.output import size
 from app.client import DocuMindClient, Json
@@ -25,7 +25,7 @@ MEMORY_SHARE = 0.8
 """Models that take more of the memory than this leave too little for the index and the rest of the machine."""
 
 
-def ollama(settings: Settings) -> Iterator[Finding]:
+def ollama(settings: Settings) -> Iterator[Diagnosis]:
     """Ask the model host itself, so that it is known also when no server can start."""
     from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
 
@@ -68,8 +68,8 @@ def ollama(settings: Settings) -> Iterator[Finding]:
         yield ok("memory", f"{size(need)} of models, {size(have)} in this machine")
 
 
-def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Finding]:
-    """Compare Ollama's embedding model with the embedded one, where the configuration can use it and it is there."""
+def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Diagnosis]:
+    """Compare Ollama's embedding model with the embedded one, if both can be used."""
     from app.bootstrap.hosts import embedders_compared  # noqa: PLC0415  # most of a second to import
 
     model = settings.embedding_model
@@ -87,8 +87,11 @@ def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[Installed
         yield ok("embedding", f"{model}: {found.speeds}")
 
 
-def server(settings: Settings) -> Iterator[Finding]:
-    """Ask the server, the one that runs or one for this command; opening it probes every store."""
+def server(settings: Settings) -> Iterator[Diagnosis]:
+    """Check the running server, or one opened for this command.
+
+    Opening it probes every store.
+    """
     try:
         with connect(settings) as client:
             yield from _ask(client)
@@ -100,7 +103,7 @@ def server(settings: Settings) -> Iterator[Finding]:
         yield problem("server", error.message, f"start it and read what it prints: documind serve ({base_url(settings)})")
 
 
-def _ask(client: DocuMindClient) -> Iterator[Finding]:
+def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
     health, diagnostics = client.health(), client.diagnostics()
     yield ok("server", f"version {health['version']}, {health['status']}; every store was probed when it opened")
     yield ok("answers", str(health["generator"]))
@@ -123,8 +126,11 @@ def _ask(client: DocuMindClient) -> Iterator[Finding]:
         yield note("jobs", f"{failed} of the last jobs failed", "documind status, or the page under Status, says why")
 
 
-def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
-    """Look at a library, a row of `/api/v1/libraries`; `jobs` are its own, the latest first."""
+def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
+    """Check a library, a row of `/api/v1/libraries`.
+
+    `jobs` are its own, the latest first.
+    """
     name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
     embedding = cast("Json", row["embedding"])
@@ -136,7 +142,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
         message, _, cure = str(notice["message"]).partition("run: ")
         yield note(name, message.rstrip(" ;,"), f"run: {cure}" if cure else "documind status")
     if row["build"] != "ready":
-        yield note(name, f"{detail}; its vector index is being made anew ({row['build']})", "wait: documind status")
+        yield note(name, f"{detail}; its vector index is being rebuilt ({row['build']})", "wait: documind status")
     if behind:
         since = takewhile(lambda job: job["kind"] != "reembed", jobs)
         said = next((error for job in since for error in cast("Sequence[str]", job["errors"]) if _MISMATCH in error), "")
@@ -146,7 +152,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Finding]:
         yield ok(name, f"{detail}; {made_by}")
 
 
-def projections(lags: Mapping[str, int]) -> Iterator[Finding]:
+def projections(lags: Mapping[str, int]) -> Iterator[Diagnosis]:
     """Look for indexes that are behind the catalog.
 
     Args:

@@ -1,4 +1,7 @@
-"""`documind up` and `documind down`: everything at once, in the background, for people without make."""
+"""`documind up` and `documind down`: start and stop everything in the background.
+
+For people without make.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from app.cli.serve import check_port
 from app.cli.up_state import Started, UpState
 from app.client import DocuMindClient
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
-from app.index.lock import owner
+from app.index.files.lock import owner
 from app.settings import Settings, check_bind
 
 STOP_GRACE_S = 30.0
@@ -42,8 +45,8 @@ def register(app: typer.Typer) -> None:
 
 
 @dataclass(slots=True)
-class Report:
-    """What `up` found and did."""
+class UpReport:
+    """The findings and actions of `up`."""
 
     url: str
     server: str = "running"
@@ -62,10 +65,11 @@ def up(
     port: Annotated[int | None, typer.Option(help="port to listen on [default: API_PORT]")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start everything in the background: Ollama when it is installed, then the server; open the page when it is ready.
+    """Start Ollama if installed, then the server, and open the page when ready.
 
-    Without Ollama it works too: a built-in model finds, and answers are quotes. `documind down` ends what this started.
-    Logs are in the folder `run` of the data directory.
+    All in the background. Without Ollama it works too: a built-in model finds, and answers are
+    quotes. `documind down` ends what this started. Logs are in the folder `run` of the data
+    directory.
 
     Example: documind up --pull
     """
@@ -73,7 +77,7 @@ def up(
     settings = Settings().model_copy(update=given)
     check_bind(settings)
     state = UpState(settings.data_dir)
-    report = Report(base_url(settings))
+    report = UpReport(base_url(settings))
     with state.held() as started:
         with ended_on_failure(started, state):
             prepare_ollama(settings, started, state, report, fetch=pull_models, quiet=as_json)
@@ -116,7 +120,7 @@ def down(as_json: JsonOption = False) -> None:
 
 
 def await_release(settings: Settings, pid: int) -> None:
-    """Wait until the data can be used again: parsing processes let go of it just after their server."""
+    """Wait until the data directory is free: parsing processes outlive their server."""
     deadline = time.monotonic() + RELEASE_S
     while (held_by := owner(settings.data_dir)) is not None and held_by.pid == pid and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -124,7 +128,10 @@ def await_release(settings: Settings, pid: int) -> None:
 
 @contextmanager
 def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
-    """End what this command has started when it fails or is interrupted; what ran before goes on."""
+    """End what this command started if it fails or is interrupted.
+
+    Processes that ran before keep running.
+    """
     before = (started.server, started.ollama)
     try:
         yield
@@ -140,8 +147,8 @@ def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
 # --- Ollama
 
 
-def prepare_ollama(settings: Settings, started: Started, state: UpState, report: Report, *, fetch: bool, quiet: bool) -> None:
-    """Find or start Ollama and see to its models; what is missing is reported, never a reason to stop."""
+def prepare_ollama(settings: Settings, started: Started, state: UpState, report: UpReport, *, fetch: bool, quiet: bool) -> None:
+    """Find or start Ollama and check its models; report missing ones, never stop."""
     from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
 
     wanted = wanted_models(settings)
@@ -167,7 +174,9 @@ def prepare_ollama(settings: Settings, started: Started, state: UpState, report:
 # --- the server
 
 
-def serve_in_background(settings: Settings, given: dict[str, str | int], started: Started, state: UpState, report: Report) -> None:
+def serve_in_background(
+    settings: Settings, given: dict[str, str | int], started: Started, state: UpState, report: UpReport
+) -> None:
     """Start the server unless one runs, and wait until it answers questions.
 
     Raises:
@@ -193,8 +202,11 @@ def serve_in_background(settings: Settings, given: dict[str, str | int], started
         await_ready(settings, process, report)
 
 
-def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, report: Report) -> None:
-    """Wait until the server answers questions; a first start makes its models ready, a later one may rebuild an index."""
+def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport) -> None:
+    """Wait until the server answers questions.
+
+    A first start prepares its models; a later one may rebuild an index.
+    """
     deadline = time.monotonic() + START_TIMEOUT_S
     with DocuMindClient(report.url, settings.api_key, timeout_s=5.0) as client:
         while not _ready(client):
@@ -224,7 +236,7 @@ def open_page(url: str) -> None:
     webbrowser.open(url)
 
 
-def tell(report: Report) -> None:
+def tell(report: UpReport) -> None:
     """Print what was found and done."""
     say(f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url}  (documind down ends it)")
     if report.log:

@@ -1,4 +1,7 @@
-"""Answers of several strategies as an experiment, so that reports, the dashboard and the page show them like searches."""
+"""Turn answers of several strategies into an experiment, like searches.
+
+Reports, dashboard and page show both alike.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ import numpy as np
 from app.evaluation.answer_sets import AnswerCase, CaseOutcome
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import overlap_with
-from app.evaluation.outcomes import Outcome, Values
+from app.evaluation.outcomes import QuestionOutcome, Values
 from app.evaluation.report import ANSWER
-from app.evaluation.runner import ArmResult, Experiment, Found
+from app.evaluation.runner import ArmResult, Experiment, RankedPassages
 from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
 
 RIGHT = "right"
@@ -31,8 +34,8 @@ MEASURES = (
 """In the order of the report; a measure that no case asks for is left out."""
 
 
-def outcome_of(row: CaseOutcome) -> Outcome:
-    """Return what a report keeps of an answer: its measures, and its text before the passages it was made from."""
+def outcome_of(row: CaseOutcome) -> QuestionOutcome:
+    """Return an answer's measures and its text followed by its passages."""
     answer = row.answer
     asks = row.case.intent == "question" and not row.case.oos
     wanted = [row.intent_right, row.recalled, row.correct, row.refused if row.case.oos else None, not row.refused if asks else None]
@@ -53,21 +56,21 @@ def outcome_of(row: CaseOutcome) -> Outcome:
         stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
     best = {e.hit.passage.document.doc_id: e.hit.passage.chunk.text for e in reversed(answer.evidence)}
     passages = (ANSWER, *reversed(best))
-    found = Found(passages, (answer.text, *reversed(best.values())), row.ms, stages, answer.confidence)
-    return Outcome(found, {name: None if value is None else float(value) for name, value in values.items()})
+    found = RankedPassages(passages, (answer.text, *reversed(best.values())), row.ms, stages, answer.confidence)
+    return QuestionOutcome(found, {name: None if value is None else float(value) for name, value in values.items()})
 
 
 def experiment_of(
     name: str,
     cases: Sequence[AnswerCase],
     arms: Sequence[Arm],
-    outcomes: Sequence[Sequence[Outcome]],
+    outcomes: Sequence[Sequence[QuestionOutcome]],
     *,
     seed: int,
     documents: int,
     resamples: int = RESAMPLES,
 ) -> Experiment:
-    """Return the experiment of what each arm answered to each case; the first arm is the baseline.
+    """Return the experiment of each arm's answers; the first arm is the baseline.
 
     Args:
         name: Of the set.
@@ -96,7 +99,7 @@ def experiment_of(
     return Experiment(name, texts, documents, arms[0].name, RIGHT, tuple(results), comparisons)
 
 
-def _column(own: dict[str, Outcome], measure: str) -> dict[str, float]:
+def _column(own: dict[str, QuestionOutcome], measure: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for question, outcome in own.items():
         values: Values = outcome.values

@@ -1,4 +1,4 @@
-"""Outcomes of a run, kept question by question, so that a run that was interrupted goes on where it stopped."""
+"""Store outcomes question by question, so an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -8,47 +8,57 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from app.evaluation.arms import Arm
-from app.evaluation.runner import Found, Search
+from app.evaluation.runner import ArmSearch, RankedPassages
 
 Values = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one arm returned for one question; `values` are measures that only the asking can tell (answers)."""
+class QuestionOutcome:
+    """One arm's result for one question.
 
-    found: Found
+    `values` are measures known only when asking (answers).
+    """
+
+    found: RankedPassages
     values: Values = field(default_factory=dict)
 
 
 class OutcomeLog:
-    """An append-only file of outcomes, one JSON object a line; a line that was cut short by a crash is asked again."""
+    """An append-only file of outcomes, one JSON object a line.
+
+    A line cut short by a crash is asked again.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read what an earlier run left at `path`."""
         self._path = path
-        self._known: dict[tuple[str, str], Outcome] = {}
+        self._known: dict[tuple[str, str], QuestionOutcome] = {}
         if path.is_file():
             whole = path.read_bytes()
             whole = whole[: whole.rfind(b"\n") + 1]
             for line in whole.splitlines():
                 row = json.loads(line)
                 found = row["found"]
-                self._known[row["arm"], row["question"]] = Outcome(
-                    Found(tuple(found["passages"]), tuple(found["texts"]), found["ms"], found["stages_ms"], found["confidence"]),
-                    row["values"],
+                passages = RankedPassages(
+                    tuple(found["passages"]),
+                    tuple(found["texts"]),
+                    found["ms"],
+                    found["stages_ms"],
+                    found["confidence"],
                 )
+                self._known[row["arm"], row["question"]] = QuestionOutcome(passages, row["values"])
             path.write_bytes(whole)
 
     def __len__(self) -> int:
         """Return how many outcomes are known."""
         return len(self._known)
 
-    def get(self, arm: str, question: str) -> Outcome | None:
+    def get(self, arm: str, question: str) -> QuestionOutcome | None:
         """Return what is known of a question under an arm."""
         return self._known.get((arm, question))
 
-    def add(self, arm: str, question: str, outcome: Outcome) -> None:
+    def add(self, arm: str, question: str, outcome: QuestionOutcome) -> None:
         """Keep an outcome."""
         self._known[arm, question] = outcome
         row = {"arm": arm, "question": question, "found": asdict(outcome.found), "values": outcome.values}
@@ -58,18 +68,18 @@ class OutcomeLog:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A `Search` that asks only what is not known yet."""
+    """An `ArmSearch` that asks only what is not known yet."""
 
-    search: Search
+    search: ArmSearch
     log: OutcomeLog
     asked: Callable[[], None]
     """Told after each question, known or not; may raise Cancelled."""
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Return what is known, or ask and keep it."""
         known = self.log.get(arm.name, question)
         if known is None:
-            known = Outcome(self.search(arm, question, top_k))
+            known = QuestionOutcome(self.search(arm, question, top_k))
             self.log.add(arm.name, question, known)
         self.asked()
         return known.found

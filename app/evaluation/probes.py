@@ -1,4 +1,7 @@
-"""Probes: questions whose passages must hold a given string, asked of a running server or of a service in this process."""
+"""Define probes: questions whose passages must hold a given string.
+
+They ask a running server or a service in this process.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.types import Answer, Mode, Question, Scope
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import grounded, overlap_with
-from app.evaluation.runner import DOCUMENTS, ArmResult, Experiment, Found
+from app.evaluation.runner import DOCUMENTS, ArmResult, Experiment, RankedPassages
 from app.evaluation.statistics import RESAMPLES, bootstrap_interval, compare
 from app.retrieval.options import RetrievalOptions
 
@@ -36,7 +39,7 @@ class Probe:
     """Title of the article that answers it; empty where any passage may."""
 
 
-Ask = Callable[[Arm, Probe, int], Found]
+Ask = Callable[[Arm, Probe, int], RankedPassages]
 """Returns what an arm finds for a probe: document ids and passage texts, best first."""
 
 
@@ -74,7 +77,9 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
 
 
 def with_articles(probes: Sequence[Probe], titles_like: TitlesLike) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
-    """Return the probes whose article is indexed (or that name none), and the titles of the articles that are not.
+    """Return the probes whose article is indexed, and titles of missing articles.
+
+    Probes that name no article are returned too.
 
     Raises:
         NotFound: No article that a probe names is indexed.
@@ -154,13 +159,13 @@ def run_probes(
 
 @dataclass(frozen=True, slots=True)
 class ServerAsk:
-    """Asks a running server by its HTTP contract; passage texts are read back afterwards and not timed."""
+    """Asks a running server over HTTP; passage texts are fetched later, untimed."""
 
     client: DocuMindClient
     degraded: set[str] = field(default_factory=set)
     """Names of arms whose strategy the server degraded for want of a model."""
 
-    def __call__(self, arm: Arm, probe: Probe, top_k: int) -> Found:
+    def __call__(self, arm: Arm, probe: Probe, top_k: int) -> RankedPassages:
         """Ask for passages only."""
         start = time.perf_counter()
         reply = self.client.query(
@@ -181,7 +186,7 @@ class ServerAsk:
         texts = tuple(self._text(source) for source in sources)
         trace: Any = reply.get("trace") or {}
         stages = {str(stage["name"]): float(stage["ms"]) for stage in _rows(trace.get("stages"))}
-        return Found(tuple(str(source["doc_id"]) for source in sources), texts, ms, stages)
+        return RankedPassages(tuple(str(source["doc_id"]) for source in sources), texts, ms, stages)
 
     def _text(self, source: dict[str, Any]) -> str:
         span = self.client.text(source["library"], source["doc_id"], source["start"], source["end"], source["revision"])
@@ -201,7 +206,7 @@ class ServiceAsk:
     degraded: set[str] = field(default_factory=set)
     """Names of arms whose strategy was degraded for want of a model."""
 
-    def __call__(self, arm: Arm, probe: Probe, top_k: int) -> Found:
+    def __call__(self, arm: Arm, probe: Probe, top_k: int) -> RankedPassages:
         """Ask for passages only."""
         question = Question(
             probe.question,
@@ -219,4 +224,4 @@ class ServiceAsk:
             self.degraded.add(arm.name)
         hits = [evidence.hit.passage for evidence in answer.evidence]
         stages = {stage.name: stage.ms for stage in answer.trace.stages}
-        return Found(tuple(p.document.doc_id for p in hits), tuple(p.chunk.text for p in hits), ms, stages)
+        return RankedPassages(tuple(p.document.doc_id for p in hits), tuple(p.chunk.text for p in hits), ms, stages)

@@ -1,4 +1,4 @@
-"""Query cases: what must hold of the reply to a question, whoever answers."""
+"""Define query cases: what must hold of the reply to a question."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class QueryCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What of a reply the cases look at."""
+class CaseReply:
+    """The parts of a reply that the cases check."""
 
     status: str
     answer: str
@@ -68,7 +68,7 @@ def _case(row: Mapping[str, object]) -> QueryCase:
     return QueryCase(**values)  # type: ignore[arg-type]  # closed sets are checked by the caller
 
 
-def failures(case: QueryCase, reply: Reply) -> list[str]:
+def failures(case: QueryCase, reply: CaseReply) -> list[str]:
     """Return what does not hold, in words; empty when the case passes."""
     found = []
     if reply.status not in case.statuses:

@@ -1,4 +1,4 @@
-"""What somebody asks of an evaluation, as JSON values and back, and the arms it means."""
+"""Define the request of an evaluation as JSON values, and its arms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIGURED = "configured"
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Values to try, combined with each other; an empty axis keeps the server's own value."""
+    """Values to try in all combinations; an empty axis keeps the server's value."""
 
     fusion: tuple[Fusion, ...] = ()
     dense_weight: tuple[float, ...] = ()
@@ -42,16 +42,16 @@ class Axes:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is to be varied."""
+        """Return whether nothing varies."""
         return not any(asdict(self).values())
 
     @property
     def cuts_anew(self) -> bool:
-        """Whether documents must be indexed anew."""
+        """Return whether documents must be indexed again."""
         return bool(self.chunk_size or self.chunker)
 
     def arms(self, base: RetrievalOptions) -> tuple[Arm, ...]:
-        """Return an arm per combination, named by what it sets, after the arm `configured`.
+        """Return an arm per combination, named by its settings, after `configured`.
 
         Raises:
             InvalidInput: There are too many, or an option is out of its range.
@@ -97,9 +97,9 @@ class EvaluationRequest:
     library: Library = Library.PUBLIC
     """Whose documents are asked; not looked at with a collection or a data set."""
     collection: str | None = None
-    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed beside the libraries."""
+    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed apart from the libraries."""
     dataset: str | None = None
-    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed beside the libraries."""
+    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed apart from the libraries."""
     cases: tuple[AnswerCase, ...] = ()
     """An answer set: what `answers` asks, and whose questions the others may take."""
     axes: Axes = Axes()
@@ -164,7 +164,10 @@ class EvaluationRequest:
         return standard_arms(base)
 
     def baseline(self, arms: Sequence[Arm]) -> str:
-        """Return what the other arms are compared with: the settings in use for a grid, RRF otherwise, the first strategy."""
+        """Return the baseline's name.
+
+        The settings in use for a grid, else RRF, else the first strategy.
+        """
         names = [arm.name for arm in arms]
         return "rrf" if "rrf" in names else names[0]
 

@@ -14,17 +14,17 @@ from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
 from app.evaluation.metrics import MEASURES, grounded, overlap_with, per_question, percentile
-from app.evaluation.statistics import RESAMPLES, Comparison, Interval, bootstrap_interval, compare
+from app.evaluation.statistics import RESAMPLES, Interval, PairedComparison, bootstrap_interval, compare
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 
 DOCUMENTS = "unique documents"
-"""A measure beside those of relevance: how many documents the passages are of."""
+"""A measure besides those of relevance: how many documents the passages are of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What one arm returned for one question."""
+class RankedPassages:
+    """One arm's result for one question."""
 
     passages: tuple[str, ...]
     """Ids as the collection knows them, best first, each once."""
@@ -38,7 +38,7 @@ class Found:
 
 
 class RetrieverSearch:
-    """Asks the retriever in this process; chunks are judged by the document they are of."""
+    """Asks the retriever in this process; chunks are judged by document."""
 
     def __init__(self, retriever_of: Callable[[Arm], Retriever], library: Library, passage_of: Mapping[str, str]) -> None:
         """Keep how to make a retriever for an arm.
@@ -53,7 +53,7 @@ class RetrieverSearch:
         self._passage_of = passage_of
         self._retrievers: dict[Arm, Retriever] = {}
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Search as `retrieve_only` does: ranked, nothing dropped."""
         retriever = self._retrievers.get(arm) or self._retrievers.setdefault(arm, self._retriever_of(arm))
         trace = Trace()
@@ -68,13 +68,13 @@ class RetrieverSearch:
         stages: dict[str, float] = {}
         for stage in trace.report().stages:
             stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
-        return Found(tuple(best), tuple(best.values()), ms, stages, retrieval.confidence)
+        return RankedPassages(tuple(best), tuple(best.values()), ms, stages, retrieval.confidence)
 
 
-class Search(Protocol):
+class ArmSearch(Protocol):
     """Something that can be asked: the retriever in this process, or a server."""
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Return the best passages for a question under an arm's settings."""
         ...
 
@@ -84,7 +84,7 @@ class ArmResult:
     """One arm over one collection."""
 
     arm: Arm
-    found: Mapping[str, Found]
+    found: Mapping[str, RankedPassages]
     """By question id."""
     values: Mapping[str, Mapping[str, float]]
     """measure -> question -> value."""
@@ -107,7 +107,10 @@ class ArmResult:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """All arms over one collection, and how each compares with the baseline on the first measure."""
+    """All arms over one collection, each compared with the baseline.
+
+    On the first measure.
+    """
 
     collection: str
     questions: Mapping[str, str]
@@ -116,7 +119,7 @@ class Experiment:
     baseline: str
     measure: str
     results: tuple[ArmResult, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PairedComparison, ...]
     relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Relevant passages by question id."""
 
@@ -132,7 +135,7 @@ class Experiment:
 def run(
     collection: Collection,
     arms: Sequence[Arm],
-    search: Search,
+    search: ArmSearch,
     *,
     baseline: str,
     seed: int,
@@ -158,7 +161,7 @@ def run(
         ValueError: The baseline is not among the arms.
     """
     answers = {question.id: question.answers for question in collection.questions}
-    found: dict[str, dict[str, Found]] = {}
+    found: dict[str, dict[str, RankedPassages]] = {}
     for arm in arms:
         found[arm.name] = {question.id: search(arm, question.text, arm.top_k or top_k) for question in collection.questions}
         progress(f"{collection.name}: {arm.name}, {len(found[arm.name])} questions")

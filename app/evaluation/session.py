@@ -1,4 +1,4 @@
-"""One evaluation from request to report; it may be stopped between two questions and goes on where it stopped."""
+"""Run one evaluation from request to report; resumable between questions."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from app.evaluation.answer_report import experiment_of, outcome_of
 from app.evaluation.answer_sets import AnswerCase, Judge, evaluate
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection, TestQuestion, from_datasets, from_folder, from_library
-from app.evaluation.outcomes import Outcome, OutcomeLog, Remembered
+from app.evaluation.outcomes import OutcomeLog, QuestionOutcome, Remembered
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.evaluation.request import EvaluationRequest
-from app.evaluation.runner import Experiment, Search, run
+from app.evaluation.runner import ArmSearch, Experiment, run
 from app.evaluation.statistics import RESAMPLES
-from app.evaluation.workshop import BenchSearch, Place, PlaceSearch, Workshop
+from app.evaluation.workshop import BenchSearch, PlaceSearch, SearchableIndex, Workshop
 
 RECUT_DOCUMENTS = 2_000
-"""Documents of one's own that are cut anew for a run; more would take longer than anybody waits."""
+"""Documents of the user's own that a run cuts and indexes again; more would take too long."""
 
 
 class Watch(Protocol):
-    """Who waits for a run."""
+    """The caller that waits for a run."""
 
     def __call__(self, done: int, total: int, unit: str) -> None:
         """Be told how far it is; may raise Cancelled, after which the run can go on later."""
@@ -96,7 +96,7 @@ class Session:
             made = [self.workshop.made_with(chunking) for chunking in dict.fromkeys(arm.chunking for arm in arms)]
             return self._report(request, experiment, ", ".join(name for name, _ in made), made[0][1], search.degraded)
 
-    def _of_library(self, request: EvaluationRequest, place: Place) -> Collection:
+    def _of_library(self, request: EvaluationRequest, place: SearchableIndex) -> Collection:
         if request.cases:
             return from_cases(request.cases, place.catalog, request.library)
         return from_library(place.catalog, place.lexical, request.library, questions=request.questions, seed=request.seed)
@@ -106,7 +106,7 @@ class Session:
         request: EvaluationRequest,
         collection: Collection,
         arms: Sequence[Arm],
-        search: Search,
+        search: ArmSearch,
         log: OutcomeLog,
         watch: Watch,
     ) -> Experiment:
@@ -142,7 +142,7 @@ class Session:
         places = {library: self.workshop.live(library) for library in Library}
         judge = self.judge if request.judge else None
         total, done = len(arms) * len(cases), 0
-        outcomes: list[list[Outcome]] = []
+        outcomes: list[list[QuestionOutcome]] = []
         watch(0, total, "questions")
         for arm in arms:
             ask, row = places[Library.PUBLIC].ask_of(arm), []
@@ -188,7 +188,7 @@ TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "
 
 
 def _folder(folder: Path) -> Collection:
-    """Read a folder in BEIR layout, as Parquet where it holds some, as JSON lines otherwise."""
+    """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
     if not folder.is_dir():
         raise InvalidInput(f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv")
     if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
@@ -197,7 +197,7 @@ def _folder(folder: Path) -> Collection:
 
 
 def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) -> Collection:
-    """Return the questions of an answer set about one library, relevant being the documents that they expect.
+    """Return an answer set's questions about a library, with expected documents.
 
     Cases that name no document of the library are left out: nothing says what a search should find for them.
 
@@ -228,7 +228,7 @@ def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) 
 
 
 def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Collection:
-    """Return the collection with the texts of a library's documents, to be cut anew.
+    """Return the collection with the texts of a library's documents, to cut again.
 
     Raises:
         InvalidInput: There are more documents than anybody waits for.

@@ -1,4 +1,4 @@
-"""Whether two arms differ, and by how much: paired intervals, paired tests, a plain verdict."""
+"""Test whether arms differ, and by how much: paired intervals and tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedComparison:
     """One arm against the baseline on the same questions."""
 
     arm: str
@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the arms can be told apart at the family-wise level."""
+        """Return whether the arms differ at the family-wise level."""
         return self.p_holm <= LEVEL
 
 
@@ -81,7 +81,9 @@ def bootstrap_interval(values: Values, *, seed: int, resamples: int = RESAMPLES)
 
 
 def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES) -> float:
-    """Return the two-sided p-value of a paired permutation test: signs of the differences flipped at random.
+    """Return a paired permutation test's two-sided p-value.
+
+    Signs of the differences are flipped at random.
 
     Args:
         differences: Arm minus baseline per question, float64 `[n]`.
@@ -116,7 +118,7 @@ def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values, in the given order, that control the family-wise error.
+    """Return p-values adjusted for family-wise error, in the given order.
 
     References:
         Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
@@ -132,7 +134,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def compare(
     baseline: str, scores: Mapping[str, Mapping[str, float]], *, seed: int, resamples: int = RESAMPLES
-) -> tuple[Comparison, ...]:
+) -> tuple[PairedComparison, ...]:
     """Compare every other arm with the baseline, question by question.
 
     Args:
@@ -160,7 +162,9 @@ def compare(
     for (arm, differences), p, p_holm in zip(rows, raw, holm(raw), strict=True):
         interval = bootstrap_interval(differences, seed=seed, resamples=resamples)
         found.append(
-            Comparison(arm, baseline, len(differences), interval, p, p_holm, verdict(interval, p_holm, len(differences), baseline))
+            PairedComparison(
+                arm, baseline, len(differences), interval, p, p_holm, verdict(interval, p_holm, len(differences), baseline)
+            )
         )
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Where an evaluation searches: the libraries as they are, or passages indexed beside them for the time of a run."""
+"""Provide the place of an evaluation: the libraries, or a temporary index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.core.ports import Catalog, LexicalIndex
 from app.core.types import Answer, Library, Question
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
-from app.evaluation.runner import Found, RetrieverSearch
+from app.evaluation.runner import RankedPassages, RetrieverSearch
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
 
@@ -23,7 +23,7 @@ Step = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchableIndex:
     """An index that can be searched under any options."""
 
     library: Library
@@ -50,10 +50,10 @@ class Workshop(Protocol):
 
     @property
     def has_cross_encoder(self) -> bool:
-        """Whether a cross-encoder is configured."""
+        """Return whether a cross-encoder is configured."""
         ...
 
-    def live(self, library: Library) -> Place:
+    def live(self, library: Library) -> SearchableIndex:
         """Return a library as it is; it is only read."""
         ...
 
@@ -63,15 +63,21 @@ class Workshop(Protocol):
 
     def indexed(
         self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool
-    ) -> AbstractContextManager[Place]:
-        """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
+    ) -> AbstractContextManager[SearchableIndex]:
+        """Index a collection apart from the libraries; remove the index afterwards.
+
+        Its vectors may be kept for the next run.
+        """
         ...
 
 
 class PlaceSearch:
-    """A `Search` over one place: the retriever alone for the baseline strategy, the whole query use case for the others."""
+    """An `ArmSearch` over one place.
 
-    def __init__(self, place: Place) -> None:
+    The retriever alone for the baseline strategy, the whole query use case for the others.
+    """
+
+    def __init__(self, place: SearchableIndex) -> None:
         """Keep the place."""
         self._place = place
         self._direct = RetrieverSearch(place.retriever_of, place.library, place.passage_of)
@@ -79,7 +85,7 @@ class PlaceSearch:
         self.degraded: set[str] = set()
         """Names of arms whose strategy was degraded for want of a model."""
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Search as `retrieve_only` does: ranked, nothing dropped."""
         if arm.strategy == "baseline":
             return self._direct(arm, question, top_k)
@@ -106,11 +112,11 @@ class PlaceSearch:
         stages: dict[str, float] = {}
         for stage in answer.trace.stages:
             stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
-        return Found(tuple(best), tuple(best.values()), ms, stages, answer.confidence)
+        return RankedPassages(tuple(best), tuple(best.values()), ms, stages, answer.confidence)
 
 
 class BenchSearch:
-    """A `Search` over a collection that is cut as each arm says; one index is open at a time."""
+    """An `ArmSearch` over a collection that each arm cuts; one index at a time."""
 
     def __init__(self, workshop: Workshop, collection: Collection, step: Step, *, keep_vectors: bool) -> None:
         """Keep what indexes; nothing is indexed before it is searched."""
@@ -147,6 +153,6 @@ class BenchSearch:
             self._open = (chunking, PlaceSearch(place))
         return self._open[1]
 
-    def __call__(self, arm: Arm, question: str, top_k: int) -> Found:
+    def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Search the collection as cut for this arm."""
         return self._at(arm.chunking)(arm, question, top_k)

@@ -10,12 +10,13 @@ from functools import partial
 
 from app.core.errors import StorageError
 from app.core.types import Library
-from app.index.build_state import BuildState
-from app.index.changes import ChangeLog
-from app.index.dense import DenseLibrary
-from app.index.loading import CatalogLoader
-from app.index.tantivy import LexicalDocument, TantivyIndex
-from app.index.word_queue import WordQueue
+from app.index.catalog.changes import ChangeLog
+from app.index.catalog.facts import LexicalDocument
+from app.index.catalog.loading import CatalogLoader
+from app.index.dense.library import DenseLibrary
+from app.index.lexical.index import TantivyIndex
+from app.index.lexical.writer import WordQueue
+from app.index.status import BuildState
 
 log = logging.getLogger(__name__)
 

@@ -10,18 +10,18 @@ from sqlalchemy import Connection
 
 from app.core.errors import NotFound
 from app.core.types import DeleteResult, Library, LibraryCounts
-from app.index.answer_store import blank_quotes
-from app.index.bookkeeping import add_change, count_document, repoint_duplicates, retire_chunks
-from app.index.catalog import SqliteCatalog
-from app.index.database import Database
-from app.index.durable import utc_now
-from app.index.job_store import awaited_originals
-from app.index.originals import Originals
+from app.index.catalog.answers import blank_quotes
+from app.index.catalog.bookkeeping import add_change, count_document, repoint_duplicates, retire_chunks
+from app.index.catalog.database import Database
+from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.jobs import awaited_originals
+from app.index.catalog.rows import id_list
+from app.index.catalog.sync_claims import forget_claims
+from app.index.catalog.texts import TextCache
+from app.index.catalog.unlinks import record_unlinks
+from app.index.files.durable import utc_now
+from app.index.files.originals import Originals
 from app.index.projector import Projector
-from app.index.rows import id_list
-from app.index.sync_claims import forget_claims
-from app.index.texts import TextCache
-from app.index.unlinks import record_unlinks
 
 CLEAR_BATCH = 500
 """Documents per transaction when a library is cleared."""
@@ -125,7 +125,7 @@ class Remover:
             sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
-        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        """Remove originals of a refused upload, unless a revision or a job needs them."""
         for sha256 in set(shas) - awaited_originals(self._database):
             self.discard_original(sha256)
 

@@ -11,44 +11,45 @@ from typing import Literal, Self
 
 from app.core.errors import IndexDamaged
 from app.core.types import Fingerprint, Library
-from app.index.answer_store import SqliteAnswerStore
-from app.index.backup import BackupReport, backup
-from app.index.builds import Builds
-from app.index.bundle import Bundler
-from app.index.calibrations import SqliteCalibrations
-from app.index.catalog import TEXT_CACHE_BYTES, SqliteCatalog
-from app.index.changes import ChangeLog
-from app.index.chroma import ChromaStore
-from app.index.chroma_keeper import ChromaKeeper
-from app.index.conversation_store import SqliteConversationStore
-from app.index.database import Database, damaged
-from app.index.dense import DenseLibrary
-from app.index.durable import move_aside
-from app.index.fsck import Fsck
-from app.index.fsck_catalog import CatalogCheck
-from app.index.fsck_chroma import ChromaCheck
-from app.index.job_store import SqliteJobStore
-from app.index.ledger import SqliteLedger
-from app.index.loading import CatalogLoader
-from app.index.model_store import CatalogModelStore
+from app.index.catalog.answers import SqliteAnswerStore
+from app.index.catalog.builds import Builds
+from app.index.catalog.calibrations import SqliteCalibrations
+from app.index.catalog.changes import ChangeLog
+from app.index.catalog.conversations import SqliteConversationStore
+from app.index.catalog.database import Database, damaged
+from app.index.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
+from app.index.catalog.jobs import SqliteJobStore
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.loading import CatalogLoader
+from app.index.catalog.models import CatalogModelStore
+from app.index.catalog.passage_codes import PassageCodeStore
+from app.index.catalog.settling import Settling
+from app.index.catalog.sync_claims import SyncClaims
+from app.index.catalog.texts import TextCache
+from app.index.catalog.unlinks import Unlinks
+from app.index.catalog.vector_check import VectorCheck
+from app.index.dense.chroma.store import ChromaStore
+from app.index.dense.keeper import ChromaKeeper
+from app.index.dense.library import DenseLibrary
+from app.index.dense.vector_index import DenseVectorIndex
+from app.index.files.durable import move_aside
+from app.index.files.originals import Originals
+from app.index.files.steps import Steps
+from app.index.lexical.files import CHECKED_AT_START_BYTES, damaged_files
+from app.index.lexical.index import TantivyIndex, TantivyLexicalIndex
+from app.index.maintenance.backup import BackupReport, backup
+from app.index.maintenance.bundle import Bundler
+from app.index.maintenance.fsck import Fsck
+from app.index.maintenance.fsck_catalog import CatalogCheck
+from app.index.maintenance.fsck_chroma import ChromaCheck
+from app.index.maintenance.presence import Presence
+from app.index.maintenance.purge import Purger
+from app.index.maintenance.reembedding import Reembedding
+from app.index.maintenance.start_checks import catalog_path, refuse_foreign_catalog
 from app.index.options import IndexOptions
-from app.index.originals import Originals
-from app.index.passage_codes import PassageCodeStore
-from app.index.presence import Presence
 from app.index.projector import Projector
-from app.index.purge import Purger
-from app.index.reembedding import Reembedding
 from app.index.removal import Remover
-from app.index.settling import Settling
-from app.index.start_checks import catalog_path, refuse_foreign_catalog
-from app.index.steps import Steps
-from app.index.sync_claims import SyncClaims
-from app.index.tantivy import TantivyIndex, TantivyLexicalIndex
-from app.index.tantivy_files import CHECKED_AT_START_BYTES, damaged_files
-from app.index.texts import TextCache
-from app.index.unlinks import Unlinks
-from app.index.vector_check import VectorCheck
-from app.index.vector_index import DenseVectorIndex
+from app.index.status import ProjectionStatus
 from app.index.writer import CatalogIndexWriter
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 
 
 class IndexStore:
-    """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.lock)."""
+    """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.files.lock)."""
 
     def __init__(
         self,
@@ -115,7 +116,8 @@ class IndexStore:
         papers, public = self._dense[Library.PAPERS], self._dense[Library.PUBLIC]
         papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
         self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
-        self.catalog = SqliteCatalog(self.database, texts, settling, self.originals, self.projector)
+        self.status = ProjectionStatus(self._log, self.projector.state)
+        self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
@@ -267,7 +269,7 @@ class IndexStore:
         return self._presence.missing()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
-        """Write a backup of the catalog and the originals into `target` while everything works (see `app.index.backup`)."""
+        """Write a backup of the catalog and the originals into `target` while everything works."""
         return backup(self.database, self.originals, target, self.steps, progress=progress)
 
     def close(self) -> None:

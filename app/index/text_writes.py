@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from app.core.errors import InvalidInput
 from app.core.types import DocumentDraft, LedgerPage, Library, WriteResult
-from app.index.database import Database
-from app.index.ledger import record_page
+from app.index.catalog.database import Database
+from app.index.catalog.facts import LexicalDocument
+from app.index.catalog.ledger import record_page
+from app.index.catalog.revisions import RevisionBatch, Stored, Written
+from app.index.catalog.settling import Settling
+from app.index.catalog.texts import TextCodec
 from app.index.projector import Projector
-from app.index.revisions import RevisionBatch, Stored, Written
-from app.index.settling import Settling
-from app.index.tantivy import LexicalDocument
-from app.index.texts import TextCodec
 
 
 class TextWriter:

@@ -1,4 +1,7 @@
-"""Title, authors, year and arXiv id, from what the parser was told and the leading text. Guesses are careful and correctable."""
+"""Find title, authors, year and arXiv id in parser data and leading text.
+
+Guesses are careful and correctable.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,10 @@ def _is_paged(parsed: ParsedDocument) -> bool:
 
 
 def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
-    """Return the non-blank lines before the first heading that opens the text; a title given as a heading is one of them."""
+    """Return the non-blank lines before the first heading after the title.
+
+    A title given as a heading is one of them.
+    """
     stops = [
         h.start
         for h in parsed.headings
@@ -112,7 +118,10 @@ def _declared_title(title: str | None) -> str | None:
 
 
 def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
-    """Split joined names; user names of an operating system (one lower-case word, "python-docx") are no authors."""
+    """Split joined names; drop user names of an operating system.
+
+    Those are one lower-case word, such as "python-docx".
+    """
     names: list[str] = []
     for entry in authors:
         for part in re.split(r"\s*;\s*|,?\s+and\s+", _clean(entry)):
@@ -146,7 +155,7 @@ def _title_lines(front: list[str], *, paged: bool) -> list[str]:
 
 
 def _may_be_title(line: str, paged: bool) -> bool:
-    """Whether a line can be a title.
+    """Return whether a line can be a title.
 
     On pages, short ones are numbers and marks of a journal, and long ones, where a page of pictures comes first, text that flows.
     """
@@ -182,7 +191,10 @@ def _authors(front: list[str], title_lines: list[str]) -> tuple[str, ...]:
 
 
 def _names_of(line: str) -> list[str]:
-    """Return the names of a line that holds nothing else; a number or mark behind a name ends it."""
+    """Return a line's names if it holds nothing else.
+
+    A number or mark behind a name ends it.
+    """
     if _AFFILIATION.search(line) or len(line) > 600:
         return []
     parts = [part.strip(" .,-") for part in _SEPARATORS.split(_MARKS.sub(" , ", line))]

@@ -1,4 +1,4 @@
-"""The evaluation job: asks every question of a request under every arm, and keeps the report."""
+"""Run evaluations: ask every question under every arm, and store the report."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class EvaluationJob:
         return asdict(entry)
 
 
-class EvaluationDesk:
-    """Where evaluations are asked for and their reports are found."""
+class EvaluationService:
+    """Starts evaluations and finds their reports."""
 
     def __init__(self, runner: JobRunner, archive: ReportArchive) -> None:
         """Keep the runner and the reports."""
@@ -63,7 +63,7 @@ class EvaluationDesk:
         return self._runner.submit(EVALUATION, {**request.to_json(), "retry": True}, unit="questions")
 
 
-def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationDesk:
-    """Register `evaluation`, one at a time and in the background, and return where runs are asked for."""
+def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationService:
+    """Register `evaluation`, one at a time, in the background; return its service."""
     runner.register(EVALUATION, EvaluationJob(session_of, archive), lane="background", exclusive=lambda _: "evaluation")
-    return EvaluationDesk(runner, archive)
+    return EvaluationService(runner, archive)

@@ -12,13 +12,13 @@ from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.pipeline import IngestPipeline
+from app.jobs.batch_worker import BatchWorker
 from app.jobs.context import JobContext
-from app.jobs.follower import Follower
 from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals
 
 
-class Originals(Protocol):
-    """Where accepted bytes are kept."""
+class OriginalFiles(Protocol):
+    """Stores accepted bytes."""
 
     def original_path(self, sha256: str) -> Path:
         """Return where the bytes of a hash are."""
@@ -30,7 +30,10 @@ class Originals(Protocol):
 
 
 class IngestJob:
-    """Handler of `ingest`. Running it again is safe: what is live already is found unchanged, what has a vector is not pending."""
+    """Handler of `ingest`; safe to repeat.
+
+    Live documents are unchanged, embedded chunks are not pending.
+    """
 
     def __init__(
         self,
@@ -38,15 +41,15 @@ class IngestJob:
         pipeline_of: Callable[[Library], IngestPipeline],
         backfill_of: Callable[[Library], VectorBackfill | None],
         catalog: Catalog,
-        originals: Originals,
+        originals: OriginalFiles,
         jobs: JobStore,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Counts of vectors for the receipts.
             originals: Where accepted bytes are.
             jobs: Which other uploads still need the same bytes.
@@ -60,7 +63,9 @@ class IngestJob:
         self._later = later
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Make the files live, report, and report again when all that was read has its vectors, which begins with the first files.
+        """Make the files live, report, and report again once all have vectors.
+
+        Embedding begins with the first files.
 
         Raises:
             Cancelled: Paused, cancelled or shutting down.
@@ -77,14 +82,15 @@ class IngestJob:
 
     def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
         vectors = _Vectors(self._backfill_of, self._later, context, payload.library)
-        with Follower(vectors.embed) as follower:
-            outcomes = self._merge(context, self._make_live(context, payload, follower.add))
+        with BatchWorker(vectors.embed) as batch_worker:
+            outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
             self._discard_failed(context, payload, outcomes)
             context.publish(IngestReport(outcomes, "text").to_json())
             vectors.total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
             # All once more: an interrupted run may have written documents and not embedded them.
-            follower.add([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
-            follower.finish()
+            changed = [outcome for outcome in outcomes if outcome.status != "unchanged"]
+            batch_worker.add([outcome.doc_id for outcome in changed if outcome.doc_id is not None])
+            batch_worker.finish()
         # A document that was deleted while its vectors were made left its bytes to this job, which needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
         return IngestReport(tuple(counted(self._catalog, payload.library, outcomes)), "vectors").to_json()
@@ -115,7 +121,10 @@ class IngestJob:
             yield RawDocument(file.source_key, file.filename, self._originals.original_path(file.sha256))
 
     def _merge(self, context: JobContext, outcomes: Sequence[IngestOutcome]) -> tuple[IngestOutcome, ...]:
-        """Return outcomes as the first run saw them: what an interrupted run has indexed is not `unchanged` to the sender."""
+        """Return outcomes as the first run saw them.
+
+        Documents an interrupted run indexed are not `unchanged` to the sender.
+        """
         before = IngestReport.from_json(context.previous)
         if before is None or len(before.outcomes) != len(outcomes):
             return tuple(outcomes)
@@ -130,7 +139,7 @@ class IngestJob:
         self._discard(context, failed)
 
     def _discard(self, context: JobContext, unneeded: set[str]) -> None:
-        """Remove bytes that no document refers to, unless another upload still waits for the same."""
+        """Remove bytes that no document and no waiting upload refers to."""
         if unneeded:
             needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
             for sha256 in unneeded - needed:
@@ -139,7 +148,7 @@ class IngestJob:
 
 @dataclass(slots=True)
 class _Vectors:
-    """Gives the documents of one job their vectors, whatever else is still pending in the library."""
+    """Embeds the documents of one job before other pending chunks of the library."""
 
     backfill_of: Callable[[Library], VectorBackfill | None]
     later: Callable[[Library], object]
@@ -151,7 +160,7 @@ class _Vectors:
     _put_off: bool = False
 
     def embed(self, doc_ids: Sequence[str]) -> None:
-        """Embed what is pending of some documents; a host that fails puts them and all later ones off."""
+        """Embed pending chunks of some documents; a failing host defers all later ones."""
         if self._put_off:
             return
         try:
@@ -185,7 +194,7 @@ class BackfillJob:
     """Handler of `backfill`: vectors for every chunk of a library that has none."""
 
     def __init__(self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog) -> None:
-        """Wire the job."""
+        """Take the parts the job needs."""
         self._backfill_of = backfill_of
         self._catalog = catalog
 
@@ -236,10 +245,10 @@ def run_backfill(
     library: Library,
     run: Callable[[VectorBackfill], BackfillReport],
 ) -> BackfillReport:
-    """Run a library's backfill, and once more with its new embedder when the library was re-embedded meanwhile.
+    """Run a library's backfill; again with the new embedder after a re-embedding.
 
     Raises:
-        ProviderUnreachable: Nobody can embed for the library now.
+        ProviderUnreachable: The library's embedder is unavailable.
         FingerprintMismatch: The library holds vectors made otherwise.
     """
     for again in (True, False):

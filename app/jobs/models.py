@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Protocol, cast
 
-from app.answer.model_advice import Reply
+from app.answer.model_advice import ModelReply
 from app.answer.model_test import ModelTester
 from app.core.cancel import CancelToken
 from app.core.ports import ModelStore
@@ -21,7 +21,7 @@ class PullStep(Protocol):
 
     @property
     def status(self) -> str:
-        """What is being done."""
+        """Return the current activity."""
         ...
 
     @property
@@ -80,17 +80,17 @@ class ModelTestJob:
         before = context.previous or {}
         rows = cast("Sequence[Mapping[str, object]]", before.get("replies", ()) if before.get("digest") == digest else ())
 
-        def watch(replies: Sequence[Reply], total: int) -> None:
+        def watch(replies: Sequence[ModelReply], total: int) -> None:
             context.progress(len(replies), total, "questions")
             context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
             context.checkpoint()
 
-        done = [Reply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
+        done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]  # as `watch` wrote them
         return {"digest": digest, **asdict(self._tester.run(wanted, context.cancel, done, watch))}
 
 
-class ModelTestDesk:
-    """Where tests of models are asked for, and what they found."""
+class ModelTestService:
+    """Starts tests of models and returns their findings."""
 
     def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
         """Keep the runner, the tester and the findings."""
@@ -114,7 +114,7 @@ class ModelTestDesk:
         return self._store.tested()
 
 
-def register_model_tests(runner: JobRunner, tester: ModelTester, store: ModelStore) -> ModelTestDesk:
+def register_model_tests(runner: JobRunner, tester: ModelTester, store: ModelStore) -> ModelTestService:
     """Register `model_test`, one at a time, and return where tests are asked for."""
     runner.register(MODEL_TEST, ModelTestJob(tester), lane="network", exclusive=lambda _: MODEL_TEST)
-    return ModelTestDesk(runner, tester, store)
+    return ModelTestService(runner, tester, store)

@@ -32,12 +32,12 @@ class SamplesJob:
         writer: IndexWriter,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             root: Folder with `public/` and `papers/`.
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Finds old samples.
             writer: Removes them.
             later: Asks for a backfill when vectors cannot be made now.
@@ -58,11 +58,11 @@ class SamplesJob:
         """
         if context.payload.get("purge") is True:
             remove_samples(self._catalog, self._writer)
-        shelves = {library: list(SampleDocuments(library, self._root)) for library in (Library.PUBLIC, Library.PAPERS)}
-        context.files(JobFile(raw.filename, "queued", 0.0) for raws in shelves.values() for raw in raws)
-        total = sum(map(len, shelves.values()))
+        samples = {library: list(SampleDocuments(library, self._root)) for library in (Library.PUBLIC, Library.PAPERS)}
+        context.files(JobFile(raw.filename, "queued", 0.0) for raws in samples.values() for raw in raws)
+        total = sum(map(len, samples.values()))
         outcomes: list[IngestOutcome] = []
-        for library, raws in shelves.items():
+        for library, raws in samples.items():
             before = len(outcomes)
 
             def progress(index: int, file: JobFile, before: int = before) -> None:
@@ -73,7 +73,7 @@ class SamplesJob:
             context.progress(len(outcomes), total, "files")
         context.publish(IngestReport(tuple(outcomes), "text").to_json())
         done: list[IngestOutcome] = []
-        for library, raws in shelves.items():
+        for library, raws in samples.items():
             self._embed(context, library)
             done += counted(self._catalog, library, outcomes[len(done) : len(done) + len(raws)])
         return IngestReport(tuple(done), "vectors").to_json()
@@ -92,7 +92,7 @@ class SamplesJob:
 
 
 def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:
-    """Remove every sample document and nothing else; return how many there were in each library."""
+    """Remove every sample document and nothing else; return counts by library."""
     removed: dict[Library, int] = {}
     for library in Library:
         cursor: str | None = None

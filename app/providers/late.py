@@ -1,4 +1,4 @@
-"""Late interaction on the embedded model: codes of passages and questions from its own token states.
+"""Make late-interaction codes of passages and questions with the embedded model.
 
 References:
     Khattab, Zaharia: ColBERT, SIGIR 2020 (token states compared one by one); Jegou et al.: Hamming embedding, ECCV 2008 (signs of
@@ -26,7 +26,7 @@ from app.core.types import (
 )
 from app.core.vectors import l2_normalise
 from app.providers.bert_session import BertSession
-from app.providers.bert_tokens import BertTokenizer, Spans, cut, feed
+from app.providers.bert_tokens import BertTokenizer, TokenSpans, cut, feed
 from app.providers.embedding_checks import refuse_long
 
 AXES_FILE = Path(__file__).with_name("token_axes.npy")
@@ -54,7 +54,9 @@ class LateEncoder:
         return self._identity
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
-        """Return vectors float32 `[n, 384]`, the embedder's own bit for bit, and codes, from one run each.
+        """Return vectors float32 `[n, 384]` and codes, from one run each.
+
+        The vectors are bit for bit those of the embedder.
 
         Raises:
             PassageTooLong: A text has more tokens than the model reads.
@@ -66,12 +68,12 @@ class LateEncoder:
         return rows, [self._code(text, one, states[1:-1]) for text, one, (_, states) in zip(texts, spans, runs, strict=True)]
 
     def encode(self, texts: Sequence[str]) -> list[PassageCode]:
-        """Return codes of texts of any length; one that the model cannot read at once is read in parts."""
+        """Return codes of texts of any length; long ones are encoded in parts."""
         return [
             self._code(text, one, self._states(one)) for text, one in zip(texts, self._tokenizer.encode_spans(texts), strict=True)
         ]
 
-    def _states(self, spans: Spans) -> FloatArray:
+    def _states(self, spans: TokenSpans) -> FloatArray:
         """Return the states of a text's own tokens, `[t, 384]`."""
         first, *own, last = spans.ids
         size = self._identity.max_tokens - 2
@@ -95,7 +97,7 @@ class LateEncoder:
         directions = l2_normalise((states[1:-1] - self._mean) @ self._axes)
         return QuestionCode(row, directions.astype(np.float32), tuple(stems), tuple(pieces))
 
-    def _code(self, text: str, spans: Spans, states: FloatArray) -> PassageCode:
+    def _code(self, text: str, spans: TokenSpans, states: FloatArray) -> PassageCode:
         """Return the code of a text from the states of its own tokens."""
         if not len(states):  # a text of signs that the model drops
             return PassageCode(bytes(STATE_DIMENSION), bytes(TOKEN_BITS // 8))
@@ -105,7 +107,10 @@ class LateEncoder:
 
 
 def _sentences(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return half-open spans of tokens, one a sentence, or windows where a text has no sentence ends or too many; 1 to 32."""
+    """Return half-open token spans, one per sentence, or windows; 1 to 32.
+
+    Windows if a text has no sentence ends or too many.
+    """
     found = list(_by_sentence(text, offsets))
     if len(found) <= MAX_SENTENCES:
         return found

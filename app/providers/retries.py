@@ -1,4 +1,4 @@
-"""When a failed call to a model host is worth repeating, and how long to wait."""
+"""Decide whether to repeat a failed call to a model host, and after what time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _ATTEMPTS_AFTER_CRASH = 2
 
 
 class RunnerStopped(ProviderBadResponse):
-    """The host's model process died or could not load the model; a second try often works, a third does not."""
+    """The host's model process died or could not load the model.
+
+    A second try often works, a third does not.
+    """
 
     retryable = True
 

@@ -1,4 +1,4 @@
-"""Whether a host's embedding model is the embedded one under another roof, and which of two is quicker."""
+"""Detect whether a host's embedding model equals the embedded one, and speeds."""
 
 from __future__ import annotations
 
@@ -44,8 +44,11 @@ PROBES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two models on the probes. `lowest` is the smallest cosine, 0 where their dimensions differ; speeds in passages a second."""
+class TwinComparison:
+    """Two models on the probes.
+
+    `lowest` is the smallest cosine, 0 where their dimensions differ; speeds in passages a second.
+    """
 
     lowest: float
     embedded_per_s: float
@@ -62,8 +65,10 @@ class Comparison:
         return f"embedded {self.embedded_per_s:.0f} passages a second, on Ollama {self.other_per_s:.0f}"
 
 
-def compare(embedded: Embedder, other: Embedder) -> Comparison:
-    """Return how two models do on the probes; both are loaded first, so that only embedding is timed.
+def compare(embedded: Embedder, other: Embedder) -> TwinComparison:
+    """Compare two models on the probes, both loaded first.
+
+    Only embedding is timed.
 
     Raises:
         ProviderError: The other's host failed.
@@ -76,11 +81,11 @@ def compare(embedded: Embedder, other: Embedder) -> Comparison:
         sides.append((rows, len(PROBES) / (time.perf_counter() - began)))
     (ours, our_speed), (theirs, their_speed) = sides
     lowest = float((ours * theirs).sum(axis=1).min()) if ours.shape == theirs.shape else 0.0
-    return Comparison(lowest, our_speed, their_speed)
+    return TwinComparison(lowest, our_speed, their_speed)
 
 
 class Twins:
-    """Knows which of a host's models are the embedded one, asking once for each name; thread-safe."""
+    """Knows which host models equal the embedded one; asks once a name; thread-safe."""
 
     def __init__(self, host: OllamaHost, embedded: Callable[[], Embedder]) -> None:
         """Prepare; nothing is sent or loaded.
@@ -94,7 +99,10 @@ class Twins:
         self._known: dict[str, bool] = {}
 
     def __call__(self, model: str) -> bool:
-        """Return whether a model gives the embedded one's vectors; False while its host cannot tell."""
+        """Return whether a model gives the embedded one's vectors; False if unknown.
+
+        Unknown while its host does not respond.
+        """
         with self._lock:
             if model not in self._known:
                 try:

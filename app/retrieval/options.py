@@ -1,4 +1,7 @@
-"""Options of retrieval. Defaults carry their evidence; the harness decides (docs/how-it-works.md)."""
+"""Define options of retrieval; defaults name their evidence.
+
+The harness decides (docs/how-it-works.md).
+"""
 
 from __future__ import annotations
 
@@ -77,5 +80,5 @@ class RetrievalOptions:
     """Cosine similarity from which a hit is partial, below strong; for MiniLM."""
 
     def on_scale(self, similarity: float) -> float:
-        """Return a cosine similarity on the scale that the thresholds were measured on, in [-1, 1]; NaN stays NaN."""
+        """Return a cosine similarity on the thresholds' scale, [-1, 1]; NaN stays NaN."""
         return min(1.0, max(-1.0, (similarity - self.similarity_offset) / self.similarity_scale))

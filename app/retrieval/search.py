@@ -37,10 +37,10 @@ def slots(mode: Mode) -> int:
 
 
 def pool_size(library: Library, mode: Mode, top_k: int) -> int:
-    """Return how many candidates each leg is asked for.
+    """Return how many candidates to ask of each leg.
 
     About 4x `top_k` up to 64 in papers and 5x up to 96 in public for the broad modes, a little less for the others;
-    never under 50 nor under 2x `top_k`, whatever the ceiling says.
+    never under 50 nor under 2x `top_k`, even above the ceiling.
     """
     factor, ceiling = _POOLS[library, mode in _BROAD]
     return max(min(factor * top_k, ceiling), MIN_POOL, 2 * top_k)
@@ -48,7 +48,7 @@ def pool_size(library: Library, mode: Mode, top_k: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """The union of both legs as columns of one length n, dense hits first, each chunk once."""
+    """The union of both legs as columns of length n, dense hits first, no repeats."""
 
     ids: Ints
     """Chunk ids, int64 `[n]`."""

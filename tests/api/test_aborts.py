@@ -12,7 +12,7 @@ from app.client import DocuMindClient
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_generator import OllamaGenerator
 from app.providers.slots import CallSlots
-from evaluation.bench_aborts import DOORS, MAX_MODEL_CALLS, MAX_STREAMS, answers_still, campaign, fill
+from evaluation.benchmarks.aborts import DOORS, MAX_MODEL_CALLS, MAX_STREAMS, answers_still, campaign, fill
 from tests.api.conftest import listening, site
 from tests.fakes.generators import FixedModels
 from tests.fakes.ollama_double import OllamaDouble

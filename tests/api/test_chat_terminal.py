@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import ProviderTimeout
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 from tests.api.conftest import LIBRARY, Site, listening, site
 from tests.api.test_streaming import SlowModel
 from tests.fakes.generators import FixedModels, ScriptedGenerator, tokens_of

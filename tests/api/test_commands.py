@@ -15,7 +15,7 @@ from app.core.errors import ModelNotInstalled
 from app.core.types import ModelProfile
 from app.evaluation.answer_sets import load
 from app.generation.prompts import REFUSAL
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 from app.providers.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, listening, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from app.cli.main import app, run_at_edge
 from app.client import DocuMindClient
 from app.core.errors import Busy, InvalidInput, ProviderUnreachable
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 from app.providers.arxiv import ID
 from scripts import bulk_ingest_arxiv as arxiv
 from scripts import materialize_institutional_corpus as corpus

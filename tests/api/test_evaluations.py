@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.evaluation.arms import Arm
-from app.evaluation.runner import Found
+from app.evaluation.runner import RankedPassages
 from app.evaluation.workshop import PlaceSearch
 from tests.api.conftest import Site, site
 
@@ -217,12 +217,12 @@ def test_a_run_is_cancelled_between_questions(shop: Site, monkeypatch: pytest.Mo
     started = threading.Event()
     ids: list[str] = []
 
-    def cancel_at_two(self: PlaceSearch, arm: Arm, question: str, top_k: int) -> Found:
+    def cancel_at_two(self: PlaceSearch, arm: Arm, question: str, top_k: int) -> RankedPassages:
         asked.append(question)
         if len(asked) == 2:
             assert started.wait(10)
             shop.client.delete(f"/api/v1/jobs/{ids[0]}")
-        return Found((), (), 1.0, {})
+        return RankedPassages((), (), 1.0, {})
 
     monkeypatch.setattr(PlaceSearch, "__call__", cancel_at_two)
     job = shop.client.post("/api/v1/evaluations", json={"kind": "retrieval", "questions": 4}).json()
@@ -242,7 +242,7 @@ def test_a_run_goes_on_after_a_restart_where_it_stopped(tmp_path: Path, monkeypa
         started = threading.Event()
         ids: list[str] = []
 
-        def pause_at_seven(self: PlaceSearch, arm: Arm, question: str, top_k: int) -> Found:
+        def pause_at_seven(self: PlaceSearch, arm: Arm, question: str, top_k: int) -> RankedPassages:
             asked.append((arm.name, question))
             if len(asked) == 7:
                 assert started.wait(10)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.answer.records import to_record
 from app.api.schemas.answers import QueryResponse
 from app.core.types import Question
-from tests.api.conftest import LIBRARY, Site
+from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.files import make_pdf
 
 
@@ -141,3 +143,21 @@ def test_boxes_of_a_pdf_lie_on_its_page(shop: Site) -> None:
     [[x0, y0, x1, y1]] = page["rects"]
     assert 0 <= x0 < x1 <= page["width"]
     assert 0 <= y0 < y1 <= page["height"]
+
+
+def test_mmr_is_chosen_by_request_and_by_setting(tmp_path: Path) -> None:
+    text = "Lions sleep for twenty hours a day, and lionesses hunt at night in small groups.{}"
+    copies = [(f"lions{i}.txt", text.format(f" Copy {i}.").encode()) for i in range(3)]
+    body = {"question": "How long do lions sleep?", "library": "papers", "retrieve_only": True}
+
+    def found(site: Site, **options: object) -> int:
+        return len(site.client.post("/api/v1/query", json={**body, **options}).json()["sources"])
+
+    with site(tmp_path / "default") as plain:
+        plain.upload(*copies)
+        assert found(plain) == 1  # near copies take one place
+        assert found(plain, rerank="mmr") == 3  # only their place is later
+    with site(tmp_path / "mmr", rerank="mmr") as set_so:
+        set_so.upload(*copies)
+        assert found(set_so) == 3
+        assert found(set_so, rerank="auto") == 1

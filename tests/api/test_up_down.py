@@ -19,7 +19,7 @@ import pytest
 
 from app.cli.processes import Background, start_time
 from app.client import DocuMindClient
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 
 ROOT = Path(__file__).parents[2]
 FAKE_OLLAMA = f"""#!{sys.executable}

@@ -7,9 +7,9 @@ import pytest
 
 from app.core.ports import BulkLedger
 from app.core.types import LedgerEntry, Library
-from app.index.database import Database
-from app.index.ledger import SqliteLedger
-from app.index.steps import Steps
+from app.index.catalog.database import Database
+from app.index.catalog.ledger import SqliteLedger
+from app.index.files.steps import Steps
 from tests.fakes.ledgers import DictLedger
 
 PUBLIC = Library.PUBLIC

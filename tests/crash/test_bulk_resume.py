@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
-from evaluation.bulk_kill import Command, campaign, stored
+from evaluation.campaigns.bulk_kill import Command, campaign, stored
 
 
 @pytest.mark.timeout(300)

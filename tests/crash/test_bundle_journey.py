@@ -11,7 +11,7 @@ import pytest
 
 from app.core.types import FloatArray
 from app.core.vectors import l2_normalise
-from evaluation.bench_bundle import journey
+from evaluation.benchmarks.bundle import journey
 from tests.fakes.embedders import HashEmbedder
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.core.ids import document_id
-from evaluation.concurrency.__main__ import trial
-from evaluation.concurrency.model import LIBRARY, Model, Shown, Version, make_text
+from evaluation.campaigns.concurrency.__main__ import trial
+from evaluation.campaigns.concurrency.model import LIBRARY, Model, Shown, Version, make_text
 
 
 @pytest.mark.timeout(240)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.index.store import IndexStore
-from evaluation.damage.kinds import KINDS
-from evaluation.damage.stores import Recipe, build, fingerprint, options_at, wholeness
-from evaluation.damage.trial import check_and_repair, damaged_copy, opened_unprobed, serve
+from evaluation.campaigns.damage.kinds import KINDS
+from evaluation.campaigns.damage.stores import Recipe, build, fingerprint, options_at, wholeness
+from evaluation.campaigns.damage.trial import check_and_repair, damaged_copy, opened_unprobed, serve
 
 N = 1200
 

@@ -18,11 +18,11 @@ import pytest
 from app.client import FileToSend
 from app.core.errors import DiskFull
 from app.core.types import FloatArray, Library
+from app.index.files.steps import Steps
 from app.index.options import IndexOptions
-from app.index.steps import Steps
 from app.index.store import IndexStore, VectorStoreUse
-from evaluation.crash.load import hits_of
-from evaluation.served import Served
+from evaluation.campaigns.crash.load import hits_of
+from evaluation.lib.served import Served
 from tests.crash.forks import Forks
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel

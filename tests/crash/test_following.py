@@ -45,7 +45,7 @@ def until(holds: Callable[[], bool]) -> bool:
 
 def lag(store: IndexStore) -> int:
     """Changes that Chroma has yet to apply; before its first there is no watermark to count from."""
-    return store.catalog.lags().get("papers/chroma", 1)
+    return store.status.lags().get("papers/chroma", 1)
 
 
 def test_exact_rows_answer_until_chroma_has_followed(options: IndexOptions) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from app.core.types import Library
+from app.index.dense.chroma.probe import Finding, probe
 from app.index.options import IndexOptions
-from app.index.probe import Finding, probe
 from app.index.store import IndexStore
 from tests.unit.index.drafts import unit_rows
-from tests.unit.index.test_fsck import Inject, build, options_at
+from tests.unit.index.maintenance.test_fsck import Inject, build, options_at
 
 PAPERS = Library.PAPERS
 
@@ -64,7 +64,7 @@ def test_an_open_store_is_checked_without_a_second_opener(
         opened.append(open_store)
         return probe(*args, open_store=open_store, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("app.index.fsck_chroma.probe", watched)
+    monkeypatch.setattr("app.index.maintenance.fsck_chroma.probe", watched)
     with IndexStore(options, vector_store="foreground") as store:
         assert store.fsck.run().faults == ()
         store.chroma.upsert(store.chroma.names()[0], [1], unit_rows(1, seed=3), [("x", "body")], "m")

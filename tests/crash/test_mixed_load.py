@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.mixed_load.__main__ import trial
+from evaluation.campaigns.mixed_load.__main__ import trial
 
 
 @pytest.mark.timeout(240)

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import requests
 
-from evaluation.served import Served
+from evaluation.lib.served import Served
 
 CLIENTS, UPLOADS = 24, 96
 

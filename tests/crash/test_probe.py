@@ -20,10 +20,10 @@ import psutil
 import pytest
 
 from app.core.errors import DiskFull, StorageError
+from app.index.dense.chroma.probe import Finding, probe
+from app.index.dense.chroma.resting_store import Expected
+from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
-from app.index.probe import Finding, probe
-from app.index.resting_store import Expected
-from app.index.start_checks import catalog_path
 from app.index.store import IndexStore
 from tests.crash.forks import Forks
 from tests.unit.index.drafts import make_draft
@@ -32,7 +32,7 @@ from tests.unit.index.test_writer import embed_all
 _ASKER = """
 import sys
 from pathlib import Path
-from app.index.probe import probe
+from app.index.dense.chroma.probe import probe
 probe(Path(sys.argv[1]), Path(sys.argv[2]), [])
 """
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.crash.campaign import Campaign
-from evaluation.crash.promises import ABSENT, Promises, marker, text_of
+from evaluation.campaigns.crash.campaign import Campaign
+from evaluation.campaigns.crash.promises import ABSENT, Promises, marker, text_of
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
 

@@ -15,12 +15,22 @@ import pytest
 
 from app.client import DocuMindClient, FileToSend, Json
 from app.core.types import Library
+from app.index.files.steps import CRASH_STATUS
 from app.index.options import IndexOptions
-from app.index.steps import CRASH_STATUS
 from app.index.store import IndexStore, VectorStoreUse
-from evaluation.served import Served
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
-from tests.unit.index.test_reembedding import NEVER, NEW, OLD, add, embed_live, fill, made_by, own_rank_one, vectors_by_build
+from tests.unit.index.maintenance.test_reembedding import (
+    NEVER,
+    NEW,
+    OLD,
+    add,
+    embed_live,
+    fill,
+    made_by,
+    own_rank_one,
+    vectors_by_build,
+)
 
 PAPERS = Library.PAPERS
 FILES = 24
@@ -89,7 +99,7 @@ import sys, threading
 from pathlib import Path
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from tests.unit.index.test_reembedding import NEW, NEVER, PAPERS, fill, made_by
+from tests.unit.index.maintenance.test_reembedding import NEW, NEVER, PAPERS, fill, made_by
 data = Path(sys.argv[1])
 options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
 with IndexStore(options, crash_at=int(sys.argv[2]), vector_store=sys.argv[3]) as store:

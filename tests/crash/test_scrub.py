@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.index.hnsw_files import HEADER
+from app.index.dense.chroma.hnsw_files import HEADER
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from tests.unit.index.test_reembedding import OLD, add, embed_live, own_rank_one
+from tests.unit.index.maintenance.test_reembedding import OLD, add, embed_live, own_rank_one
 
 
 def tails(chroma: Path) -> list[bytes]:

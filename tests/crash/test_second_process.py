@@ -16,7 +16,7 @@ HEAVY = ("sqlalchemy", "tantivy", "chromadb", "onnxruntime", "fastapi", "uvicorn
 _OWNER = """
 import sys
 from pathlib import Path
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 lock = DirectoryLock([Path(sys.argv[1])], "http://127.0.0.1:8123")
 print("held", flush=True)
 sys.stdin.read()
@@ -45,7 +45,7 @@ def test_refused_with_the_owner_s_name_before_anything_heavy(tmp_path: Path, arg
     assert done.returncode == 5
     assert f"process {owner.pid} at http://127.0.0.1:8123" in " ".join(said.split())
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
-    assert "app.index.lock" in imported
+    assert "app.index.files.lock" in imported
     assert imported & set(HEAVY) == set()
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from app.core.ids import document_id
 from app.core.types import Library
+from app.index.dense.chroma.probe import probe
+from app.index.dense.chroma.self_query import too_many
+from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
-from app.index.probe import probe
-from app.index.self_query import too_many
-from app.index.start_checks import catalog_path
 from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from evaluation.served import ROOT, Served
+from evaluation.lib.paths import ROOT
+from evaluation.lib.served import Served
 
 UPLOADS = 12
 EXIT_S = 20.0

@@ -19,7 +19,7 @@ from app.ingest.embedding import VectorBackfill
 from app.ingest.options import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.index.drafts import make_draft
-from tests.unit.index.test_reembedding import made_by
+from tests.unit.index.maintenance.test_reembedding import made_by
 
 PAPERS = Library.PAPERS
 SHORT = 20

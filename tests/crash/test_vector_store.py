@@ -13,12 +13,12 @@ import pytest
 from app.core.errors import IndexDamaged
 from app.core.ids import fingerprint8
 from app.core.types import Filters, Library
-from app.index.exact import ExactIndex
+from app.index.dense.chroma.probe import probe
+from app.index.dense.chroma.resting_store import Expected
+from app.index.dense.exact import ExactIndex
+from app.index.files.steps import Steps
+from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
-from app.index.probe import probe
-from app.index.resting_store import Expected
-from app.index.start_checks import catalog_path
-from app.index.steps import Steps
 from app.index.store import IndexStore
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows
 
@@ -89,12 +89,12 @@ def test_in_the_background_lexical_search_serves_at_once(large: IndexOptions) ->
         fill(store)
         with pytest.raises(IndexDamaged, match="being checked or made again"):  # the caller says so to the user
             store.vectors.search(PAPERS, unit_rows(1)[0], 5)
-        assert store.catalog.build_state(PAPERS) == f"rebuilding 0 of {N}"
+        assert store.status.build_state(PAPERS) == f"rebuilding 0 of {N}"
         assert store.vectors.search(Library.PUBLIC, unit_rows(1)[0], 5) == []
     with IndexStore(large) as store:
         assert store.lexical.search(PAPERS, "number", 5) != []
         assert store.keeper.wait(60)
-        assert store.catalog.build_state(PAPERS) == "ready"
+        assert store.status.build_state(PAPERS) == "ready"
         assert store.vectors.count(PAPERS) == N
 
 

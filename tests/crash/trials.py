@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from app.index import chroma_keeper, fsck_chroma
-from app.index.probe import Finding, examine
-from app.index.resting_store import Expected
-from app.index.steps import CRASH_STATUS
+from app.index.dense import keeper as chroma_keeper
+from app.index.dense.chroma.probe import Finding, examine
+from app.index.dense.chroma.resting_store import Expected
+from app.index.files.steps import CRASH_STATUS
+from app.index.maintenance import fsck_chroma
 from tests.crash.forks import Forks, call
 from tests.crash.workload import check, recover, run
 
@@ -38,7 +39,7 @@ def forked_probe(
     open_store: bool = True,
     stop: threading.Event | None = None,
 ) -> Finding:
-    """What `app.index.probe.probe` does, in a forked child."""
+    """What `app.index.dense.chroma.probe.probe` does, in a forked child."""
     del stop  # a trial's deadline is its call's
     work = partial(examine, chroma, catalog, expected, compare_all=compare_all, open_store=open_store)
     status, said = call(address, work)

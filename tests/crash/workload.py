@@ -12,7 +12,7 @@ from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.core.vectors import cosine_distances
-from app.index import word_queue
+from app.index.lexical import writer as word_queue
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.fakes.embedders import HashEmbedder

@@ -12,11 +12,11 @@ from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.answer.research import Research
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.bootstrap.bulk import scratch_index
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
 from app.bootstrap.maintenance import StoreMaintenance
@@ -33,13 +33,14 @@ from app.generation.injection import inspect
 from app.generation.prompts import PromptLibrary
 from app.generation.support import SupportJudge
 from app.generation.tokens import TokenCalibrator
-from app.index.answer_store import SqliteAnswerStore
-from app.index.catalog import SqliteCatalog
-from app.index.conversation_store import SqliteConversationStore
-from app.index.ledger import SqliteLedger
+from app.index.catalog.answers import SqliteAnswerStore
+from app.index.catalog.conversations import SqliteConversationStore
+from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.sync_claims import SyncClaims
 from app.index.options import IndexOptions
+from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
-from app.index.sync_claims import SyncClaims
 from app.index.writer import CatalogIndexWriter
 from app.ingest.bulk import BulkIndexer
 from app.ingest.embedding import VectorBackfill
@@ -47,13 +48,13 @@ from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
-from app.jobs.bulk import BulkDesk, BulkIndexJob
+from app.jobs.bulk import BulkIndexJob, BulkService
 from app.jobs.bulk_plan import BulkPlanJob
 from app.jobs.calibrate import CalibrateJob
-from app.jobs.evaluation import EvaluationDesk
+from app.jobs.evaluation import EvaluationService
 from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
 from app.jobs.maintenance import register_maintenance
-from app.jobs.models import ModelTestDesk, PullJob, register_model_tests
+from app.jobs.models import ModelTestService, PullJob, register_model_tests
 from app.jobs.queue import per_library
 from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
@@ -77,7 +78,7 @@ class LocalServices:
     settings: Settings
     store: IndexStore
     jobs: JobRunner
-    bulk: BulkDesk
+    bulk: BulkService
     embedder: HashEmbedder
     models: FixedModels
     hosts: list[HostStatus] = field(default_factory=list)
@@ -87,8 +88,8 @@ class LocalServices:
     rag: RAGService = field(init=False)
     checker: CheckService = field(init=False)
     suggester: Suggester = field(init=False)
-    evaluations: EvaluationDesk = field(init=False)
-    model_tests: ModelTestDesk = field(init=False)
+    evaluations: EvaluationService = field(init=False)
+    model_tests: ModelTestService = field(init=False)
     spans: Spans = SILENT
 
     def __post_init__(self) -> None:
@@ -100,8 +101,8 @@ class LocalServices:
             catalog=self.store.catalog,
             models=self.models,
             research=Research(
-                lambda _: Shelf(self._retriever(), self.embedder),
-                Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+                lambda _: LibrarySearcher(self._retriever(), self.embedder),
+                AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
                 Grounder(None, self.settings.generation()),
                 self.memory,
                 ModelSpeeds(self.store.models),
@@ -112,14 +113,14 @@ class LocalServices:
             spans=self.spans,
         )
         self.checker = CheckService(
-            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
             judge=SupportJudge(None),
             options=self.settings.generation(),
         )
 
         self.suggester = Suggester(
             catalog=self.store.catalog,
-            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
             models=self.models,
             prompts=PROMPTS,
             extractive=ExtractiveGenerator(),
@@ -136,7 +137,7 @@ class LocalServices:
         return Replayer(
             store=self.store.answers,
             catalog=self.store.catalog,
-            shelf_of=lambda _: Shelf(self._retriever(), self.embedder),
+            searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
             models=self.models,
             prompts=PROMPTS,
             options=self.settings.answer(),
@@ -150,7 +151,7 @@ class LocalServices:
             embedder_of=lambda _: self.embedder,
             bench_embedder=lambda: self.embedder,
             models=self.models,
-            draftsman=Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            answer_writer=AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
             grounder=Grounder(None, self.settings.generation()),
             answer=self.settings.answer(),
             ingest=self.settings.ingest(),
@@ -162,7 +163,7 @@ class LocalServices:
     def tester(self) -> ModelTester:
         return ModelTester(
             self.models,
-            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
             Grounder(None, self.settings.generation()),
             ModelSpeeds(self.store.models),
             self.store.models,
@@ -175,6 +176,10 @@ class LocalServices:
     @property
     def catalog(self) -> SqliteCatalog:
         return self.store.catalog
+
+    @property
+    def projections(self) -> ProjectionStatus:
+        return self.store.status
 
     @property
     def writer(self) -> CatalogIndexWriter:
@@ -204,11 +209,11 @@ class LocalServices:
         return ModelReport((("llama3.2:latest", 2_000_000_000),), ("llama3.2:latest",), {"answers": self.generator.name}, None)
 
     def status(self) -> ServiceStatus:
-        builds = {library.value: self.store.catalog.build_state(library) for library in Library}
+        builds = {library.value: self.projections.build_state(library) for library in Library}
         identity = self.embedder.identity
         state = EmbeddingState(f"{identity.provider}:{identity.model}", reachable=True)
         embedding = {library.value: state for library in Library}
-        return ServiceStatus(tuple(self.hosts), self.store.catalog.watermarks(), builds, embedding)
+        return ServiceStatus(tuple(self.hosts), self.projections.watermarks(), builds, embedding)
 
 
 def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:
@@ -287,7 +292,7 @@ def local_services(
             jobs.close()
 
 
-def _register_bulk(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> BulkDesk:
+def _register_bulk(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> BulkService:
     ingest = settings.ingest()
     return register_bulk(
         jobs,

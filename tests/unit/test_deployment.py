@@ -199,7 +199,7 @@ def test_the_build_context_leaves_out_what_is_no_part_of_the_image() -> None:
         "app/core/__pycache__/x.pyc",
         "var/a",
         "evaluation/reports/bulk.md",
-        "evaluation/workbench.py",
+        "evaluation/lib/workbench.py",
     ]
     assert all(ignored(PurePosixPath(path), patterns) for path in out)
     kept = [

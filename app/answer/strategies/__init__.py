@@ -1,4 +1,4 @@
-"""How a question becomes searches: baseline, hyde, multi_query, flare.
+"""Turn a question into searches: baseline, hyde, multi_query, flare.
 
 Model calls of one question, besides the answer itself:
 
@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from app.answer.strategies import baseline, flare, hyde, multi_query
-from app.answer.strategies.base import Desk, Found, QueryStrategy
+from app.answer.strategies.base import Found, QueryStrategy, StrategyContext
 from app.core.types import Strategy
 
-__all__ = ["STRATEGIES", "Desk", "Found", "QueryStrategy"]
+__all__ = ["STRATEGIES", "Found", "QueryStrategy", "StrategyContext"]
 
 STRATEGIES: Mapping[Strategy, QueryStrategy] = MappingProxyType(
     {"baseline": baseline.find, "hyde": hyde.find, "multi_query": multi_query.find, "flare": flare.find}

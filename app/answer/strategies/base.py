@@ -1,4 +1,4 @@
-"""What a strategy gets and what it returns."""
+"""Define the input and the output of a strategy."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.retrieval.request import Retrieval
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What lies ready for a strategy: searches, models, options."""
+class StrategyContext:
+    """A strategy's tools: searches, models, options."""
 
     search: Search
     calls: ModelCalls
@@ -26,7 +26,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a strategy found, and how."""
+    """A strategy's result, and how it was found."""
 
     retrieval: Retrieval
     strategy: Strategy
@@ -38,7 +38,7 @@ class Found:
 NO_MODEL = "no model is there to write one; start Ollama with a model, or set LLM_PROVIDER"
 """Why a strategy that lets a model write something is not possible without one."""
 
-QueryStrategy = Callable[[str, Desk], Found]
+QueryStrategy = Callable[[str, StrategyContext], Found]
 """Searches for a query (the question or its rewrite).
 
 Raises ProviderError when a model host fails; the service then falls back to the baseline.
@@ -51,7 +51,10 @@ def numbered(hits: Sequence[Hit]) -> tuple[Evidence, ...]:
 
 
 def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return hits as evidence, best first; passages that were sent keep their numbers, others get the next ones."""
+    """Return hits as evidence, best first; passages sent before keep numbers.
+
+    Others get the next ones.
+    """
     known = {_key(item.hit): item.n for item in sent}
     free = max(known.values(), default=0)
     numbered_hits: list[Evidence] = []

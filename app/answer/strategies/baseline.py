@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.answer.strategies.base import Desk, Found
+from app.answer.strategies.base import Found, StrategyContext
 
 
-def find(query: str, desk: Desk) -> Found:
+def find(query: str, context: StrategyContext) -> Found:
     """Search once."""
-    return Found(desk.search(query), "baseline")
+    return Found(context.search(query), "baseline")

@@ -1,4 +1,4 @@
-"""Forward-looking active retrieval: draft the answer, and search again for what the draft is unsure of.
+"""Draft the answer, then search for what the draft is unsure of (FLARE).
 
 With token log-probabilities, a sentence that holds a token under the threshold becomes a query: masked (its improbable words left
 out) or asked (the helper turns them into a question). The sentence is then generated again with what that query found, and the
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from app.answer.search import joined
-from app.answer.strategies.base import Desk, Found, numbered
+from app.answer.strategies.base import Found, StrategyContext, numbered
 from app.answer.strategies.uncertainty import Draft, UnsureSentence, read_draft
 from app.core.ports import Generator
 from app.core.types import Message, Prompt
@@ -37,53 +37,56 @@ _GAPS = re.compile(r"\?{2,}")
 _MAX_QUERY_CHARS = 400
 
 
-def find(query: str, desk: Desk) -> Found:
-    """Search, draft, and search again for each unsure sentence of the draft, at most `flare_max_rounds` times."""
-    found = desk.search(query)
-    if desk.model is None:
+def find(query: str, context: StrategyContext) -> Found:
+    """Search, draft, and search again for unsure sentences.
+
+    At most `flare_max_rounds` times.
+    """
+    found = context.search(query)
+    if context.model is None:
         return Found(found, "baseline", "there is no model to write a draft")
-    draft = _draft(desk, desk.model, query, found, "")
+    draft = _draft(context, context.model, query, found, "")
     if not draft.has_probabilities:
         again = gate(query, draft.text)
-        retrievals = [found, desk.search(again)] if again else [found]
+        retrievals = [found, context.search(again)] if again else [found]
     else:
-        retrievals = _regenerate(desk, desk.model, query, found, draft)
+        retrievals = _regenerate(context, context.model, query, found, draft)
     further = retrievals[1:]
-    return Found(joined(found, further, desk.search.places) if further else found, "flare")
+    return Found(joined(found, further, context.search.places) if further else found, "flare")
 
 
-def _regenerate(desk: Desk, model: Generator, query: str, found: Retrieval, draft: Draft) -> list[Retrieval]:
+def _regenerate(context: StrategyContext, model: Generator, query: str, found: Retrieval, draft: Draft) -> list[Retrieval]:
     """Return the first result and one for each sentence that was generated again."""
     retrievals = [found]
     accepted = ""
-    options = desk.options
-    trusted = 0  # sentences at the start of the draft that count as accepted, whatever their probabilities
+    options = context.options
+    trusted = 0  # sentences at the start of the draft that count as accepted; probabilities are ignored
     while len(retrievals) <= options.flare_max_rounds:
         unsure = draft.first_unsure(options.flare_threshold, skip=trusted)
         if unsure is None:
             break
         accepted = f"{accepted} {draft.text[: unsure.start]}".strip()
-        latest = desk.search(_query(desk, query, unsure))
+        latest = context.search(_query(context, query, unsure))
         retrievals.append(latest)
-        draft = _draft(desk, model, query, latest if latest.hits else found, accepted)
+        draft = _draft(context, model, query, latest if latest.hits else found, accepted)
         trusted = 1  # Jiang 2023: the regenerated sentence is taken as it is
     return retrievals
 
 
-def _query(desk: Desk, query: str, unsure: UnsureSentence) -> str:
-    """Return what to search for: the sentence without its improbable words, or the helper's question about them."""
-    options = desk.options
+def _query(context: StrategyContext, query: str, unsure: UnsureSentence) -> str:
+    """Return the query: the sentence without unsure words, or a helper's question."""
+    options = context.options
     masked = _GAPS.sub(" ", unsure.without_words_under(options.flare_mask_threshold))
     masked = " ".join(masked.split())[:_MAX_QUERY_CHARS]
     if options.flare_query == "question":
-        asked = desk.calls.ask("flare_question", question=query, sentence=unsure.text, span=unsure.least_sure_words())
+        asked = context.calls.ask("flare_question", question=query, sentence=unsure.text, span=unsure.least_sure_words())
         if any(char.isalnum() for char in asked):
             return asked.splitlines()[0].strip()[:_MAX_QUERY_CHARS]
     return masked if len(masked.split()) >= 3 else f"{query} {masked}".strip()
 
 
 def gate(query: str, draft: str) -> str:
-    """Return the query of the second pass, or an empty text when the draft neither hedges nor leaves gaps.
+    """Return the second query; empty if the draft neither hedges nor leaves gaps.
 
     It is the question followed by the unsure sentences, their hedges and gaps left out.
     """
@@ -94,14 +97,17 @@ def gate(query: str, draft: str) -> str:
     return f"{query} {rest}".strip()[:_MAX_QUERY_CHARS]
 
 
-def _draft(desk: Desk, model: Generator, query: str, found: Retrieval, accepted: str) -> Draft:
-    """Let the answering model write on after `accepted`, over the best passages that fit FLARE_DRAFT_MAX_CONTEXT_CHARS."""
+def _draft(context: StrategyContext, model: Generator, query: str, found: Retrieval, accepted: str) -> Draft:
+    """Let the model continue `accepted`, over the best passages that fit.
+
+    The limit is FLARE_DRAFT_MAX_CONTEXT_CHARS.
+    """
     evidence = numbered(found.hits)
     fence = new_fence(query, *(item.hit.passage.chunk.text for item in evidence))
     plan = plan_context(
-        evidence, fixed_tokens=0, budget_tokens=desk.options.flare_draft_max_context_chars, estimate=_CHARACTERS, fence=fence
+        evidence, fixed_tokens=0, budget_tokens=context.options.flare_draft_max_context_chars, estimate=_CHARACTERS, fence=fence
     )
-    built = desk.calls.prompts.task("flare_draft", context=plan.text, fence=fence, question=query)
+    built = context.calls.prompts.task("flare_draft", context=plan.text, fence=fence, question=query)
     messages = (*built.messages, Message("assistant", accepted)) if accepted else built.messages
     prompt = Prompt(
         messages,
@@ -109,6 +115,6 @@ def _draft(desk: Desk, model: Generator, query: str, found: Retrieval, accepted:
         temperature=built.temperature,
         max_tokens=built.max_tokens,
         logprobs=True,
-        model=desk.search.question.model,
+        model=context.search.question.model,
     )
-    return read_draft(desk.calls.stream(model, prompt), accepted)
+    return read_draft(context.calls.stream(model, prompt), accepted)

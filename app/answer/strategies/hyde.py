@@ -1,4 +1,4 @@
-"""Hypothetical document embeddings: search with the vector of a passage that would answer the question.
+"""Search with the vector of a hypothetical passage (HyDE).
 
 Passages are nearer to passages than questions are; the model may invent facts, since only the vector is used. Words are searched
 with the question itself, because invented words would mislead BM25, and the question's own search counts as much.
@@ -12,21 +12,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.answer.search import joined, libraries
-from app.answer.strategies.base import NO_MODEL, Desk, Found
+from app.answer.strategies.base import NO_MODEL, Found, StrategyContext
 from app.core.types import Scope
 
 _STYLE: Mapping[Scope, str] = {"papers": "a research paper", "public": "an encyclopedia article", "all": "a reference work"}
 
 
-def find(query: str, desk: Desk) -> Found:
-    """Let the helper write a passage and search with its vector; without a passage or an embedder, search as baseline."""
-    scope = desk.search.question.library
-    if all(desk.search.shelf_of(library).embedder is None for library in libraries(scope)):
-        return Found(desk.search(query), "baseline", "there is no embedding model to embed a hypothetical passage with")
-    if desk.calls.helper is None:
-        return Found(desk.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}")
-    passage = desk.calls.ask("hyde", question=query, style=_STYLE[scope])
+def find(query: str, context: StrategyContext) -> Found:
+    """Search with a passage the helper wrote; else search as baseline.
+
+    Baseline without a passage or an embedder.
+    """
+    scope = context.search.question.library
+    if all(context.search.searcher_for(library).embedder is None for library in libraries(scope)):
+        return Found(context.search(query), "baseline", "there is no embedding model to embed a hypothetical passage with")
+    if context.calls.helper is None:
+        return Found(context.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}")
+    passage = context.calls.ask("hyde", question=query, style=_STYLE[scope])
     if not any(char.isalnum() for char in passage):
-        return Found(desk.search(query), "baseline", "the model wrote no passage")
-    own = desk.search(query)
-    return Found(joined(own, [desk.search(query, passage)], desk.search.places), "hyde")
+        return Found(context.search(query), "baseline", "the model wrote no passage")
+    own = context.search(query)
+    return Found(joined(own, [context.search(query, passage)], context.search.places), "hyde")

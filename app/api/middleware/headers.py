@@ -25,7 +25,10 @@ _ALWAYS = {
 
 
 class SecurityHeaders:
-    """Sets what a reply has not set itself; a route may relax its own Content-Security-Policy."""
+    """Sets security headers that a reply has not set.
+
+    A route may relax its own Content-Security-Policy.
+    """
 
     def __init__(self, app: ASGIApp, *, hsts: bool) -> None:
         """Wrap an app; `hsts` adds Strict-Transport-Security (production)."""

@@ -1,4 +1,4 @@
-"""Bulk sources: plan, index, embed, and the ledger of what became of every article."""
+"""Serve bulk sources: plan, index, embed, and the ledger of articles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = r"^[^\x00-\x1f]+$"
 
 
 class BulkRequest(Request):
-    """What to do with a bulk source. The source is a path on the server's own machine, never on the client's."""
+    """The work on a bulk source. The source is a path on the server's machine."""
 
     action: Literal["plan", "index", "embed"]
     library: LibraryName = "public"
@@ -99,7 +99,7 @@ def bulk_ledger(
     library: LibraryName | None = None,
     source: Annotated[str | None, Query(min_length=1, max_length=200, description="name of one source, for example enwiki")] = None,
 ) -> BulkLedger:
-    """What became of every article of all bulk sources, of one library or of one source."""
+    """Count the outcomes of all articles, of one library's, or of one source's."""
     summary = services.ledger.summary(Library(library) if library else None, source)
     return BulkLedger(
         articles=summary.articles, indexed=summary.indexed, redirects=summary.redirects, skipped=dict(summary.skipped)

@@ -57,7 +57,7 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
     },
 )
 def download_evaluation(services: Composition, report_id: ReportId, kind: Literal["json", "md", "csv", "html"]) -> Response:
-    """A finished report as JSON, Markdown, a table, or a page of its own; sent as a file."""
+    """Send a finished report as a file: JSON, Markdown, table or standalone page."""
     text = services.evaluations.reports.text(report_id, kind)
     return Response(
         text, media_type=_MEDIA[kind], headers={"Content-Disposition": f'attachment; filename="evaluation-{report_id}.{kind}"'}

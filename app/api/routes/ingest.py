@@ -15,7 +15,7 @@ from app.api.errors import declared, problem, problem_response, status_of_code
 from app.api.routes.sync import MAX_FOLDER_CHARACTERS
 from app.api.schemas.base import LibraryName, WaitName
 from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
 from app.core.errors import Conflict, DocuMindError, InvalidInput
@@ -84,7 +84,7 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
     library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
     wait: Annotated[WaitName, Query(description="true: until vectors are applied; text: until acknowledged; false: not")] = "true",
 ) -> Response:
-    """Index one or more files. The outcome of each is reported; none of them is half indexed."""
+    """Index one or more files and report each outcome; no file is half indexed."""
     receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
     try:
         pending = bytearray()
@@ -110,7 +110,7 @@ def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
 
 
 def _accept(
-    receiver: UploadReceiver, rest: bytes, services: Services, in_query: LibraryName | None, edge: AtEdge, retry: bool
+    receiver: UploadReceiver, rest: bytes, services: ServicePort, in_query: LibraryName | None, edge: AtEdge, retry: bool
 ) -> Job:
     """Make the upload durable: originals first, then the job's row."""
     receiver.feed(rest)
@@ -137,7 +137,7 @@ def _accept(
         raise
 
 
-def _discard(shas: list[str], services: Services) -> None:
+def _discard(shas: list[str], services: ServicePort) -> None:
     """Leave nothing of an upload that was not accepted."""
     try:
         services.writer.discard_unaccepted(shas)
@@ -179,8 +179,8 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
     return keys
 
 
-async def outcome(job: Job, wait: WaitName, services: Services, edge: AtEdge, request_id: str) -> Response:
-    """Return what became of an accepted job once it has come as far as was asked, or that it was accepted (202).
+async def outcome(job: Job, wait: WaitName, services: ServicePort, edge: AtEdge, request_id: str) -> Response:
+    """Return an accepted job's outcome once it got as far as asked; else 202.
 
     Raises:
         Conflict: The job was cancelled or paused while it was waited for.

@@ -1,4 +1,7 @@
-"""Work on whole stores: check, export, import, back up, purge, embed anew. All are jobs; paths are on the server's machine."""
+"""Maintain stores as jobs: check, export, import, back up, purge, re-embed.
+
+Paths are on the server's machine.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class ImportRequest(Request):
 
 
 class BackupRequest(Request):
-    """Where the backup goes."""
+    """The path of the backup."""
 
     path: ServerPath | None = Field(None, description="a new directory; null: a name with the time under DATA_DIR/backups")
 
@@ -57,7 +60,7 @@ class CalibrateRequest(Request):
 
 
 class ReembedRequest(Request):
-    """Which library is to be embedded anew, and how."""
+    """The library to re-embed, and how."""
 
     library: LibraryName
     action: Literal["start", "rollback", "discard"] = Field(
@@ -82,7 +85,10 @@ class Fault(Reply):
 
 
 class FsckReport(Reply):
-    """What a check found; `documind fsck --repair` mends it, with the server stopped."""
+    """The findings of a check.
+
+    `documind fsck --repair` fixes them while the server is stopped.
+    """
 
     started_at: str
     seconds: float
@@ -104,7 +110,7 @@ def last_fsck(services: Composition) -> FsckReport:
 
 @router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=Job, responses=declared("disk_full"))
 def run_fsck(services: Composition) -> Response:
-    """Check the whole store as a job; nothing is changed, and writes wait meanwhile."""
+    """Check the whole store as a job; change nothing. Writes wait until it ends."""
     return _accepted(services, FSCK, {}, coalesce=True)
 
 
@@ -112,7 +118,10 @@ def run_fsck(services: Composition) -> Response:
     "/export", operation_id="export_library", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
 )
 def export_library(services: Composition, asked: ExportRequest) -> Response:
-    """Write a library with text, vectors and originals into one checksummed file, as a job."""
+    """Export text, vectors and originals of a library into one file, as a job.
+
+    The file carries checksums.
+    """
     path = server_path(asked.path) if asked.path else _fresh(services, "exports", f"{asked.library}-", ".documind")
     _must_be_new(path)
     return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
@@ -128,7 +137,10 @@ def import_library(services: Composition, asked: ImportRequest) -> Response:
 
 @router.post("/backup", operation_id="backup", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
 def backup(services: Composition, asked: BackupRequest) -> Response:
-    """Back up the catalog and the originals while everything works, as a job; `documind restore` brings it back."""
+    """Back up catalog and originals as a job, while the server serves.
+
+    `documind restore` brings the backup back.
+    """
     path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
     return _accepted(services, BACKUP, {"path": str(path)})
@@ -138,7 +150,7 @@ def backup(services: Composition, asked: BackupRequest) -> Response:
     "/calibrate", operation_id="calibrate", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
 )
 def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
-    """Find what the similarities of a library's embedder mean, from the library's own sentences; a job.
+    """Calibrate a library's embedder from the library's own sentences, as a job.
 
     Its result holds the constants; they count from then on in every library of that embedder.
     """
@@ -147,9 +159,10 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
 
 @router.post("/reembed", operation_id="reembed", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
 def reembed(services: Composition, asked: ReembedRequest) -> Response:
-    """Embed a library with another model beside the vectors that serve, compare, and swap unless fewer passages are found; a job.
+    """Re-embed a library with another model, compare, and swap; as a job.
 
-    The job's result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
+    The current vectors keep serving. The swap is refused if fewer passages are found. The job's
+    result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
     """
     cases = tuple(answer_sets.load(server_path(asked.questions))) if asked.questions else ()
     library = Library(asked.library)
@@ -164,7 +177,10 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
 
 @router.post("/purge", operation_id="purge", status_code=202, response_model=Job, responses=declared("disk_full"))
 def purge(services: Composition) -> Response:
-    """Remove every byte of deleted documents now, as a job; by itself it happens a while after the last deletion."""
+    """Remove every byte of deleted documents now, as a job.
+
+    Otherwise this happens some time after the last deletion.
+    """
     return JSONResponse(Job.of(request_purge(services.jobs)).model_dump(), status_code=202)
 
 

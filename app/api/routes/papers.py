@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.schemas.documents import Deleted, Document, DocumentCorrection, DocumentPage
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.errors import NotFound
 from app.core.types import Library, Metadata
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["documents"])
 DocumentName = Annotated[str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")]
 
 
-def resolve(services: Services, library: Library, name: str) -> str:
+def resolve(services: ServicePort, library: Library, name: str) -> str:
     """Return the doc_id of a document named by its id, source key, file name or title.
 
     The id is looked up first: it is indexed, the names of a large library are not.
@@ -52,7 +52,7 @@ def list_documents(
 
 @router.api_route("/papers/{doc_id}/restore", methods=["GET", "PATCH", "DELETE", "PUT"], include_in_schema=False)
 async def restore_is_a_post() -> None:
-    """Names may hold slashes, so these would otherwise be taken for a document called `.../restore`.
+    """Refuse these paths: names may hold slashes, so `.../restore` looks like a name.
 
     Raises:
         HTTPException: Always 405.
@@ -75,7 +75,7 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
     responses=declared("not_found", "conflict", "disk_full"),
 )
 def correct_document(services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection) -> Document:
-    """Correct title, authors or year; fields left out stay as they are, `year: null` removes it."""
+    """Correct title, authors or year; omitted fields stay, `year: null` removes it."""
     document = services.catalog.document(library, resolve(services, library, doc_id))
     given = correction.model_fields_set
     metadata = Metadata(document.title, document.authors, document.year, document.arxiv_id)
@@ -104,7 +104,7 @@ Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in whic
     responses=declared("not_found", "conflict", "disk_full"),
 )
 def delete_document(services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0) -> Deleted:
-    """Remove a document: hidden at once, purged from every store when the grace is over."""
+    """Delete a document: hide it at once, purge it after the grace period."""
     gone = services.writer.delete(library, resolve(services, library, doc_id), grace_s)
     return Deleted.model_validate(gone, from_attributes=True)
 

@@ -18,7 +18,7 @@ from app.api.schemas.answers import QueryResponse, Signals
 from app.api.schemas.base import ScopeName
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.query import ChatRequest, QueryRequest, SearchQuery
-from app.api.services import Services
+from app.api.services import ServicePort
 from app.core.spans import ended_with_block
 from app.core.text import tokenise
 from app.core.trace import Trace
@@ -80,7 +80,7 @@ def search(services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Qu
     )
 
 
-def _search(services: Services, scope: ScopeName, asked: SearchQuery) -> Retrieval:
+def _search(services: ServicePort, scope: ScopeName, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
     filters = asked.conditions()
@@ -128,7 +128,10 @@ def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
 
 
 def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the spans of words of `text` that have a stem among `stems`; in a run of CJK, of the characters that match."""
+    """Return spans of words whose stem is in `stems`.
+
+    In a run of CJK, spans of the characters that match.
+    """
     known: dict[str, list[tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
@@ -140,7 +143,10 @@ def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
 
 
 def _matches(word: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return what of one word matches: all of it, or the bigrams that do when it is a run without spaces."""
+    """Return the matching spans of one word: all of it, or its matching bigrams.
+
+    Bigrams if it is a run without spaces.
+    """
     tokens = tokenise(word)
     if len(tokens) <= 1:
         return [(0, len(word))] if tokens and tokens[0] in stems else []

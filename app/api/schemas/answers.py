@@ -9,7 +9,7 @@ from app.core.types import AnswerStatus, Band, CitedBy, Mode, NoticeCode, Strate
 
 
 class Signals(Reply):
-    """What each step of retrieval knew of a passage; null where it did not see it."""
+    """Values of each retrieval step for a passage; null if a step did not see it."""
 
     dense: float | None = Field(description="cosine distance, 0 to 2")
     bm25: float | None
@@ -71,7 +71,7 @@ class Sentence(Reply):
 
 
 class Quote(Reply):
-    """What the documents say word for word, found before any model was asked."""
+    """Sentences of the documents, word for word, found before any model was asked."""
 
     text: str
     sentences: list[Sentence]
@@ -136,7 +136,7 @@ class Disagreement(Reply):
 
 
 class Trace(Reply):
-    """How the answer came to be."""
+    """The steps that led to the answer."""
 
     stages: list[TraceStage]
     llm_calls: int

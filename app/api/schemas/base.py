@@ -24,7 +24,7 @@ Flag = Annotated[bool, Field(strict=True)]
 
 
 class Request(BaseModel):
-    """A body somebody sends: unknown fields are refused."""
+    """A request body; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -58,13 +58,13 @@ class Conversation(ConversationSummary):
 
 
 class Forgotten(Reply):
-    """How many were forgotten."""
+    """The number of forgotten items."""
 
     forgotten: int
 
 
 class RightPassage(Request):
-    """Where the answer should have come from."""
+    """The passage that should have been the source."""
 
     library: LibraryName
     doc_id: DocId
@@ -73,21 +73,24 @@ class RightPassage(Request):
 
 
 class FeedbackRequest(Request):
-    """What the reader says of an answer."""
+    """A reader's rating of an answer."""
 
     thumbs: Literal["up", "down"] | None = None
     passage: RightPassage | None = None
 
 
 class FeedbackReply(Reply):
-    """What is kept with the answer."""
+    """The rating stored with the answer."""
 
     answer_id: str
     feedback: dict[str, object]
 
 
 class StoredAnswer(QueryResponse):
-    """An answer as it was given, with its full trace and what was asked. Quotes of deleted documents are blanked."""
+    """An answer as given, with its full trace and request.
+
+    Quotes of deleted documents are blank.
+    """
 
     asked: dict[str, object] = Field(description="the QueryRequest, defaults filled in")
     settings: dict[str, str] = Field(description="what can change an answer besides the documents")

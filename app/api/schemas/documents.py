@@ -83,7 +83,7 @@ class DocumentPage(Reply):
 
 
 class DocumentCorrection(Request):
-    """What to correct; fields left out stay as they are."""
+    """Fields to correct; omitted fields stay as they are."""
 
     title: Name | None = None
     authors: list[Name] | None = Field(None, max_length=200)
@@ -91,7 +91,7 @@ class DocumentCorrection(Request):
 
 
 class Deleted(Reply):
-    """What a deletion removed."""
+    """Counts of what a deletion removed."""
 
     doc_id: str
     chunks: int
@@ -103,14 +103,14 @@ class Deleted(Reply):
 
 
 class SamplesRemoved(Reply):
-    """How many sample documents were removed, by library."""
+    """The number of sample documents removed, by library."""
 
     public: int
     papers: int
 
 
 class Cleared(Reply):
-    """What clearing a library removed."""
+    """Counts of what clearing a library removed."""
 
     library: LibraryName
     documents: int
@@ -158,7 +158,7 @@ class PageBoxes(Reply):
 
 
 class Fingerprint(Reply):
-    """What a library's index was made with."""
+    """Versions that made a library's index."""
 
     embedding_model: str
     model_digest: str
@@ -170,7 +170,7 @@ class Fingerprint(Reply):
 
 
 class Embedding(Reply):
-    """What embeds a library."""
+    """The embedder of a library."""
 
     embedder: str = Field(description="`provider:model`; of an empty library, the one that it would get now")
     reachable: bool

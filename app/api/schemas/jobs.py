@@ -63,7 +63,7 @@ class JobList(Reply):
 
 
 class Receipt(Reply):
-    """What became of a document's characters."""
+    """Counts of a document's characters."""
 
     pages: int
     characters: int
@@ -73,7 +73,7 @@ class Receipt(Reply):
 
 
 class IngestedDocument(Reply):
-    """What happened to one file."""
+    """The outcome of one file."""
 
     filename: str
     doc_id: str | None

@@ -23,7 +23,7 @@ class InstalledModel(Reply):
 
 
 class PromptCounts(Reply):
-    """What became of the built-in questions asked with one prompt; times in seconds, medians."""
+    """Outcomes of the built-in questions with one prompt; median times in seconds."""
 
     asked: int
     right: int = Field(description="by the model's own words; a question without an answer: refused")
@@ -39,7 +39,7 @@ class PromptCounts(Reply):
 
 
 class ModelTest(Reply):
-    """What the test of one model found."""
+    """The findings of one model's test."""
 
     model: str = Field(description="provider:model")
     prompts: Literal["compact", "full"] = Field(description="prompt that is taken from now on")

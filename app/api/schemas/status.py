@@ -17,7 +17,7 @@ class Live(Reply):
 
 
 class Ready(Reply):
-    """Whether requests will be answered."""
+    """Readiness: requests are answered now, or what is missing."""
 
     status: Literal["ready", "starting", "failed"]
     missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")
@@ -34,7 +34,7 @@ class ModelHost(Reply):
 
 
 class Health(Reply):
-    """Who answers, who embeds, and whether their hosts can be reached."""
+    """Generator, embedder, and whether their hosts respond."""
 
     status: Literal["ready", "starting", "failed"]
     version: str
@@ -57,7 +57,7 @@ class LibraryDiagnostics(Reply):
 
 
 class Diagnostics(Reply):
-    """What somebody who helps a user asks for."""
+    """Everything that support asks a user for."""
 
     version: str
     git_sha: str

@@ -1,13 +1,14 @@
-"""The Protocols through which packages of one layer meet. Adapters name a vendor, fakes (tests/fakes) say how they fake.
+"""Define the Protocols through which packages of one layer meet.
 
-All methods are synchronous and thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
+Adapters name a vendor; fakes (tests/fakes) say how they fake. All methods are synchronous and
+thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
 """
 
 from __future__ import annotations
 
 from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, PassageCodes, VectorIndex, VectorSink
 from app.core.ports.models import Embedder, Generator, PassageEncoder, Reranker
-from app.core.ports.reading import PageLocator, Parser, Source
+from app.core.ports.reading import DocumentSource, PageLocator, Parser
 from app.core.ports.stores import AnswerStore, ConversationStore, JobStore, ModelStore
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "BulkLedger",
     "Catalog",
     "ConversationStore",
+    "DocumentSource",
     "Embedder",
     "Generator",
     "IndexWriter",
@@ -26,7 +28,6 @@ __all__ = [
     "PassageCodes",
     "PassageEncoder",
     "Reranker",
-    "Source",
     "VectorIndex",
     "VectorSink",
 ]

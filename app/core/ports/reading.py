@@ -15,7 +15,7 @@ from app.core.types import (
 
 
 @runtime_checkable
-class Source(Protocol):
+class DocumentSource(Protocol):
     """A stream of documents in constant memory."""
 
     def __iter__(self) -> Iterator[RawDocument]:

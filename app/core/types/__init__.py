@@ -1,7 +1,7 @@
 """Value objects of the domain, all frozen.
 
 Glossary
-    library     one of two shelves, `public` (encyclopedia) and `papers` (a person's own); queries may span `all`.
+    library     `public` (encyclopedia) and `papers` (a person's own); queries may span `all`.
     document    one source (file, article, paper) under a stable `doc_id`; its text may have several revisions.
     revision    one text of a document, numbered from 1; the newest acknowledged one is live, older ones keep resolving citations.
     chunk       a half-open span of a revision's text, the unit that is indexed. Its text is always `document_text[start:end]`.

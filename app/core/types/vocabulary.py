@@ -13,7 +13,7 @@ FloatArray = npt.NDArray[np.float32]
 
 
 class Library(StrEnum):
-    """A shelf that can be written."""
+    """A library that can be written."""
 
     PUBLIC = "public"
     PAPERS = "papers"

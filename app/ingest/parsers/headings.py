@@ -1,4 +1,4 @@
-"""Headings of text without mark-up: numbered ones, short lines in capitals, and the names papers use."""
+"""Find headings of plain text: numbers, short capital lines, paper sections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from app.core.types import Heading
-from app.ingest.parsers.numbering import Candidate, counting
+from app.ingest.parsers.numbering import HeadingCandidate, counting
 
 _ENDS = (
     r"abstract|(?:table of )?contents|limitations|acknowledge?ments?|references|bibliography|appendi(?:x|ces)"
@@ -83,32 +83,35 @@ def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_
 
 
 def _lists_pages(text: str) -> bool:
-    """Whether enough lines end with a page number; text that follows, where its headings are not known, would belong to them."""
+    """Return whether enough lines end with a page number.
+
+    Unknown headings after such a list would make the text part of it.
+    """
     lines = [line for line in text.split("\n") if line.strip()]
     return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(lines)
 
 
 def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a place lies in one of some spans, which are in order."""
+    """Return whether a place lies in one of some ordered spans."""
     before = bisect_right(spans, at, key=lambda span: span[0])
     return before > 0 and at < spans[before - 1][1]
 
 
-def _candidates(text: str, isolated_caps: bool) -> Iterator[Candidate]:
+def _candidates(text: str, isolated_caps: bool) -> Iterator[HeadingCandidate]:
     run_in = _RUN_IN.search(text, 0, _FRONT_MATTER_CHARACTERS)
     if run_in is not None:
-        yield Candidate(_heading(text, run_in.start("known"), run_in.end("known"), 1), "known")
+        yield HeadingCandidate(_heading(text, run_in.start("known"), run_in.end("known"), 1), "known")
     for match in _CANDIDATE.finditer(text):
         line = match.group()
         start, end = match.start() + len(line) - len(line.lstrip()), match.end() - len(line) + len(line.rstrip())
         number, title = match["number"] or match["chapter"], (match["title"] or "").rstrip()
         if match["known"]:
             if not line.lstrip()[0].islower():
-                yield Candidate(_heading(text, start, end, 1), "known")
+                yield HeadingCandidate(_heading(text, start, end, 1), "known")
         elif number and _is_title(title) and not _continues(text, end) and (number[0].isdigit() or len(title) > 3):
-            yield Candidate(_heading(text, start, end, number.count(".") + 1), "number", number, title, _style(match))
+            yield HeadingCandidate(_heading(text, start, end, number.count(".") + 1), "number", number, title, _style(match))
         elif _is_capital_line(line) and (not isolated_caps or _stands_alone(text, match.start(), match.end())):
-            yield Candidate(_heading(text, start, end, 1), "caps")
+            yield HeadingCandidate(_heading(text, start, end, 1), "caps")
 
 
 def _style(match: re.Match[str]) -> Literal["bare", "stop", "chapter"]:
@@ -134,7 +137,7 @@ def _is_title(title: str) -> bool:
 
 
 def _continues(text: str, end: int) -> bool:
-    """Whether the line runs on in the next one: a list item, not a heading."""
+    """Return whether the line continues in the next: a list item, not a heading."""
     following = text[end : end + 24].lstrip(" \t").removeprefix("\n").lstrip(" \t")
     return following[:1].islower()
 

@@ -1,4 +1,4 @@
-"""Which numbered lines of a text are its headings: those that count on, outside tables of contents."""
+"""Decide which numbered lines are headings: in sequence, outside contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTS = ("references", "bibliography")
 _ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9, "X": 10, "XI": 11, "XII": 12}
 
 
-class Candidate(NamedTuple):
+class HeadingCandidate(NamedTuple):
     """A line that may be a heading."""
 
     heading: Heading
@@ -36,8 +36,8 @@ class Candidate(NamedTuple):
     """`3 Results`, `3. Results`, `Chapter 3: Results`."""
 
 
-def counting(found: list[Candidate], contents: int | None) -> list[Candidate]:
-    """Return candidates, in order, whose numbers count upwards, with those without a number.
+def counting(found: list[HeadingCandidate], contents: int | None) -> list[HeadingCandidate]:
+    """Return candidates in order whose numbers count up, or that have none.
 
     Numbers are Arabic ones with letters for appendices, or, where the first to count are, Roman ones with letters below them and
     Arabic ones below those (IEEE, APS).
@@ -58,7 +58,7 @@ def counting(found: list[Candidate], contents: int | None) -> list[Candidate]:
     return arabic
 
 
-def _without_contents(found: list[Candidate], contents: int | None) -> list[Candidate]:
+def _without_contents(found: list[HeadingCandidate], contents: int | None) -> list[HeadingCandidate]:
     """Drop the entries of a table of contents.
 
     They stand close together and end with page numbers that do not fall; one of them comes again as a heading, or the text says
@@ -85,32 +85,39 @@ def _without_contents(found: list[Candidate], contents: int | None) -> list[Cand
     return [candidate for at, candidate in enumerate(found) if at not in dropped]
 
 
-def _heading_of(candidate: Candidate) -> tuple[str, str]:
-    """Return number and title, letter case aside, of the heading that an entry of contents stands for."""
+def _heading_of(candidate: HeadingCandidate) -> tuple[str, str]:
+    """Return number and title of the heading that a contents entry names.
+
+    Letter case is ignored.
+    """
     entry = _ENTRY.match(candidate.title)
     return candidate.number, entry["title"].casefold() if entry else ""
 
 
-def _by_style(found: list[Candidate]) -> Iterator[list[Candidate]]:
-    """Yield candidates whose numbers of one level are written alike; items of a list and footnotes are often others."""
+def _by_style(found: list[HeadingCandidate]) -> Iterator[list[HeadingCandidate]]:
+    """Yield candidates grouped by the style of each level's numbers.
+
+    List items and footnotes often have another style.
+    """
     styles = {c.style for c in found if c.number.isdigit()}
     for style in sorted(styles) if len(styles) > 1 else ():
         yield [c for c in found if c.style == style or not c.number.isdigit()]
 
 
-def _sections(kept: list[Candidate]) -> int:
+def _sections(kept: list[HeadingCandidate]) -> int:
     """Count the numbered ones that text follows."""
     starts = [c.heading.start for c in kept]
     return sum(bool(c.number) and end - c.heading.start > _SHORTEST_SECTION for c, end in zip(kept, starts[1:], strict=False))
 
 
-def _arabic(found: list[Candidate]) -> list[Candidate]:
-    """Drop numbered lines out of sequence (list items, table rows, footnotes); letters count only behind other headings.
+def _arabic(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
+    """Drop numbered lines out of sequence: list items, table rows, footnotes.
 
-    A number that comes nowhere later has been missed, and the count goes on behind it.
+    Letters count only after other headings. A number that comes nowhere later has been missed, and
+    the count goes on behind it.
     """
     later = {candidate.number.partition(".")[0]: at for at, candidate in enumerate(found)}
-    kept: list[Candidate] = []
+    kept: list[HeadingCandidate] = []
     seen: set[tuple[str, str]] = set()
     last = 0
     letter = ""
@@ -140,12 +147,13 @@ def _arabic(found: list[Candidate]) -> list[Candidate]:
     return kept
 
 
-def _roman(found: list[Candidate]) -> list[Candidate]:
-    """Keep Roman numbers in sequence (the first may have been missed), letters below them, and Arabic ones below letters.
+def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
+    """Keep Roman numbers in sequence, letters below them, then Arabic numbers.
 
-    Behind a list of references nothing counts: there, such lines begin with an author's initial.
+    The first Roman number may be missing. Behind a list of references nothing counts: there, such
+    lines begin with an author's initial.
     """
-    kept: list[Candidate] = []
+    kept: list[HeadingCandidate] = []
     section, letter, item = 0, "", 0
     for candidate in found:
         if candidate.kind == "known" and candidate.heading.title.lower().startswith(_LISTS):

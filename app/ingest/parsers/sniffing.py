@@ -1,4 +1,4 @@
-"""What a file is, decided by its bytes; the name's extension only chooses between kinds of text."""
+"""Detect a file's type by its bytes; the extension only tells text types apart."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _identify_zip(content: bytes, filename: str) -> Kind:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as exc:
-        raise Unreadable(f"{filename!r} is a damaged ZIP container; send it again or save it anew") from exc
+        raise Unreadable(f"{filename!r} is a damaged ZIP container; upload it again or save it again first") from exc
     if "word/document.xml" in names:
         return "docx"
     known = {"xl/workbook.xml": "a spreadsheet (XLSX)", "ppt/presentation.xml": "a presentation (PPTX)"}

@@ -8,10 +8,10 @@ from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
 from app.answer.research import Research
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
 from app.core.types import Answer, AnswerEvent, FinalEvent, Library, NoticeCode, Passage, Question
@@ -65,8 +65,8 @@ class Bench:
             catalog=PassageCatalog(self.passages),
             models=self.models,
             research=Research(
-                self.shelf_of,
-                Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
+                self.searcher_for,
+                AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
                 Grounder(None, self.generation),
                 self.memory,
                 ModelSpeeds(self.known),
@@ -76,9 +76,9 @@ class Bench:
             journal=AnswerJournal(self.answers, self.options, lambda: {"FUSION": "relative_score"}),
         )
 
-    def shelf_of(self, library: Library) -> Shelf:
+    def searcher_for(self, library: Library) -> LibrarySearcher:
         self.touched.append(library)
-        return Shelf(self.retriever, self.embedder)
+        return LibrarySearcher(self.retriever, self.embedder)
 
     def ask(self, question: Question) -> Answer:
         return self.service.answer(question)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from app.answer.checking import CheckService
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.core.trace import Trace
 from app.generation.options import GenerationOptions
 from app.generation.support import SupportJudge
@@ -24,8 +24,8 @@ class _AllPassages:
 
 
 def service(found: _AllPassages | None = None) -> CheckService:
-    shelf = Shelf(found or _AllPassages(), None)
-    return CheckService(shelf_of=lambda _: shelf, judge=SupportJudge(None), options=GenerationOptions())
+    searcher = LibrarySearcher(found or _AllPassages(), None)
+    return CheckService(searcher_for=lambda _: searcher, judge=SupportJudge(None), options=GenerationOptions())
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:

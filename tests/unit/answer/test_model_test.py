@@ -11,10 +11,10 @@ import pytest
 
 from app.answer.exam_questions import ExamQuestion, exam_questions
 from app.answer.manner import MannerOptions, manner
-from app.answer.model_advice import Counts, Reply, TestReport, better_prompt, compared, counted, findings_of
+from app.answer.model_advice import Counts, ModelReply, TestReport, better_prompt, compared, counted, findings_of
 from app.answer.model_test import ModelTester
 from app.answer.speeds import ModelSpeeds
-from app.answer.writing import Draftsman
+from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable
 from app.core.sentences import sentence_spans
@@ -54,7 +54,7 @@ class Exam:
                 say(prompts, question)
                 for prompts in ("compact", "full")
                 for question in QUESTIONS
-                if prompts == "full" or self.tester.draftsman.extractive.select(question.text, question.evidence).chosen
+                if prompts == "full" or self.tester.answer_writer.extractive.select(question.text, question.evidence).chosen
             )
         )
 
@@ -69,7 +69,7 @@ def exam(tmp_path: Path) -> Iterator[Exam]:
     with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)) as store:
         tester = ModelTester(
             FixedModels(profile=SMALL),
-            Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), GenerationOptions()),
+            AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), GenerationOptions()),
             Grounder(None, GenerationOptions()),
             ModelSpeeds(store.models),
             store.models,
@@ -146,10 +146,10 @@ def test_the_full_contract_is_taken_where_it_is_clearly_better(exam: Exam) -> No
 
 def test_a_test_that_was_cut_short_asks_only_what_is_left(exam: Exam) -> None:
     exam.answering(lambda _, question: sentence(question))
-    seen: list[Reply] = []
+    seen: list[ModelReply] = []
     token = CancelToken()
 
-    def watch(replies: Sequence[Reply], total: int) -> None:
+    def watch(replies: Sequence[ModelReply], total: int) -> None:
         assert total == 48
         seen[:] = replies
         if len(replies) == 30:
@@ -204,8 +204,8 @@ def test_tested_models_are_compared_with_each_other_and_the_quotes() -> None:
     )
 
 
-def reply(*, right: bool) -> Reply:
-    return Reply("compact", 0, right, False, False, True, False, None, None, None, 0.0)
+def reply(*, right: bool) -> ModelReply:
+    return ModelReply("compact", 0, right, False, False, True, False, None, None, None, 0.0)
 
 
 def with_right(one: Counts, right: int) -> Counts:

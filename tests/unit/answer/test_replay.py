@@ -28,7 +28,7 @@ def _replayer(bench: Bench, **settings: str) -> Replayer:
     return Replayer(
         store=bench.answers,
         catalog=PassageCatalog(bench.passages),
-        shelf_of=bench.shelf_of,
+        searcher_for=bench.searcher_for,
         models=bench.models,
         prompts=PROMPTS,
         options=bench.options,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.answer.options import AnswerOptions
-from app.answer.search import Shelf
+from app.answer.search import LibrarySearcher
 from app.core.types import Filters, FloatArray, Library, Scored, Strategy
 from app.core.vectors import l2_normalise
 from app.providers.ollama import OllamaHost
@@ -114,8 +114,8 @@ def _bench(models: FixedModels, options: AnswerOptions) -> tuple[Bench, NotedWor
     retriever = Retriever(catalog, vectors, words, EMBEDDER, RetrievalOptions())
 
     class OverIndex(Bench):
-        def shelf_of(self, library: Library) -> Shelf:
-            return Shelf(retriever, EMBEDDER)
+        def searcher_for(self, library: Library) -> LibrarySearcher:
+            return LibrarySearcher(retriever, EMBEDDER)
 
     return OverIndex(models=models, options=options), words, vectors
 

@@ -21,7 +21,7 @@ def _suggester(passages: list[Passage], models: FixedModels | None = None) -> tu
     bench = Bench(passages=passages, models=models or FixedModels())
     catalog = PassageCatalog(bench.passages)
     suggester = Suggester(
-        catalog=catalog, shelf_of=bench.shelf_of, models=bench.models, prompts=PROMPTS, extractive=ExtractiveGenerator()
+        catalog=catalog, searcher_for=bench.searcher_for, models=bench.models, prompts=PROMPTS, extractive=ExtractiveGenerator()
     )
     return suggester, bench.retriever
 

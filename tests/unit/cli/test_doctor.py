@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import machine_checks, server_checks
-from app.cli.findings import Finding
+from app.cli.findings import Diagnosis
 from app.client import Json
 from app.settings import Settings
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
@@ -22,11 +22,11 @@ def settings(tmp_path: Path, **values: object) -> Settings:
     return Settings(_env_file=None, data_dir=tmp_path / "data", **values)  # type: ignore[arg-type]
 
 
-def of(findings: Iterable[Finding], what: str) -> list[Finding]:
+def of(findings: Iterable[Diagnosis], what: str) -> list[Diagnosis]:
     return [finding for finding in findings if finding.what == what]
 
 
-def only(findings: Iterable[Finding], what: str) -> Finding:
+def only(findings: Iterable[Diagnosis], what: str) -> Diagnosis:
     (found,) = of(findings, what)
     return found
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from app.cli.main import app, exit_code
 from app.core.errors import DocuMindError, IndexDamaged
 from app.core.types import Library
-from app.index.backup import verify
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
+from app.index.maintenance.backup import verify
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.sources.samples import bundled

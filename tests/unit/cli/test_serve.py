@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import serve
-from app.index.lock import DirectoryLock
+from app.index.files.lock import DirectoryLock
 from app.settings import Settings
 
 

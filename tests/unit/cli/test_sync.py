@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.sync import Outcome, changes, follow, library_named
+from app.cli.sync import SyncOutcome, changes, follow, library_named
 from app.core.errors import InvalidInput, ProviderUnreachable
 from app.ingest.sources.sync import MANIFEST_FILE
 
 
-def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> Outcome:
-    return Outcome("papers", added, (), (), unchanged, tuple((key, "unreadable") for key in failed))
+def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> SyncOutcome:
+    return SyncOutcome("papers", added, (), (), unchanged, tuple((key, "unreadable") for key in failed))
 
 
 @pytest.mark.parametrize(
     ("done", "code"),
     [(outcome(), 0), (outcome("a", unchanged=1), 3), (outcome("a", added=("b",)), 3), (outcome("a"), 1)],
 )
-def test_exit_codes(done: Outcome, code: int) -> None:
+def test_exit_codes(done: SyncOutcome, code: int) -> None:
     assert done.exit_code == code
 
 
@@ -30,10 +30,10 @@ def test_an_unknown_library_is_named() -> None:
 def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
     stop = threading.Event()
-    answers: list[ProviderUnreachable | Outcome] = [ProviderUnreachable("away"), outcome(added=("b.txt",)), outcome()]
-    told: list[Outcome] = []
+    answers: list[ProviderUnreachable | SyncOutcome] = [ProviderUnreachable("away"), outcome(added=("b.txt",)), outcome()]
+    told: list[SyncOutcome] = []
 
-    def once() -> Outcome:
+    def once() -> SyncOutcome:
         answer = answers.pop(0)
         (tmp_path / f"file{len(answers)}.txt").write_text("the next change")
         if not answers:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.search import Shelf
-from app.answer.writing import Draftsman
+from app.answer.search import LibrarySearcher
+from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.tokens import TokenCalibrator
-from evaluation.models_study.asking import Asker, Place, Row, Rows, Task
-from evaluation.models_study.tables import modes, prompts, strategies
-from evaluation.run_models_study import tasks_of
+from evaluation.lib.models.asking import Asker, Place, Row, Rows, Task
+from evaluation.lib.models.tables import modes, prompts, strategies
+from evaluation.studies.models import tasks_of
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
 from tests.fakes.services import PROMPTS
@@ -39,9 +39,9 @@ def asker(opened: Site, *replies: Reply) -> Asker:
     retriever = local._retriever()
     return Asker(
         opened.settings,
-        Place(local.store, lambda _: Shelf(retriever, local.embedder)),
+        Place(local.store, lambda _: LibrarySearcher(retriever, local.embedder)),
         FixedModels(ScriptedGenerator(*replies)),
-        Draftsman(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()),
+        AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()),
         Grounder(None, opened.settings.generation()),
     )
 
@@ -59,7 +59,7 @@ def test_a_small_run_is_the_beginning_of_a_large_one_and_arms_of_a_question_stay
 
 
 def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluation.models_study.asking._PAUSE_S", 0.0)
+    monkeypatch.setattr("evaluation.lib.models.asking._PAUSE_S", 0.0)
     with site(tmp_path) as opened:
         opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
         broken = ProviderUnreachable("the host broke the connection")

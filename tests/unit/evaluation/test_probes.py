@@ -13,9 +13,9 @@ from app.core.sentences import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
 from app.evaluation.probes import GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms, with_articles
-from app.evaluation.query_cases import QueryCase, Reply, failures, load_cases
+from app.evaluation.query_cases import CaseReply, QueryCase, failures, load_cases
 from app.evaluation.report import Provenance, Report, to_json, to_markdown
-from app.evaluation.runner import DOCUMENTS, Found
+from app.evaluation.runner import DOCUMENTS, RankedPassages
 from tests.fakes.retrievers import passage
 from tests.unit.answer.bench import Bench
 
@@ -62,8 +62,8 @@ def test_what_is_wrong_with_probes_is_named(tmp_path: Path) -> None:
         load_probes(path)
 
 
-def _found(*texts: str) -> Found:
-    return Found(tuple(f"d{text}" for text in texts), texts, 2.0, {"search": 1.0})
+def _found(*texts: str) -> RankedPassages:
+    return RankedPassages(tuple(f"d{text}" for text in texts), texts, 2.0, {"search": 1.0})
 
 
 def test_probes_are_scored_by_the_strings_they_expect() -> None:
@@ -144,7 +144,7 @@ def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> 
     )
     answer = bench.ask(question)
     titles = frozenset(e.hit.passage.document.title.lower() for e in answer.evidence)
-    assert failures(case, Reply(answer.status, answer.text, titles)) == []
+    assert failures(case, CaseReply(answer.status, answer.text, titles)) == []
 
 
 def test_there_are_twenty_cases() -> None:
@@ -156,8 +156,8 @@ def test_there_are_twenty_cases() -> None:
 
 def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
     case = QueryCase("c", "?", "public", ("answered",), expected_docs=("Chess",), expected_substrings=("Deep Blue",))
-    assert failures(case, Reply("answered", "It was deep blue.", frozenset({"chess"}))) == []
-    assert len(failures(case, Reply("abstained", "", frozenset()))) == 3
+    assert failures(case, CaseReply("answered", "It was deep blue.", frozenset({"chess"}))) == []
+    assert len(failures(case, CaseReply("abstained", "", frozenset()))) == 3
     path = tmp_path / "cases.json"
     path.write_text('{"cases": [{"id": "a"}]}')
     with pytest.raises(InvalidInput, match="not a file of query cases"):

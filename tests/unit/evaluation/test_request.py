@@ -12,9 +12,9 @@ from app.core.types import Library
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.archive import ReportArchive
 from app.evaluation.arms import Chunking
-from app.evaluation.outcomes import Outcome, OutcomeLog
+from app.evaluation.outcomes import OutcomeLog, QuestionOutcome
 from app.evaluation.request import Axes, EvaluationRequest, values_of
-from app.evaluation.runner import Found
+from app.evaluation.runner import RankedPassages
 from app.evaluation.session import from_cases, with_texts
 from app.ingest.options import IngestOptions
 from app.retrieval.options import RetrievalOptions
@@ -90,7 +90,7 @@ def test_baselines() -> None:
 
 def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
     log = OutcomeLog(tmp_path / "o.jsonl")
-    outcome = Outcome(Found(("a",), ("text\n of a",), 1.5, {"search": 1.0}, 0.25), {"right": 1.0, "recall": None})
+    outcome = QuestionOutcome(RankedPassages(("a",), ("text\n of a",), 1.5, {"search": 1.0}, 0.25), {"right": 1.0, "recall": None})
     log.add("one", "Who?", outcome)
     log.add("two", "Who?", outcome)
     whole = (tmp_path / "o.jsonl").read_bytes()

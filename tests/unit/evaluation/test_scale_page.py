@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation import playbook, scale_page
+from evaluation.benchmarks import playbook, scale_page
+from evaluation.lib.paths import REPORTS
 
 BULK = {
     "cores": 2,
@@ -30,27 +31,27 @@ BULK = {
 
 def test_the_page_holds_what_the_reports_hold() -> None:
     text = scale_page.PAGE.read_text("utf-8")
-    assert text == scale_page.page(text), "run: python -m evaluation.scale_page"
+    assert text == scale_page.page(text), "run: python -m evaluation.benchmarks.scale_page"
 
 
 def test_each_figure_of_the_playbook_names_its_report_or_is_marked_as_arithmetic() -> None:
-    found = playbook.rows(scale_page.REPORTS)
+    found = playbook.rows(REPORTS)
     assert len(found) >= 15
     for what, _, source in found:
         names = re.findall(r"[a-z_]+\.md", source)
         assert names or source.startswith("arithmetic: "), what
-        assert all((scale_page.REPORTS / name).exists() for name in names), what
+        assert all((REPORTS / name).exists() for name in names), what
     text = scale_page.PAGE.read_text("utf-8")
     assert all(f"| {what} | {figure} | {source} |" in text for what, figure, source in found)
 
 
 def test_the_error_budget_by_hand() -> None:
     """0.5 % of 30 days of 24 hours is 3.6 hours."""
-    assert ("error budget at 99.5% of a month", "3.6 h", "arithmetic: 0.5% of 720 h") in playbook.rows(scale_page.REPORTS)
+    assert ("error budget at 99.5% of a month", "3.6 h", "arithmetic: 0.5% of 720 h") in playbook.rows(REPORTS)
 
 
 def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scale_page, "REPORTS", tmp_path)
+    monkeypatch.setattr("evaluation.benchmarks.scale_page.REPORTS", tmp_path)
     assert "No report" in scale_page.tables()
     (tmp_path / "bulk.json").write_text(json.dumps(BULK))
     (tmp_path / "embed.json").write_text(json.dumps({"figures": {"squad passages/s": 100.0}}))

@@ -11,8 +11,9 @@ from app.core.types import Library
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import Provenance
 from app.retrieval.options import RetrievalOptions
-from evaluation import summarise_retrieval, windows, workbench
-from evaluation.run_two_libraries_study import Watched, contradictions
+from evaluation.lib import windows, workbench
+from evaluation.studies import summary
+from evaluation.studies.two_libraries import Watched, contradictions
 
 
 def _collection() -> Collection:
@@ -69,12 +70,12 @@ def test_figures_are_written_with_their_origin(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summarise_retrieval, "REPORTS", tmp_path)
+    monkeypatch.setattr(summary, "REPORTS", tmp_path)
     key = "share of the top five taken by a question's near-copies, default"
     (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.2}, "provenance": {}}))
-    assert summarise_retrieval.main() == 0
+    assert summary.main() == 0
     (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.6}, "provenance": {}}))
-    assert summarise_retrieval.main() == 1
+    assert summary.main() == 1
     text = (tmp_path / "retrieval.md").read_text("utf-8")
     assert "| 0.600 | at most 0.2 | **no** |" in text
     assert "Not run yet: fusion" in text

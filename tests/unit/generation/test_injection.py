@@ -73,7 +73,7 @@ def test_what_is_asked_first_never_rules_out_a_match(text: str) -> None:
         assert name in possible or not pattern.search(sentence)
 
 
-HELD_OUT = json.loads((Path(__file__).parents[3] / "evaluation" / "injection_wordings.json").read_text("utf-8"))
+HELD_OUT = json.loads((Path(__file__).parents[3] / "evaluation" / "studies" / "injection_wordings.json").read_text("utf-8"))
 
 
 def test_wordings_that_no_pattern_was_written_on_are_found() -> None:

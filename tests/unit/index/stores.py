@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 from app.core.types import Library, Message
+from app.index.catalog.schema import SCHEMA_VERSION
 from app.index.options import IndexOptions
-from app.index.schema import SCHEMA_VERSION
 from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft
 from tests.unit.index.test_state_stores import an_answer

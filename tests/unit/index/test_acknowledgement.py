@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.index.store import IndexStore
-from evaluation.traced_ingest import examine, whole_calls
+from evaluation.campaigns.traced_ingest import examine, whole_calls
 from tests.unit.index.drafts import make_draft
 
 

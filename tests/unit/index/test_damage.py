@@ -11,9 +11,9 @@ import pytest
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
+from app.index.lexical.files import damaged_files
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from app.index.tantivy_files import damaged_files
 from tests.unit.index.drafts import make_draft
 
 PAPERS = Library.PAPERS

@@ -12,10 +12,10 @@ import pytest
 from app.core.errors import DiskFull, NoOriginal, NotFound
 from app.core.types import Answer, Evidence, Hit, Library, Message, Question
 from app.index import removal
+from app.index.catalog.redaction import BLANK, redact_answer
+from app.index.files.originals import Originals
+from app.index.files.steps import Steps
 from app.index.options import IndexOptions
-from app.index.originals import Originals
-from app.index.redaction import BLANK, redact_answer
-from app.index.steps import Steps
 from app.index.store import IndexStore
 from tests.unit.index.drafts import make_draft
 from tests.unit.index.test_writer import embed_all, found

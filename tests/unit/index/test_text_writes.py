@@ -13,10 +13,10 @@ import pytest
 
 from app.core.errors import DiskFull, IndexDamaged
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
-from app.index import word_queue
+from app.index.lexical import writer as word_queue
+from app.index.lexical.index import NICE, TantivyIndex
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from app.index.tantivy import NICE, TantivyIndex
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft
 

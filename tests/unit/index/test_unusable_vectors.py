@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from app.core.types import Library
-from app.index.codes import Codes
-from app.index.exact import ExactIndex
+from app.index.catalog.rows import pack_vector, usable
+from app.index.dense.codes import Codes
+from app.index.dense.exact import ExactIndex
+from app.index.files.steps import Steps
+from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
-from app.index.rows import pack_vector, usable
-from app.index.start_checks import catalog_path
-from app.index.steps import Steps
 from app.index.store import IndexStore
 from tests.unit.index.drafts import DIMENSION, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all

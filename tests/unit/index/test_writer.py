@@ -10,9 +10,9 @@ import pytest
 
 from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
 from app.core.types import Fingerprint, Library, Metadata
-from app.index.loading import Build, CatalogLoader
+from app.index.catalog.loading import Build, CatalogLoader
+from app.index.catalog.revisions import RevisionBatch
 from app.index.options import IndexOptions
-from app.index.revisions import RevisionBatch
 from app.index.store import IndexStore
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evaluation.fuzz_parsers import NAMES, one_input
+from evaluation.campaigns.fuzz_parsers import NAMES, one_input
 from tests.fakes.hostile import HostileFile, files
 
 HEAVY = {"form-loop.pdf", "many-attributes.html", "newlines.txt", "zip-bomb.docx", "zip-bomb-that-lies.docx"}

@@ -59,21 +59,26 @@ def test_nesting_costs_a_hundred_passes_at_most(monkeypatch: pytest.MonkeyPatch,
     assert counted.passes <= wikitext._MOST_PASSES
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """The processor time of the fastest of three runs."""
-    taken = []
-    for _ in range(3):
-        before = time.process_time()
-        work()
-        taken.append(time.process_time() - before)
-    return min(taken)
+def processor_time(work: Callable[[], object]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
 
 
-@pytest.mark.timeout(60)
+def grows_linearly(small: Callable[[], object], large: Callable[[], object]) -> bool:
+    """Compare work on one text with work on four such texts: 4 times is linear, 16 quadratic.
+
+    One round of ten under 6 times is enough: other work on the machine slows single rounds,
+    and no quadratic parser comes under 6 in any.
+    """
+    return any(processor_time(large) < 6 * processor_time(small) + 0.01 for _ in range(10))
+
+
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("unit", WIKITEXT)
 def test_four_times_the_wikitext_takes_less_than_six_times_the_time(unit: str) -> None:
     small, large = WIKITEXT[unit](5_000), WIKITEXT[unit](20_000)
-    assert seconds(lambda: parse_wikitext(large, "T")) < 6 * seconds(lambda: parse_wikitext(small, "T")) + 0.01
+    assert grows_linearly(lambda: parse_wikitext(small, "T"), lambda: parse_wikitext(large, "T"))
 
 
 def read(source: str) -> None:
@@ -81,12 +86,12 @@ def read(source: str) -> None:
         parse_html(source.encode())
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("unit", HTML)
 @pytest.mark.parametrize("n", [450, 20_000])
 def test_four_times_the_html_takes_less_than_six_times_the_time(unit: str, n: int) -> None:
     small, large = HTML[unit](n), HTML[unit](4 * n)
-    assert seconds(lambda: read(large)) < 6 * seconds(lambda: read(small)) + 0.05
+    assert grows_linearly(lambda: read(small), lambda: read(large))
 
 
 def test_the_bounds_of_html_are_named() -> None:

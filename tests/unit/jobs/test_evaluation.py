@@ -6,10 +6,10 @@ from pathlib import Path
 
 from app.core.errors import ProviderTimeout
 from app.evaluation.archive import ReportArchive
-from app.evaluation.outcomes import Outcome, OutcomeLog
+from app.evaluation.outcomes import OutcomeLog, QuestionOutcome
 from app.evaluation.report import Provenance, Report
 from app.evaluation.request import EvaluationRequest
-from app.evaluation.runner import Found
+from app.evaluation.runner import RankedPassages
 from app.evaluation.session import Watch
 from app.jobs.evaluation import register_evaluation
 from app.jobs.options import JobOptions
@@ -30,7 +30,7 @@ class FlakySession:
                 self.asked.append(question)
                 if self.asked == ["one", "two"]:
                     raise ProviderTimeout("the host did not answer")
-                log.add("arm", question, Outcome(Found((), (), 1.0, {})))
+                log.add("arm", question, QuestionOutcome(RankedPassages((), (), 1.0, {})))
             watch(number, 2, "questions")
         return Report("Toy", Provenance("s", "h", "f", {}, request.seed), ())
 
@@ -38,12 +38,12 @@ class FlakySession:
 def test_a_host_that_is_away_for_a_while_costs_a_wait_not_the_run(tmp_path: Path) -> None:
     session = FlakySession()
     runner = JobRunner(MemoryJobStore(), JobOptions(retry_s=0.01))
-    desk = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
+    service = register_evaluation(runner, lambda: session, ReportArchive(tmp_path))  # type: ignore[arg-type,return-value]  # a fake
     runner.start()
     try:
-        job = runner.wait(desk.start(EvaluationRequest()).id, 20)
+        job = runner.wait(service.start(EvaluationRequest()).id, 20)
     finally:
         runner.close()
     assert job.state == "done", job
     assert session.asked == ["one", "two", "two"]
-    assert [entry.id for entry in desk.reports.list()] == [job.id]
+    assert [entry.id for entry in service.reports.list()] == [job.id]

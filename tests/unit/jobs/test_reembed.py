@@ -16,8 +16,8 @@ from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
 from app.evaluation.answer_sets import AnswerCase
+from app.index.maintenance.reembedding import Reembedding
 from app.index.options import IndexOptions
-from app.index.reembedding import Reembedding
 from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
 from app.jobs.kinds import BACKFILL

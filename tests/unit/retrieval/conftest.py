@@ -15,7 +15,7 @@ from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 
 
 @dataclass
-class Shelf:
+class StockedLibrary:
     """The ports of an index that lives in memory, and the retriever over them."""
 
     catalog: MemoryCatalog
@@ -29,10 +29,10 @@ class Shelf:
 
 
 @pytest.fixture
-def shelve() -> Callable[[Sequence[Passage]], Shelf]:
+def stock() -> Callable[[Sequence[Passage]], StockedLibrary]:
     """Index passages, all with a vector."""
 
-    def build(passages: Sequence[Passage]) -> Shelf:
+    def build(passages: Sequence[Passage]) -> StockedLibrary:
         embedder = HashEmbedder(dimension=256)
         catalog = MemoryCatalog(passages)
         vectors = ExactVectors(catalog)
@@ -41,6 +41,6 @@ def shelve() -> Callable[[Sequence[Passage]], Shelf]:
             if known:
                 vectors.add(library, [p.chunk.chunk_id for p in known], embedder.embed_passages([p.chunk.text for p in known]))
         embedder.embedded.clear()
-        return Shelf(catalog, vectors, TextbookBM25(catalog), embedder)
+        return StockedLibrary(catalog, vectors, TextbookBM25(catalog), embedder)
 
     return build

@@ -18,9 +18,9 @@ from tests.fakes.encoders import HashEncoder, MemoryCodes
 from tests.fakes.index_writer import MemoryIndexWriter
 from tests.fakes.indexes import ExactVectors
 from tests.fakes.retrievers import passage
-from tests.unit.retrieval.conftest import Shelf
+from tests.unit.retrieval.conftest import StockedLibrary
 
-Shelve = Callable[[Sequence[Passage]], Shelf]
+Shelve = Callable[[Sequence[Passage]], StockedLibrary]
 
 NORMANS = [
     passage("Rollo was the leader of the Norse who settled in Normandy.", key="rollo"),
@@ -39,8 +39,8 @@ def _keys(found: Retrieval) -> list[str]:
     return [hit.passage.document.source_key for hit in found.hits]
 
 
-def test_the_passage_that_answers_comes_first(shelve: Shelve) -> None:
-    found = _ask(shelve(NORMANS).retriever(), "Who was the leader of the Norse?")
+def test_the_passage_that_answers_comes_first(stock: Shelve) -> None:
+    found = _ask(stock(NORMANS).retriever(), "Who was the leader of the Norse?")
     assert _keys(found)[0] == "rollo"
     signals = found.hits[0].signals
     assert signals.dense is not None
@@ -53,16 +53,16 @@ def test_the_passage_that_answers_comes_first(shelve: Shelve) -> None:
 
 
 @pytest.mark.parametrize("fusion", ["relative_score", "rrf", "dense", "lexical"])
-def test_every_fusion_ranks_and_scores_fall(shelve: Shelve, fusion: Fusion) -> None:
-    found = _ask(shelve(NORMANS).retriever(), "conquered England", fusion=fusion, top_k=4, keep_weak=True)
+def test_every_fusion_ranks_and_scores_fall(stock: Shelve, fusion: Fusion) -> None:
+    found = _ask(stock(NORMANS).retriever(), "conquered England", fusion=fusion, top_k=4, keep_weak=True)
     assert _keys(found)[0] == "hastings"
     assert len(found.hits) == 4
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_weak_hits_are_dropped_unless_kept(shelve: Shelve) -> None:
-    retriever = shelve(NORMANS).retriever()
+def test_weak_hits_are_dropped_unless_kept(stock: Shelve) -> None:
+    retriever = stock(NORMANS).retriever()
     assert _keys(_ask(retriever, "sonata music instruments")) == ["sonata"]
     kept = _ask(retriever, "sonata music instruments", keep_weak=True, top_k=3)
     assert len(kept.hits) == 3
@@ -70,126 +70,128 @@ def test_weak_hits_are_dropped_unless_kept(shelve: Shelve) -> None:
     assert not any(hit.fallback for hit in kept.hits)
 
 
-def test_the_fallback_is_marked(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
-    found = _ask(shelf.retriever(enable_fallback=True), "quantum chromodynamics")
+def test_the_fallback_is_marked(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
+    found = _ask(stocked.retriever(enable_fallback=True), "quantum chromodynamics")
     assert found.fallback
     assert 0 < len(found.hits) <= 3
     assert all(hit.fallback and hit.band == "weak" for hit in found.hits)
     assert [notice.code for notice in found.notices] == ["fallback_used"]
-    off = _ask(shelf.retriever(), "quantum chromodynamics")
+    off = _ask(stocked.retriever(), "quantum chromodynamics")
     assert off.hits == ()
     assert not off.fallback
 
 
-def test_an_empty_library_and_a_filter_without_matches_are_told_apart(shelve: Shelve) -> None:
-    assert [n.code for n in _ask(shelve([]).retriever(), "anything").notices] == ["library_empty"]
-    found = _ask(shelve(NORMANS).retriever(), "Normandy", filters=Filters(sections=("results",)))
+def test_an_empty_library_and_a_filter_without_matches_are_told_apart(stock: Shelve) -> None:
+    assert [n.code for n in _ask(stock([]).retriever(), "anything").notices] == ["library_empty"]
+    found = _ask(stock(NORMANS).retriever(), "Normandy", filters=Filters(sections=("results",)))
     assert [n.code for n in found.notices] == ["filter_matched_nothing"]
     assert found.hits == ()
 
 
-def test_filters_reach_both_legs(shelve: Shelve) -> None:
+def test_filters_reach_both_legs(stock: Shelve) -> None:
     only = NORMANS[2].document.doc_id
-    found = _ask(shelve(NORMANS).retriever(), "Who led the Norse?", filters=Filters(doc_ids=(only,)), keep_weak=True)
+    found = _ask(stock(NORMANS).retriever(), "Who led the Norse?", filters=Filters(doc_ids=(only,)), keep_weak=True)
     assert _keys(found) == ["cereals"]
 
 
-def test_without_an_embedder_words_alone_answer(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
-    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, None, RetrievalOptions())
+def test_without_an_embedder_words_alone_answer(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
+    retriever = Retriever(stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions())
     found = _ask(retriever, "Who was the leader of the Norse?")
     assert _keys(found) == ["rollo"]
     assert found.hits[0].signals.dense is None
     assert found.hits[0].band == "partial"
     assert [n.code for n in found.notices] == ["embedder_unavailable"]
-    assert shelf.vectors.searched == []
+    assert stocked.vectors.searched == []
 
 
-def test_a_failing_embedder_is_a_notice(shelve: Shelve) -> None:
+def test_a_failing_embedder_is_a_notice(stock: Shelve) -> None:
     class Down(HashEmbedder):
         def embed_query(self, text: str) -> FloatArray:
             raise ProviderUnreachable("no embedder at 'http://127.0.0.1:9'; start it")
 
-    shelf = shelve(NORMANS)
-    found = _ask(Retriever(shelf.catalog, shelf.vectors, shelf.lexical, Down(), RetrievalOptions()), "leader of the Norse")
+    stocked = stock(NORMANS)
+    found = _ask(Retriever(stocked.catalog, stocked.vectors, stocked.lexical, Down(), RetrievalOptions()), "leader of the Norse")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["embedder_unavailable"]
 
 
-def test_a_damaged_dense_index_leaves_the_words(shelve: Shelve) -> None:
+def test_a_damaged_dense_index_leaves_the_words(stock: Shelve) -> None:
     class Damaged(ExactVectors):
         def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
             raise IndexDamaged("the vectors are being rebuilt")
 
-    shelf = shelve(NORMANS)
-    retriever = Retriever(shelf.catalog, Damaged(shelf.catalog), shelf.lexical, shelf.embedder, RetrievalOptions())
+    stocked = stock(NORMANS)
+    retriever = Retriever(stocked.catalog, Damaged(stocked.catalog), stocked.lexical, stocked.embedder, RetrievalOptions())
     found = _ask(retriever, "leader of the Norse")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["index_rebuilding"]
 
 
-def test_a_candidate_without_a_vector_is_embedded_and_kept(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
+def test_a_candidate_without_a_vector_is_embedded_and_kept(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
     rollo = NORMANS[0].chunk.chunk_id
-    del shelf.vectors.rows[Library.PAPERS][rollo]
+    del stocked.vectors.rows[Library.PAPERS][rollo]
     writer = MemoryIndexWriter()
     writer.chunks[rollo] = NORMANS[0].chunk
     options = RetrievalOptions(embed_on_query_budget_ms=10_000)
-    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, shelf.embedder, options, writer=writer)
+    retriever = Retriever(stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, options, writer=writer)
     found = _ask(retriever, "leader of the Norse")
     assert found.hits[0].signals.dense is not None
     assert list(writer.vectors) == [rollo]
     assert found.notices == ()
 
 
-def test_without_budget_missing_vectors_are_said(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
-    shelf.vectors.rows[Library.PAPERS].clear()
-    found = _ask(shelf.retriever(embed_on_query_budget_ms=0), "Who was the leader of the Norse?")
+def test_without_budget_missing_vectors_are_said(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
+    stocked.vectors.rows[Library.PAPERS].clear()
+    found = _ask(stocked.retriever(embed_on_query_budget_ms=0), "Who was the leader of the Norse?")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["vectors_missing"]
-    assert shelf.embedder.embedded == []
+    assert stocked.embedder.embedded == []
 
 
-def test_a_given_vector_searches_without_embedding(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
-    vector = shelf.embedder.embed_query("cereals grown in temperate climates")
-    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, None, RetrievalOptions())
+def test_a_given_vector_searches_without_embedding(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
+    vector = stocked.embedder.embed_query("cereals grown in temperate climates")
+    retriever = Retriever(stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions())
     found = _ask(retriever, "something else", vector=vector, keep_weak=True)
     assert _keys(found)[0] == "cereals"
     assert found.hits[0].signals.dense is not None
 
 
-def test_superseded_chunks_are_not_shown(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
-    shelf.catalog.gone.add(NORMANS[0].chunk.chunk_id)
-    assert "rollo" not in _keys(_ask(shelf.retriever(), "leader of the Norse", keep_weak=True))
+def test_superseded_chunks_are_not_shown(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
+    stocked.catalog.gone.add(NORMANS[0].chunk.chunk_id)
+    assert "rollo" not in _keys(_ask(stocked.retriever(), "leader of the Norse", keep_weak=True))
 
 
-def test_deeper_candidates_fill_up_after_copies(shelve: Shelve) -> None:
+def test_deeper_candidates_fill_up_after_copies(stock: Shelve) -> None:
     copies = [passage(f"Rollo was the leader of the Norse in Normandy {i}", key=f"copy{i}") for i in range(30)]
-    found = _ask(shelve([*copies, *NORMANS[1:]]).retriever(), "leader of the Norse in Normandy", keep_weak=True, top_k=4)
+    found = _ask(stock([*copies, *NORMANS[1:]]).retriever(), "leader of the Norse in Normandy", keep_weak=True, top_k=4)
     assert len(found.hits) == 4
     assert sum(key.startswith("copy") for key in _keys(found)) == 1
 
 
 @pytest.mark.parametrize("option", [{"rerank": "sentences"}, {"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}])
-def test_arms_keep_the_answer_first(shelve: Shelve, option: dict[str, object]) -> None:
-    found = _ask(shelve(NORMANS).retriever(**option), "Who was the leader of the Norse?", keep_weak=True, top_k=3)
+def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, object]) -> None:
+    found = _ask(stock(NORMANS).retriever(**option), "Who was the leader of the Norse?", keep_weak=True, top_k=3)
     assert _keys(found)[0] == "rollo"
     assert (found.hits[0].signals.sentence is not None) == (option.get("rerank") == "sentences")
 
 
-def test_a_cross_encoder_orders_by_its_logits(shelve: Shelve) -> None:
+def test_a_cross_encoder_orders_by_its_logits(stock: Shelve) -> None:
     class Contrary:
         name = "contrary"
 
         def score(self, question: str, texts: Sequence[str]) -> list[float]:
             return [5.0 if "Wheat" in text else -1.0 for text in texts]
 
-    shelf = shelve(NORMANS)
-    retriever = Retriever(shelf.catalog, shelf.vectors, shelf.lexical, shelf.embedder, RetrievalOptions(), reranker=Contrary())
+    stocked = stock(NORMANS)
+    retriever = Retriever(
+        stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, RetrievalOptions(), reranker=Contrary()
+    )
     found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2)
     assert _keys(found) == ["cereals", "rollo"]
     assert found.hits[0].score == found.hits[0].signals.rerank == 5.0
@@ -197,37 +199,37 @@ def test_a_cross_encoder_orders_by_its_logits(shelve: Shelve) -> None:
     assert (_keys(plain)[0], plain.hits[0].signals.rerank) == ("rollo", None)
 
 
-def test_a_search_may_ask_for_its_own_order(shelve: Shelve) -> None:
+def test_a_search_may_ask_for_its_own_order(stock: Shelve) -> None:
     same = [passage(f"Rollo led the Norse to Normandy in the year {900 + i}", key="rollo", ordinal=i) for i in range(3)]
-    shelf = shelve([*same, *NORMANS[1:]])
+    stocked = stock([*same, *NORMANS[1:]])
     question = "Who led the Norse to Normandy?"
     plain, sentences = (
-        _ask(shelf.retriever(**option), question, keep_weak=True, top_k=3, rerank=asked)
+        _ask(stocked.retriever(**option), question, keep_weak=True, top_k=3, rerank=asked)
         for option, asked in (({"rerank": "sentences"}, "none"), ({}, "sentences"))
     )
     assert plain.hits[0].signals.sentence is None
     assert sentences.hits[0].signals.sentence is not None
     by_mmr = Trace(full=True)
-    _ask(shelf.retriever(), question, trace=by_mmr, keep_weak=True, top_k=2, rerank="mmr")
+    _ask(stocked.retriever(), question, trace=by_mmr, keep_weak=True, top_k=2, rerank="mmr")
     passed_over = [item.reason for item in by_mmr.report().stages[-1].items]
     assert "says nearly the same" not in " ".join(passed_over)
 
 
-def _with_codes(shelf: Shelf, *, coded: int) -> Retriever:
+def _with_codes(stocked: StockedLibrary, *, coded: int) -> Retriever:
     embedder = HashEmbedder(384)
     codes, encoder = MemoryCodes(), HashEncoder(embedder)
-    known = list(shelf.catalog.by_library[Library.PAPERS].items())[:coded]
+    known = list(stocked.catalog.by_library[Library.PAPERS].items())[:coded]
     codes.write_codes(dict(zip([i for i, _ in known], encoder.encode([p.chunk.text for _, p in known]), strict=True)))
     late = LateInteraction(codes, encoder)
-    return Retriever(shelf.catalog, shelf.vectors, shelf.lexical, shelf.embedder, RetrievalOptions(), late=late)
+    return Retriever(stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, RetrievalOptions(), late=late)
 
 
-def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
+def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
     question = "Who was the leader of the Norse?"
-    plain = _ask(shelf.retriever(), question, keep_weak=True)
+    plain = _ask(stocked.retriever(), question, keep_weak=True)
     late, bare, none = (
-        _ask(_with_codes(shelf, coded=coded), question, keep_weak=True, rerank=asked)
+        _ask(_with_codes(stocked, coded=coded), question, keep_weak=True, rerank=asked)
         for coded, asked in ((100, None), (0, "late"), (100, "none"))
     )
     assert late.hits[0].signals.sentence is not None
@@ -235,38 +237,38 @@ def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(s
     assert [hit.score for hit in bare.hits] == [hit.score for hit in none.hits] == [hit.score for hit in plain.hits]
 
 
-def test_late_interaction_where_it_is_not_possible_is_refused(shelve: Shelve) -> None:
-    shelf = shelve(NORMANS)
+def test_late_interaction_where_it_is_not_possible_is_refused(stock: Shelve) -> None:
+    stocked = stock(NORMANS)
     with pytest.raises(InvalidInput, match="LATE_INTERACTION_MAX_CHUNKS"):
-        _ask(shelf.retriever(), "the Norse", rerank="late")
+        _ask(stocked.retriever(), "the Norse", rerank="late")
     with pytest.raises(InvalidInput, match="relative_score"):
-        _ask(_with_codes(shelf, coded=100), "the Norse", rerank="late", fusion="dense")
-    assert _ask(_with_codes(shelf, coded=100), "the Norse", fusion="dense").hits[0].signals.sentence is None
+        _ask(_with_codes(stocked, coded=100), "the Norse", rerank="late", fusion="dense")
+    assert _ask(_with_codes(stocked, coded=100), "the Norse", fusion="dense").hits[0].signals.sentence is None
 
 
-def test_a_cross_encoder_that_is_not_configured_is_refused(shelve: Shelve) -> None:
+def test_a_cross_encoder_that_is_not_configured_is_refused(stock: Shelve) -> None:
     with pytest.raises(InvalidInput, match="CROSS_ENCODER_DIR"):
-        _ask(shelve(NORMANS).retriever(), "the Norse", rerank="cross_encoder")
+        _ask(stock(NORMANS).retriever(), "the Norse", rerank="cross_encoder")
 
 
-def test_modes_bound_the_slots(shelve: Shelve) -> None:
+def test_modes_bound_the_slots(stock: Shelve) -> None:
     many = [passage(f"Normandy fact {i} about {chr(97 + i % 26) * 3}{i}", key=f"fact{i}") for i in range(40)]
-    shelf = shelve(many)
-    assert len(_ask(shelf.retriever(), "Normandy fact", mode="general").hits) == 24
-    assert len(_ask(shelf.retriever(), "Normandy fact", mode="methodology", top_k=40).hits) == 16
-    assert len(_ask(shelf.retriever(), "Normandy fact", top_k=40, keep_weak=True).hits) == 40
+    stocked = stock(many)
+    assert len(_ask(stocked.retriever(), "Normandy fact", mode="general").hits) == 24
+    assert len(_ask(stocked.retriever(), "Normandy fact", mode="methodology", top_k=40).hits) == 16
+    assert len(_ask(stocked.retriever(), "Normandy fact", top_k=40, keep_weak=True).hits) == 40
 
 
-def test_the_trace_names_every_step(shelve: Shelve) -> None:
+def test_the_trace_names_every_step(stock: Shelve) -> None:
     trace = Trace(full=True)
-    _ask(shelve(NORMANS).retriever(), "leader of the Norse", trace=trace, keep_weak=True)
+    _ask(stock(NORMANS).retriever(), "leader of the Norse", trace=trace, keep_weak=True)
     stages = trace.report().stages
     assert [stage.name for stage in stages][:7] == ["embed", "search", "complete", "fusion", "read", "rerank", "cutoff"]
     fusion = next(stage for stage in stages if stage.name == "fusion")
     assert [item.rank for item in fusion.items] == list(range(1, fusion.n_out + 1))
 
 
-def test_public_and_papers_do_not_mix(shelve: Shelve) -> None:
+def test_public_and_papers_do_not_mix(stock: Shelve) -> None:
     public = passage("Rollo in the encyclopedia", key="wiki", library=Library.PUBLIC)
-    found = _ask(shelve([*NORMANS, public]).retriever(), "Rollo", keep_weak=True)
+    found = _ask(stock([*NORMANS, public]).retriever(), "Rollo", keep_weak=True)
     assert "wiki" not in _keys(found)

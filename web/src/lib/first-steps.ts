@@ -5,7 +5,7 @@ export function samplesIn(libraries: readonly Pick<LibraryRecord, "samples">[]):
   return libraries.reduce((sum, library) => sum + library.samples, 0);
 }
 
-/** Whether somebody still has everything before them: no document of their own, and nothing asked yet. */
+/** True for a new user: no document of their own, and no question yet. */
 export function isUntouched(libraries: readonly Pick<LibraryRecord, "documents" | "samples">[], conversations: number): boolean {
   return conversations === 0 && libraries.every((library) => library.documents === library.samples);
 }

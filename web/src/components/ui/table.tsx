@@ -9,7 +9,7 @@ const STACKED =
 interface Props {
   caption: string;
   head: readonly ReactNode[];
-  /** On a narrow screen each row becomes a list of its cells, each beside the head of its column, instead of scrolling sideways. */
+  /** On a narrow screen each row becomes a list of its cells, each next to the head of its column, instead of scrolling sideways. */
   stacked?: boolean;
   children: ReactNode;
 }

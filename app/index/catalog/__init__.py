@@ -1,0 +1,1 @@
+"""The catalog on SQLite: the truth that every projection is made from. It knows none of them."""

@@ -1,0 +1,164 @@
+"""What the projections have to apply, and how far each got."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from sqlalchemy import Connection
+
+from app.core.types import Library
+from app.index.catalog.database import Database
+from app.index.catalog.rows import unpack_ids
+
+Projection = Literal["lexical", "exact", "chroma"]
+Kind = Literal["write", "vectors", "remove", "restore", "correct"]
+
+LAG_COUNTED = 10_000
+"""Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
+_MARKS = "SELECT library, projection, seq FROM watermarks"
+_DENSE = "(ids IS NOT NULL OR kind = 'correct')"
+_LEXICAL = "kind != 'vectors'"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log; `ids` are the chunks whose vectors came or went."""
+
+    seq: int
+    kind: Kind
+    doc: int
+    ids: list[int]
+
+
+class ChangeLog:
+    """The changes table and the watermarks; thread-safe.
+
+    A watermark is set here after the projection's own commit and written with the next catalog transaction: one that is too old
+    after a crash costs a replay of idempotent changes, one that is too new cannot be.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Read the stored watermarks."""
+        self._database = database
+        self._lock = threading.Lock()
+        with database.read_raw() as cursor:
+            rows = cursor.execute(_MARKS).fetchall()
+        self._marks = {(library, projection): seq for library, projection, seq in rows}
+        self._held: dict[Library, int] = {}
+
+    def mark(self, library: Library, projection: Projection) -> int:
+        """Return up to which change a projection is applied; 0 before the first."""
+        with self._lock:
+            return int(self._marks.get((library.value, projection), 0))
+
+    def set_mark(self, library: Library, projection: Projection, seq: int) -> None:
+        """A projection has committed everything up to `seq`; 0 says that it holds nothing."""
+        key = (library.value, projection)
+        with self._lock:
+            if self._marks.get(key, 0) != seq:
+                self._marks[key] = seq
+
+    def marks(self) -> dict[str, int]:
+        """Return every watermark by `library/projection`."""
+        with self._lock:
+            return {f"{library}/{projection}": seq for (library, projection), seq in sorted(self._marks.items())}
+
+    def save_into(self, sql: Connection) -> None:
+        """Write watermarks that moved, as part of the caller's transaction.
+
+        What is written is compared with what the catalog holds, for an earlier transaction may have been rolled back.
+        """
+        held = {(library, projection): seq for library, projection, seq in sql.exec_driver_sql(_MARKS)}
+        with self._lock:
+            moved = [(*key, seq) for key, seq in self._marks.items() if held.get(key, 0) != seq]
+        if moved:
+            sql.exec_driver_sql(
+                "INSERT INTO watermarks (library, projection, seq) VALUES (?, ?, ?)"
+                " ON CONFLICT (library, projection) DO UPDATE SET seq = excluded.seq",
+                moved,
+            )
+
+    def save(self) -> None:
+        """Write watermarks that moved and forget changes that every projection applied."""
+        with self._database.write("watermarks") as sql:
+            self.save_into(sql)
+            for library in Library:
+                lexical = self.mark(library, "lexical")
+                dense = min(self.mark(library, "exact"), self.mark(library, "chroma"), self._held.get(library, sys.maxsize))
+                sql.exec_driver_sql(
+                    "DELETE FROM changes WHERE library = ? AND seq <= ? AND (seq <= ? OR (kind = 'write' AND ids IS NULL))",
+                    (library.value, lexical, dense),
+                )
+
+    def hold(self, library: Library, seq: int | None) -> None:
+        """Keep changes after `seq` for the projections of a staged build, until None lets them go."""
+        with self._lock:
+            if seq is None:
+                self._held.pop(library, None)
+            else:
+                self._held[library] = seq
+
+    def holds(self, library: Library) -> bool:
+        """Whether projections of a staged build are following the changes."""
+        return library in self._held
+
+    def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
+        """Return the next changes of a library in order.
+
+        Args:
+            library: Whose changes.
+            after: The watermark.
+            dense: True for those that concern vectors or what filters on them; False for those that concern text.
+            limit: Most changes to return.
+        """
+        relevant = _DENSE if dense else _LEXICAL
+        with self._database.read_raw() as cursor:
+            rows = cursor.execute(
+                f"SELECT seq, kind, doc, ids FROM changes WHERE library = ? AND seq > ? AND {relevant} ORDER BY seq LIMIT ?",  # noqa: S608
+                (library.value, after, limit),
+            ).fetchall()
+        return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
+
+    def lags(self) -> dict[str, int]:
+        """Return how many changes each projection has yet to apply, by `library/projection`; LAG_COUNTED stands for more.
+
+        The difference of two sequence numbers would not do: numbers are shared by both libraries, and not every change concerns
+        every projection.
+        """
+        found = {}
+        for name, mark in self.marks().items():
+            library, _, projection = name.partition("/")
+            relevant = _LEXICAL if projection == "lexical" else _DENSE
+            with self._database.read_raw() as cursor:
+                row = cursor.execute(
+                    f"SELECT count(*) FROM (SELECT 1 FROM changes WHERE library = ? AND seq > ? AND {relevant} LIMIT ?)",  # noqa: S608
+                    (library, mark, LAG_COUNTED),
+                ).fetchone()
+            found[name] = int(row[0])
+        return found
+
+    def last(self) -> int:
+        """Return the newest change; 0 before the first."""
+        with self._database.read_raw() as cursor:
+            row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+        return int(row[0]) if row else 0
+
+
+class StagedLog(ChangeLog):
+    """The same changes for the projections of a staged build, whose watermarks live as long as this process.
+
+    After a crash those projections are made anew, so nothing of it has to be on disk.
+    """
+
+    def __init__(self, log: ChangeLog) -> None:
+        """Follow `log`; every projection has applied nothing."""
+        self._database = log._database
+        self._lock = threading.Lock()
+        self._marks = {}
+        self._held = {}
+
+    def save(self) -> None:
+        """Write nothing."""

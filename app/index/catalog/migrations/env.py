@@ -1,0 +1,10 @@
+"""Alembic runs this; the connection comes from `app.index.catalog.database.upgrade`."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from app.index.catalog.schema import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, transactional_ddl=True)
+context.run_migrations()

@@ -1,0 +1,286 @@
+"""New revisions into the catalog: the rows of a batch of drafts, inside one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from app.core.errors import Conflict
+from app.core.types import DocumentDraft, Library, WriteResult
+from app.index.catalog.bookkeeping import (
+    INSERT_CHANGE,
+    count_document,
+    count_inserted,
+    last_seq,
+    repoint_duplicates,
+    retire_chunks,
+    search_key,
+)
+from app.index.catalog.rows import Row, author_keys, insert_rows, pack_ids, pack_strings, strings_from
+from app.index.catalog.texts import pack_pages
+from app.index.files.durable import utc_now
+
+_INSERT_DOCUMENT = """
+    INSERT INTO documents (doc, library, doc_id, source_key, revision, state, filename, type, sha256, title, authors,
+        author_keys, year, arxiv_id, source_url, licence, flags, has_original, characters, pages, bytes, chunks, embedded,
+        source_revision, corrected, links, search_key, added_at, updated_at)
+"""
+_REPLACING = """
+    ON CONFLICT (doc) DO UPDATE SET revision = excluded.revision, state = 'live', filename = excluded.filename,
+        type = excluded.type, sha256 = excluded.sha256, title = excluded.title, authors = excluded.authors,
+        author_keys = excluded.author_keys, year = excluded.year, arxiv_id = excluded.arxiv_id,
+        source_url = excluded.source_url, licence = excluded.licence, flags = excluded.flags,
+        has_original = excluded.has_original, characters = excluded.characters, pages = excluded.pages, bytes = excluded.bytes,
+        chunks = excluded.chunks, embedded = 0, source_revision = excluded.source_revision, search_key = excluded.search_key,
+        updated_at = excluded.updated_at, purge_at = NULL
+"""
+_INSERT_REVISION = (
+    "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
+)
+_INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A draft that became a revision: what the lexical index has to hold."""
+
+    doc: int
+    draft: DocumentDraft
+    first_chunk_id: int
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    superseded: int | None
+    """The revision that was live before, if any."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a batch did."""
+
+    results: list[WriteResult] = field(default_factory=list)
+    stored: list[Stored] = field(default_factory=list)
+    removed: dict[Library, list[int]] = field(default_factory=dict)
+    """Chunk ids that left the dense projections."""
+    last_seq: dict[Library, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Current:
+    doc: int
+    revision: int
+    live: bool
+    sha256: str
+    source_revision: str | None
+    corrected: bool
+    title: str
+    authors: str
+    year: int | None
+    duplicate_of: str | None
+
+
+class RevisionBatch:
+    """Writes drafts in one open transaction; used once."""
+
+    def __init__(self, connection: Connection, pack: Callable[[Sequence[str]], list[bytes]]) -> None:
+        """Work on `connection`, whose transaction the caller commits.
+
+        Args:
+            connection: In a transaction.
+            pack: Compresses texts.
+        """
+        self._sql = connection
+        self._pack = pack
+        self._now = utc_now()
+        self._written = Written()
+
+    def write(self, drafts: Sequence[DocumentDraft]) -> Written:
+        """Insert revisions for drafts that differ from the live one.
+
+        Args:
+            drafts: In order; a document may come twice, the last one wins.
+
+        Raises:
+            Conflict: A source key belongs to another doc_id.
+        """
+        self._next_doc = self._last("documents") + 1
+        self._next_chunk = self._last("chunks") + 1
+        for run in _distinct_runs(drafts):
+            self._write_run([drafts[i] for i in run])
+        return self._written
+
+    def _last(self, table: str) -> int:
+        return int(self._sql.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).scalar() or 0)
+
+    def _write_run(self, drafts: list[DocumentDraft]) -> None:
+        current = self._current(drafts)
+        stored: list[tuple[Stored, int]] = []
+        results: list[tuple[DocumentDraft, WriteResult]] = []
+        for draft in drafts:
+            old = current.get((draft.library, draft.doc_id))
+            if old and old.live and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision):
+                results.append((draft, WriteResult(draft.doc_id, old.revision, "unchanged", old.duplicate_of)))
+                continue
+            doc = old.doc if old else self._take_doc()
+            revision = old.revision + 1 if old else 1
+            kept = old if old and old.corrected else None
+            stored.append(
+                (
+                    Stored(
+                        doc,
+                        draft,
+                        self._take_chunks(len(draft.chunks)),
+                        kept.title if kept else draft.metadata.title,
+                        strings_from(kept.authors) if kept else draft.metadata.authors,
+                        kept.year if kept else draft.metadata.year,
+                        old.revision if old and old.live else None,
+                    ),
+                    revision,
+                )
+            )
+            results.append((draft, WriteResult(draft.doc_id, revision, "replaced" if old and old.live else "indexed")))
+        removed = self._supersede([item for item, _ in stored if item.superseded is not None])
+        written = {item.doc for item, _ in stored}
+        for old in current.values():
+            if not old.live and old.doc in written:
+                # Deleted within its grace: it left the counters and the projections then, its vectors leave the catalog now.
+                retire_chunks(self._sql, old.doc)
+        self._insert(stored, removed)
+        self._finish(results, [item for item, _ in stored], current)
+
+    def _take_doc(self) -> int:
+        self._next_doc += 1
+        return self._next_doc - 1
+
+    def _take_chunks(self, n: int) -> int:
+        self._next_chunk += n
+        return self._next_chunk - n
+
+    def _current(self, drafts: list[DocumentDraft]) -> dict[tuple[Library, str], _Current]:
+        found: dict[tuple[Library, str], _Current] = {}
+        for library in {draft.library for draft in drafts}:
+            keys = {draft.source_key: draft.doc_id for draft in drafts if draft.library is library}
+            rows = self._sql.exec_driver_sql(
+                "SELECT source_key, doc_id, doc, revision, state = 'live', sha256, source_revision, corrected, title, authors,"
+                " year, duplicate_of FROM documents WHERE library = ? AND source_key IN (SELECT value FROM json_each(?))",
+                (library.value, pack_strings(list(keys))),
+            )
+            for source_key, doc_id, *values in rows:
+                if keys[source_key] != doc_id:
+                    raise Conflict(
+                        f"source key {source_key!r} belongs to document {doc_id!r}, not {keys[source_key]!r}: delete that first"
+                    )
+                found[library, doc_id] = _Current(*values)
+        return found
+
+    def _supersede(self, stored: list[Stored]) -> dict[int, list[int]]:
+        """Take the live revisions of documents out of the counters and their vectors out of the catalog; return their chunk ids."""
+        removed: dict[int, list[int]] = {}
+        for item in stored:
+            removed[item.doc] = retire_chunks(self._sql, item.doc)
+            count_document(self._sql, item.doc, -1)
+        return removed
+
+    def _insert(self, stored: list[tuple[Stored, int]], removed: dict[int, list[int]]) -> None:
+        documents: list[Row] = []
+        revisions: list[Row] = []
+        chunks: list[Row] = []
+        changes: list[Row] = []
+        frames = self._pack([item.draft.text for item, _ in stored])
+        for (item, revision), frame in zip(stored, frames, strict=True):
+            draft, doc, size = item.draft, item.doc, len(item.draft.text)
+            documents.append(self._document_row(item, revision))
+            revisions.append(
+                (
+                    doc,
+                    revision,
+                    draft.sha256,
+                    draft.source_revision,
+                    draft.has_original,
+                    size,
+                    pack_pages(draft.pages),
+                    frame,
+                    self._now,
+                )
+            )
+            chunks.extend(
+                (item.first_chunk_id + i, doc, revision, span.ordinal, span.start, span.end, span.section, span.page)
+                for i, span in enumerate(draft.chunks)
+            )
+            gone = removed.get(doc)
+            changes.append((draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None))
+            if gone:
+                self._written.removed.setdefault(draft.library, []).extend(gone)
+        insert_rows(self._sql, _INSERT_DOCUMENT, documents, _REPLACING)
+        insert_rows(self._sql, _INSERT_REVISION, revisions)
+        insert_rows(self._sql, INSERT_CHANGE, changes)
+        insert_rows(self._sql, _INSERT_CHUNK, chunks)
+
+    def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
+        draft = item.draft
+        return (
+            item.doc,
+            draft.library.value,
+            draft.doc_id,
+            draft.source_key,
+            revision,
+            "live",
+            draft.filename,
+            draft.type,
+            draft.sha256,
+            item.title,
+            pack_strings(item.authors),
+            author_keys(item.authors),
+            item.year,
+            draft.metadata.arxiv_id,
+            draft.source_url,
+            draft.licence,
+            pack_strings(draft.flags),
+            draft.has_original,
+            len(draft.text),
+            len(draft.pages),
+            len(draft.text.encode()),
+            len(draft.chunks),
+            0,
+            draft.source_revision,
+            0,
+            0,
+            search_key(item.title, draft.filename),
+            self._now,
+            self._now,
+        )
+
+    def _finish(
+        self,
+        results: list[tuple[DocumentDraft, WriteResult]],
+        stored: list[Stored],
+        current: dict[tuple[Library, str], _Current],
+    ) -> None:
+        count_inserted(self._sql, [item.draft for item in stored])
+        duplicates: dict[tuple[Library, str], str] = {}
+        for library in {item.draft.library for item in stored}:
+            shas = {item.draft.sha256 for item in stored if item.draft.library is library}
+            shas |= {old.sha256 for (of, _), old in current.items() if of is library}
+            duplicates.update(((library, doc_id), first) for doc_id, first in repoint_duplicates(self._sql, library, shas).items())
+            self._written.last_seq[library] = last_seq(self._sql)
+        self._written.stored.extend(stored)
+        for draft, result in results:
+            first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
+            self._written.results.append(WriteResult(result.doc_id, result.revision, result.status, first))
+
+
+def _distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
+    """Yield positions in order, in runs without a repeated document."""
+    run: list[int] = []
+    seen: set[tuple[Library, str]] = set()
+    for i, draft in enumerate(drafts):
+        key = (draft.library, draft.source_key)
+        if key in seen:
+            yield run
+            run, seen = [], set()
+        run.append(i)
+        seen.add(key)
+    if run:
+        yield run

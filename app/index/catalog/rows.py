@@ -1,0 +1,128 @@
+"""Catalog rows to domain objects and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection
+
+from app.core.types import Document, FloatArray, Library
+from app.core.vectors import l2_normalise
+from app.index.catalog.schema import BUILD_SHIFT
+
+Row = tuple[object, ...]
+
+DOCUMENT_COLUMNS = (
+    "d.doc_id, d.library, d.source_key, d.revision, d.sha256, d.title, d.authors, d.year, d.type, d.state, d.characters, d.pages,"
+    " d.chunks, d.embedded, d.duplicate_of, d.source_url, d.licence, d.added_at, d.updated_at, d.filename, d.arxiv_id,"
+    " d.has_original, d.flags"
+)
+"""In the order of `app.core.types.Document`'s fields, for `document_from`."""
+
+CHUNK_COLUMNS = "c.chunk_id, c.revision, c.ordinal, c.start, c.end, c.section, c.page"
+
+IdArray = npt.NDArray[np.int64]
+
+_VALUES_AT_ONCE = 900
+"""Bound values of one statement; SQLite took at most 999 before 3.32 (https://sqlite.org/limits.html, 9)."""
+
+
+def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = "") -> None:
+    """Run `insert VALUES (...), (...) after` for all rows, many a statement: half the time of a statement each.
+
+    Args:
+        sql: In a transaction.
+        insert: Up to the columns, as `INSERT INTO t (a, b)`.
+        rows: All as wide as the columns are many.
+        after: What follows the values, as `ON CONFLICT ...`.
+    """
+    if not rows:
+        return
+    width = len(rows[0])
+    at_once = max(1, _VALUES_AT_ONCE // width)
+    one = "(" + ", ".join("?" * width) + ")"
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        sql.exec_driver_sql(f"{insert} VALUES {', '.join([one] * len(some))} {after}", tuple(chain.from_iterable(some)))
+
+
+def document_from(row: Sequence[Any]) -> Document:
+    """Return the document of a row of DOCUMENT_COLUMNS."""
+    doc_id, library, source_key, revision, sha256, title, authors, *rest, has_original, flags = row
+    packed = strings_from(authors), *rest, bool(has_original), strings_from(flags)
+    return Document(doc_id, Library(library), source_key, revision, sha256, title, *packed)
+
+
+def strings_from(packed: str) -> tuple[str, ...]:
+    """Return a JSON list of strings as a tuple."""
+    return () if packed == "[]" else tuple(json.loads(packed))
+
+
+def pack_strings(values: Sequence[str]) -> str:
+    """Return strings as a JSON list."""
+    return json.dumps(list(values), ensure_ascii=False) if values else "[]"
+
+
+def pack_ids(ids: Sequence[int] | IdArray) -> bytes:
+    """Return chunk ids as little-endian int64."""
+    return np.asarray(ids, dtype="<i8").tobytes()
+
+
+def unpack_ids(packed: bytes | None) -> list[int]:
+    """Return the chunk ids that `pack_ids` wrote."""
+    return [] if not packed else cast("list[int]", np.frombuffer(packed, dtype="<i8").tolist())
+
+
+def id_list(ids: Sequence[int]) -> str:
+    """Return ids as the JSON array that `json_each(?)` unfolds: one bound value, whatever their number."""
+    return "[" + ",".join(map(str, ids)) + "]"
+
+
+def vector_key(build: int, chunk_id: int) -> int:
+    """Return the primary key of a chunk's vector in a build."""
+    return build << BUILD_SHIFT | chunk_id
+
+
+def pack_vector(row: FloatArray) -> bytes:
+    """Return a row as little-endian float16."""
+    return row.astype("<f2").tobytes()
+
+
+_EXPONENT = 0x7C00
+"""The exponent's bits of a float16; all of them set mean infinity or NaN (IEEE 754-2019, 3.4)."""
+
+
+def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
+    """Return which blobs are rows of `dimension` finite float16 numbers; any other counts as a vector that is missing."""
+    whole = [blob for blob in blobs if len(blob) == 2 * dimension]
+    endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
+    if len(whole) == len(blobs) and not endless.any():  # nearly always: asked first, because it is asked of every vector
+        return [True] * len(blobs)
+    finite = iter((~endless.reshape(len(whole), dimension).any(axis=1)).tolist())
+    return [len(blob) == 2 * dimension and next(finite) for blob in blobs]
+
+
+def unpack_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
+    """Return float16 blobs as float32 `[n, dimension]`, rows scaled back to norm 1.
+
+    Every projection gets exactly these rows, so that a rebuilt or imported index ranks as the first one did.
+    """
+    if not blobs:
+        return np.empty((0, dimension), dtype=np.float32)
+    halves = np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dimension)
+    return l2_normalise(halves.astype(np.float32))
+
+
+def author_key(name: str) -> str:
+    """Return a name as filters compare it: case-folded, single spaces."""
+    return " ".join(name.casefold().split())
+
+
+def author_keys(names: Sequence[str]) -> str:
+    """Return the keys of names, one per line."""
+    return "\n".join(map(author_key, names))

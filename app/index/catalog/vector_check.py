@@ -1,0 +1,43 @@
+"""Vectors of the catalog that nothing can use: of a wrong size, or with a number that is not finite."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.index.catalog.database import Database
+from app.index.catalog.rows import usable
+from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.vectors import drop_vectors
+
+log = logging.getLogger(__name__)
+
+_BATCH = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCheck:
+    """Finds them and takes them out; the chunks are pending then, and are embedded again."""
+
+    database: Database
+
+    def find(self) -> list[int]:
+        """Return the keys of all such vectors; reads every vector of the catalog."""
+        found: list[int] = []
+        with self.database.read_raw() as cursor:
+            dimensions = dict(cursor.execute("SELECT build, fingerprint ->> 'dimension' FROM builds").fetchall())
+            for build, dimension in dimensions.items():
+                low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
+                rows = cursor.execute("SELECT key, vector FROM vectors WHERE key >= ? AND key < ?", (low, high))
+                while batch := rows.fetchmany(_BATCH):
+                    good = usable([row[1] for row in batch], dimension)
+                    found += [row[0] for row, fit in zip(batch, good, strict=True) if not fit]
+        return found
+
+    def drop(self, keys: Sequence[int]) -> None:
+        """Take vectors out of the catalog, its counters and every projection."""
+        if keys:
+            log.error("%d vectors of the catalog cannot be used; their chunks are embedded again", len(keys))
+            with self.database.write("drop_vectors") as sql:
+                drop_vectors(sql, keys)

@@ -1,0 +1,1 @@
+"""The dense projection: vectors, searched by cosine distance."""

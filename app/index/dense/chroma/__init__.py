@@ -1,0 +1,1 @@
+"""Chroma as the store of vectors."""

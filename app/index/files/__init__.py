@@ -1,0 +1,1 @@
+"""Files: durable writes, named steps, the directory's lock, uploaded originals."""

@@ -1,0 +1,1 @@
+"""The lexical projection: BM25 by tantivy."""

@@ -1,0 +1,295 @@
+"""BM25: one tantivy index per library. It stores chunk ids only; everything it holds can be made again from the catalog."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import tantivy
+
+from app.core.errors import IndexDamaged
+from app.core.system_errors import no_files, says_no_files
+from app.core.text import lexical_form, tokenise
+from app.core.types import Filters, Library, Scored
+from app.index.catalog.facts import LexicalDocument
+from app.index.catalog.rows import author_key
+from app.index.files.durable import disk_full, sync_directory
+from app.index.files.steps import Steps
+from app.index.lexical.analyzer import (
+    ANALYZER,
+    AUTHOR,
+    BODY,
+    CHUNK_ID,
+    DOC,
+    DOC_ID,
+    SECTION,
+    SECTION_NAME,
+    TITLE,
+    TYPE,
+    YEAR,
+    build_analyzer,
+    build_schema,
+)
+from app.index.lexical.query import QueryBuilder, conjunction
+from app.index.options import IndexOptions
+
+MIN_HEAP_PER_THREAD = 15_000_000
+"""tantivy refuses a smaller arena per indexing thread (IndexWriter::MEMORY_BUDGET_NUM_BYTES_MIN)."""
+NICE = 10
+"""Of the threads that index and merge in the background (Linux): rows of a bulk run, and questions on the same cores, go first."""
+MOST_TIED = 1000
+"""How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
+
+_NO_SECTION = "body"
+"""The section name of text without headings; it says nothing, so it is not searched as words."""
+
+
+class TantivyIndex:
+    """One library's index. Reads are concurrent; whoever writes serialises add, remove, commit and rollback."""
+
+    def __init__(self, path: Path, options: IndexOptions, steps: Steps) -> None:
+        """Open or create the index in directory `path`.
+
+        Raises:
+            IndexDamaged: The directory holds something tantivy cannot read.
+        """
+        self.path = path
+        self._options = options
+        self._steps = steps
+        self._schema = build_schema()
+        path.mkdir(parents=True, exist_ok=True)
+        with self._translated():
+            self._index = tantivy.Index(self._schema, path=str(path))
+            self._index.register_tokenizer(ANALYZER, build_analyzer())
+            self._index.config_reader("manual")
+            self._index.reload()
+        self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
+        self._writer: tantivy.IndexWriter | None = None
+        """Held nowhere else, local variables included: an error keeps them, and tantivy's lock with them."""
+        self._background = False
+        self._quiet = ThreadPoolExecutor(1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice)
+        self.failed = False
+        """Whether tantivy could not read or write its files, a full disk aside."""
+
+    # --- read
+
+    @property
+    def count(self) -> int:
+        """How many chunks are committed."""
+        with self._translated():
+            return int(self._index.searcher().num_docs)
+
+    def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
+        """Return up to k chunks by BM25, descending, ties by chunk id."""
+        query = self._queries.text(text)
+        if query is None or k < 1:
+            return []
+        conditions = self._queries.filters(filters) if filters else []
+        return self._run(conjunction(query, conditions), k)
+
+    def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 of given chunks; those sharing no term, or unknown, are 0.0."""
+        scores = dict.fromkeys(chunk_ids, 0.0)
+        query = self._queries.text(text)
+        if query is not None and scores:
+            chosen = conjunction(query, [self._queries.chunks(list(scores))], required=False)  # faster: these alone are walked
+            scores.update((hit.chunk_id, hit.score) for hit in self._run(chosen, len(scores)))
+        return scores
+
+    def _run(self, query: tantivy.Query, k: int) -> list[Scored]:
+        with self._translated():
+            searcher = self._index.searcher()
+            limit = k + 1
+            hits = searcher.search(query, limit, count=False).hits
+            # tantivy cuts a tie by segment; asking further lets the chunk id cut it, so that an imported library answers alike
+            while len(hits) == limit and hits[k - 1][0] == hits[-1][0] and limit < k + MOST_TIED:
+                limit = min(4 * limit, k + MOST_TIED)
+                hits = searcher.search(query, limit, count=False).hits
+            ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
+        scored = [Scored(chunk_id, score) for (score, _), chunk_id in zip(hits, ids, strict=True)]
+        scored.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+        return scored[:k]
+
+    def document_frequencies(self, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return the number of chunks and how many bodies hold each stemmed token."""
+        with self._translated():
+            searcher = self._index.searcher()
+            total = int(searcher.num_docs)
+            # Deleted chunks count until their segment is merged: never more than all that are alive.
+            return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
+
+    def near(self, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks that hold a token within `edits` of this one in body or title, in the order of their ids."""
+        terms = [
+            tantivy.Query.fuzzy_term_query(self._schema, field, token, distance=edits, transposition_cost_one=True)
+            for field in (BODY, TITLE)
+        ]
+        query = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
+        return [hit.chunk_id for hit in self._run(query, k)]
+
+    def ids(self) -> list[int]:
+        """Return the chunk ids of everything committed, repeated when a chunk is there twice."""
+        with self._translated():
+            searcher = self._index.searcher()
+            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+            return [int(chunk_id) for chunk_id in searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])]
+
+    def finds(self, chunk_id: int, text: str) -> bool:
+        """Whether a chunk is found by its own words; one without any is."""
+        return not tokenise(text) or self.score(text, [chunk_id])[chunk_id] > 0
+
+    # --- write
+
+    def add(self, document: LexicalDocument) -> None:
+        """Queue a document's chunks; searchable after `commit`."""
+        title, authors = lexical_form(document.title), [author_key(name) for name in document.authors]
+        with self._writing():
+            for chunk_id, section, text in document.chunks:
+                fields = tantivy.Document()  # field by field takes half the time of `from_dict`
+                fields.add_integer(CHUNK_ID, chunk_id)
+                fields.add_integer(DOC, document.doc)
+                fields.add_text(DOC_ID, document.doc_id)
+                fields.add_text(TYPE, document.type)
+                fields.add_text(TITLE, title)
+                for author in authors:
+                    fields.add_text(AUTHOR, author)
+                if document.year is not None:
+                    fields.add_integer(YEAR, document.year)
+                fields.add_text(SECTION_NAME, section)
+                if section != _NO_SECTION:
+                    fields.add_text(SECTION, lexical_form(section))
+                fields.add_text(BODY, lexical_form(text))
+                self._open_writer().add_document(fields)
+
+    def remove(self, doc: int) -> None:
+        """Queue the removal of a document's chunks, committed or queued before."""
+        with self._writing(), self._steps.at("tantivy.delete"):
+            self._open_writer().delete_documents_by_term(DOC, doc)
+
+    def commit(self) -> None:
+        """Make everything queued durable, then searchable.
+
+        Raises:
+            DiskFull: No space; the queue is dropped, committed chunks stay searchable.
+        """
+        if self._writer is None:
+            return
+        with self._writing():
+            with self._steps.at("tantivy.commit"):
+                if self._background:
+                    self._quiet.submit(self._writer.commit).result()
+                else:
+                    self._writer.commit()
+            # tantivy syncs its files and renames meta.json, but not the directory after that: a power cut could undo the rename.
+            sync_directory(self.path, self._steps, "tantivy.fsync_directory")
+            self._index.reload()
+
+    def set_background(self, background: bool) -> None:
+        """Whether the threads that index come after whoever else wants the processor (Linux); called with nothing queued."""
+        if background != self._background:
+            self._background = background
+            self._writer = None
+
+    def rollback(self) -> None:
+        """Drop everything queued."""
+        # Dropping the writer frees its lock and its queue; unlike its own rollback this works after a failed commit too.
+        self._writer = None
+
+    def clear(self) -> None:
+        """Remove every chunk, durably."""
+        with self._writing():
+            with self._steps.at("tantivy.delete_all"):
+                self._open_writer().delete_all_documents()
+            self.commit()
+
+    def compact(self) -> None:
+        """Let running merges end and remove files no segment needs."""
+        with self._writing():
+            writer = self._open_writer()
+            with self._steps.at("tantivy.merge"):
+                writer.wait_merging_threads()
+            self._writer = None
+            self._open_writer().garbage_collect_files()
+
+    def close(self) -> None:
+        """Stop the indexing threads; queued chunks are dropped."""
+        self._writer = None
+        self._quiet.shutdown()
+
+    def _open_writer(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            threads = self._options.tantivy_threads or min(4, os.cpu_count() or 1)
+            heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
+            opened = partial(self._index.writer, heap, threads)
+            self._writer = self._quiet.submit(opened).result() if self._background else opened()
+            # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
+            # takes the same name and fails on it, at every start anew, unless they are removed.
+            self._writer.garbage_collect_files()
+        return self._writer
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Drop what was queued when something fails: nobody knows how much of it tantivy took. A failed read drops nothing."""
+        try:
+            with self._translated():
+                yield
+        except BaseException:
+            self._writer = None
+            raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as exc:
+            # tantivy-py raises ValueError for every error of the library; its panics are BaseExceptions of pyo3.
+            if not isinstance(exc, (ValueError, OSError)) and type(exc).__module__ != "pyo3_runtime":
+                raise
+            message = str(exc)
+            if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():
+                raise disk_full(self.path) from exc
+            if says_no_files(message):
+                raise no_files() from exc
+            self.failed = True
+            raise IndexDamaged(
+                f"the lexical index {self.path.name!r} failed ({message}): it is rebuilt from the catalog at the next start;"
+                " or stop the server and run `documind rebuild`"
+            ) from exc
+
+
+def _be_nice() -> None:
+    """Lower the priority of this thread, where threads have one."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))  # of this thread alone
+
+
+class TantivyLexicalIndex:
+    """The LexicalIndex port over one index per library."""
+
+    def __init__(self, indexes: dict[Library, TantivyIndex]) -> None:
+        """Search `indexes`, which the projector may exchange while rebuilding."""
+        self._indexes = indexes
+
+    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+        """Return up to k chunks by BM25, descending; any text is a valid query."""
+        return self._indexes[library].search(text, k, filters)
+
+    def score(self, library: Library, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
+        return self._indexes[library].score(text, chunk_ids)
+
+    def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return the number of indexed chunks, and of chunks that hold each token.
+
+        Tokens are stemmed; only bodies count.
+        """
+        return self._indexes[library].document_frequencies(tokens)
+
+    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
+        """Return up to k chunks that hold a token within 0 to 2 edits of a stemmed one in body or title."""
+        return self._indexes[library].near(token, edits, k)

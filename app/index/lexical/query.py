@@ -1,0 +1,95 @@
+"""Questions and filters as tantivy queries, built from terms: nothing a person types is ever parsed as syntax."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import tantivy
+
+from app.core.function_words import content_or_all
+from app.core.text import tokenise
+from app.core.types import Filters
+from app.index.catalog.rows import author_key
+from app.index.lexical.analyzer import AUTHOR, BODY, CHUNK_ID, DOC_ID, SECTION, SECTION_NAME, TITLE, TYPE, YEAR
+
+MAX_QUERY_TERMS = 1024
+"""Distinct terms of one query; a longer text (a pasted page) is searched by its most frequent ones."""
+
+_RECENT = 8
+"""Questions that are searched at the same time, more or less."""
+
+_NOT_WORD = re.compile(r"[^\w ]")
+
+
+class QueryBuilder:
+    """Builds queries for one schema with fixed field weights; immutable."""
+
+    def __init__(self, schema: tantivy.Schema, *, title_boost: float, section_boost: float) -> None:
+        """Weigh matches in title and section against the body's 1.0; a field of weight 0 is not searched."""
+        self._schema = schema
+        self._recent = lru_cache(maxsize=_RECENT)(self._text)
+        self._fields = [(name, boost) for name, boost in ((BODY, 1.0), (TITLE, title_boost), (SECTION, section_boost)) if boost > 0]
+
+    def text(self, text: str) -> tantivy.Query | None:
+        """Return the disjunction of a text's terms over the fields, function words left out; None when it has no term.
+
+        Where it holds nothing but function words, they are searched. They would cost most of a search (a word of every document
+        has the longest postings), and their scores only add noise.
+
+        Those of the last few texts are at hand: a question is asked once for hits and once more for the scores of other chunks.
+        """
+        return self._recent(text)
+
+    def _text(self, text: str) -> tantivy.Query | None:
+        counts = Counter(content_or_all(tokenise(text)))
+        if not counts:
+            return None
+        terms = [
+            (tantivy.Occur.Should, self._term(field, token, boost * n))
+            for token, n in counts.most_common(MAX_QUERY_TERMS)
+            for field, boost in self._fields
+        ]
+        return tantivy.Query.boolean_query(terms)
+
+    def _term(self, field: str, token: str, boost: float) -> tantivy.Query:
+        query = tantivy.Query.term_query(self._schema, field, token, "freq")
+        return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
+
+    def filters(self, filters: Filters) -> list[tantivy.Query]:
+        """Return the conditions, each of which must hold."""
+        conditions: list[tantivy.Query] = []
+        for field, values in ((SECTION_NAME, filters.sections), (DOC_ID, filters.doc_ids), (TYPE, filters.types)):
+            if values:
+                conditions.append(tantivy.Query.term_set_query(self._schema, field, list(values)))
+        if filters.year_from is not None or filters.year_to is not None:
+            conditions.append(
+                tantivy.Query.range_query(
+                    self._schema, YEAR, tantivy.FieldType.Integer, lower_bound=filters.year_from, upper_bound=filters.year_to
+                )
+            )
+        name = author_key(filters.author or "")
+        if name:
+            # As code points: tantivy's dialect gives meaning to more escaped signs than the usual ones.
+            pattern = _NOT_WORD.sub(lambda sign: f"\\x{{{ord(sign.group()):X}}}", name)
+            conditions.append(tantivy.Query.regex_query(self._schema, AUTHOR, f"(?s).*{pattern}.*"))
+        return conditions
+
+    def chunks(self, chunk_ids: Sequence[int]) -> tantivy.Query:
+        """Return a query for exactly these chunks: a term each, which tantivy looks up one by one.
+
+        A term set would walk the whole dictionary of ids: 0.45 ms against 0.1 at 50,000 chunks.
+        """
+        terms = [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, CHUNK_ID, chunk_id)) for chunk_id in chunk_ids]
+        return tantivy.Query.boolean_query(terms)
+
+
+def conjunction(scored: tantivy.Query, conditions: Sequence[tantivy.Query], *, required: bool = True) -> tantivy.Query:
+    """Return what matches all conditions, scored by `scored` alone; when not `required`, conditions alone suffice (score 0)."""
+    if not conditions:
+        return scored
+    parts = [(tantivy.Occur.Must, tantivy.Query.const_score_query(condition, 0.0)) for condition in conditions]
+    parts.append((tantivy.Occur.Must if required else tantivy.Occur.Should, scored))
+    return tantivy.Query.boolean_query(parts)

@@ -1,0 +1,142 @@
+"""Words of stored rows on their way into a library's lexical index: one thread hands them to tantivy and commits them in groups."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+from app.core.types import Library
+from app.index.catalog.facts import LexicalDocument
+from app.index.lexical.index import TantivyIndex
+
+GROUP_CHUNKS = 32_000
+"""A group is committed when it is this large: few large segments cost tantivy far less than many small ones (ADR 0163)."""
+GROUP_S = 5.0
+"""Or when its first words have waited this long, seconds."""
+WAITING_CHUNKS = 8_000
+"""Chunks that may wait for tantivy while it commits; whoever brings more waits too."""
+
+
+class WordQueue:
+    """Writes an index's words; whoever else writes to it holds the write lock and has called `settle`.
+
+    `put` is called with the write lock held, so that words come in the order of the catalog's changes. A group that fails is
+    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where whoever settles replays the words.
+    """
+
+    def __init__(self, library: Library, indexes: Mapping[Library, TantivyIndex], committed: Callable[[int], None]) -> None:
+        """Feed the index of `library`, looked up at each use; `committed` is told up to which change it holds everything."""
+        self._library = library
+        self._indexes = indexes
+        self._committed = committed
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
+        self._room = threading.Condition()
+        self._waiting = 0
+        self.background = False
+        """Whether a group that begins with what is put now may take its time: nobody waits for it."""
+        self.last_put = 0
+        """Change up to which words were put."""
+        self._taken = self._done = 0
+        """Change up to which words were handed to tantivy, and committed."""
+        self._group_chunks = 0
+        self._timer: threading.Timer | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether words were put that are not committed yet, and none was dropped."""
+        return self.last_put != self._done and self._error is None
+
+    def wait_for_room(self) -> None:
+        """Wait while more than WAITING_CHUNKS wait for tantivy; call without the write lock."""
+        with self._room:
+            self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
+
+    def put(self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
+        """Bring the words of documents, some of which replace words; with them the index holds everything up to change `seq`."""
+        chunks = sum(len(document.chunks) for document in documents)
+        with self._room:
+            self._waiting += chunks
+        self.last_put = seq
+        self._thread.submit(self._take, documents, replaced, seq, chunks, self.background)
+
+    def commit(self) -> Future[None]:
+        """Begin to commit what was put; the future raises what dropped any of it."""
+        return self._thread.submit(self._commit)
+
+    def settle(self) -> None:
+        """Commit what was put, or drop it where that fails, and wait. Call with the write lock held."""
+        with suppress(Exception):  # whoever replays meets it again, if it lasts
+            self.commit().result()
+        self._error = None
+        self.last_put = self._taken = self._done
+
+    def drop(self, error: BaseException) -> None:
+        """Drop what was put and is not committed; `error` is what a commit of it raises."""
+        self._thread.submit(self._fail, error).result()
+
+    def close(self) -> None:
+        """Commit what was put and end the thread; what cannot be committed is replayed at the next start."""
+        self.settle()
+        self._thread.shutdown()
+
+    # --- in the thread
+
+    def _take(
+        self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int, chunks: int, background: bool
+    ) -> None:
+        try:
+            if self._error is None:
+                self._begin_group(background)
+                index = self._indexes[self._library]
+                for document in documents:
+                    if document.doc in replaced:
+                        index.remove(document.doc)
+                    index.add(document)
+                self._taken = seq
+                self._group_chunks += chunks
+                if self._group_chunks >= GROUP_CHUNKS:
+                    self._commit()
+        except BaseException as exc:  # noqa: BLE001  the next commit raises it
+            self._fail(exc)
+        finally:
+            with self._room:
+                self._waiting -= chunks
+                self._room.notify_all()
+
+    def _begin_group(self, background: bool) -> None:
+        if self._timer is None:
+            self._indexes[self._library].set_background(background)
+            self._timer = threading.Timer(GROUP_S, self._time_is_up)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _time_is_up(self) -> None:
+        with suppress(RuntimeError):  # the thread has ended, and committed before
+            self.commit()
+
+    def _commit(self) -> None:
+        if self._error is not None:
+            raise self._error
+        if self._taken == self._done:
+            return
+        try:
+            self._indexes[self._library].commit()
+        except BaseException as exc:
+            self._fail(exc)
+            raise
+        self._end_group()
+        self._done = self._taken
+        self._committed(self._done)
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._end_group()
+        self._indexes[self._library].rollback()
+
+    def _end_group(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._group_chunks = None, 0

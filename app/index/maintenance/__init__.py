@@ -1,0 +1,1 @@
+"""Backup, bundles, checks, purges and re-embedding: work on the store as a whole."""

@@ -1,0 +1,191 @@
+"""Copy the whole data directory to one place while the server works, and put such a copy back.
+
+A backup holds the truth: the catalog, copied page by page by SQLite on one snapshot, and the originals. Projections are made
+again from the catalog when a restored directory is first opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.errors import Conflict, IndexDamaged, InvalidInput
+from app.index.catalog.database import Database, refuse_newer, schema_of
+from app.index.catalog.jobs import end_backups
+from app.index.files.durable import disk_errors, remove_tree, replace_file, sync_directory, sync_file, utc_now
+from app.index.files.originals import Originals
+from app.index.files.steps import Steps
+from app.index.maintenance.start_checks import CATALOG_NAME
+
+MANIFEST = "backup.json"
+
+PAGES_PER_STEP = 2_000
+"""SQLite pages copied before writers get a turn: 8 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What a backup holds."""
+
+    path: str
+    created_at: str
+    catalog_bytes: int
+    originals: int
+    original_bytes: int
+
+
+def backup(
+    database: Database,
+    originals: Originals,
+    target: Path,
+    steps: Steps,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> BackupReport:
+    """Write a backup into the new or empty directory `target`; it counts once its manifest is there.
+
+    Args:
+        database: The catalog, which may be written meanwhile.
+        originals: The uploaded files.
+        target: Where to.
+        steps: Where write steps are counted.
+        progress: Called with files done and files in all.
+
+    Raises:
+        Conflict: `target` holds something.
+        DiskFull: No space there; what was written is removed again.
+    """
+    if target.exists() and any(target.iterdir()):
+        raise Conflict(f"{str(target)!r} is not empty: name a new directory for the backup")
+    try:
+        return _write_all(database, originals, target, steps, progress)
+    except BaseException:
+        remove_tree(target, steps, "backup.discard")
+        raise
+
+
+def _write_all(
+    database: Database, originals: Originals, target: Path, steps: Steps, progress: Callable[[int, int], None] | None
+) -> BackupReport:
+    (target / "originals").mkdir(parents=True, exist_ok=True)
+    with disk_errors(target):
+        _copy_catalog(database, target / "catalog.sqlite3", steps)
+        names = _original_names(target / "catalog.sqlite3")
+        size = 0
+        for done, name in enumerate(names, 1):
+            if originals.exists(name):
+                source = originals.path(name)
+                copy = target / "originals" / source.name
+                with steps.at("backup.copy"):
+                    shutil.copyfile(source, copy)
+                sync_file(copy, steps, "backup.fsync")
+                size += copy.stat().st_size
+            if progress is not None:
+                progress(done, len(names))
+        sync_directory(target / "originals", steps, "backup.fsync_directory")
+        report = BackupReport(str(target), utc_now(), (target / "catalog.sqlite3").stat().st_size, len(names), size)
+        manifest = {
+            "kind": "documind backup",
+            "created_at": report.created_at,
+            "catalog_sha256": _sha256(target / "catalog.sqlite3"),
+            "originals": names,
+        }
+        replace_file(target / MANIFEST, json.dumps(manifest).encode(), steps, "backup")
+    return report
+
+
+def _copy_catalog(database: Database, target: Path, steps: Steps) -> None:
+    with database.translated():
+        source = sqlite3.connect(f"file:{database.path}?mode=ro", uri=True)
+        copy = sqlite3.connect(target)
+        try:
+            with steps.at("backup.catalog"):
+                source.backup(copy, pages=PAGES_PER_STEP)
+            copy.execute("PRAGMA journal_mode=DELETE").fetchall()
+        finally:
+            copy.close()
+            source.close()
+    sync_file(target, steps, "backup.fsync")
+
+
+def _original_names(catalog: Path) -> list[str]:
+    connection = sqlite3.connect(f"file:{catalog}?mode=ro", uri=True)
+    try:
+        return [row[0] for row in connection.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 ORDER BY 1")]
+    finally:
+        connection.close()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def restore(source: Path, data_dir: Path, steps: Steps) -> None:
+    """Put a backup in the place of a data directory's content; what was there is moved to `DATA_DIR/replaced.<UTC>`.
+
+    The server is stopped and the caller holds the directory's lock. The new state counts from the last rename on.
+
+    Args:
+        source: A directory that `backup` wrote.
+        data_dir: The data directory.
+        steps: Where write steps are counted.
+
+    Raises:
+        InvalidInput: `source` is no complete backup.
+        IndexDamaged: Its catalog or an original is not what the manifest says.
+        DiskFull: No space; the old content stays in place.
+    """
+    names = verify(source)
+    staging = data_dir / "restore.part"
+    if staging.exists():
+        remove_tree(staging, steps, "restore.discard")
+    (staging / "originals").mkdir(parents=True)
+    with disk_errors(data_dir):
+        for relative in [CATALOG_NAME, *(f"originals/{name}.bin" for name in names)]:
+            with steps.at("restore.copy"):
+                shutil.copyfile(source / relative, staging / relative)
+                if relative == CATALOG_NAME:
+                    end_backups(staging / relative)
+            sync_file(staging / relative, steps, "restore.fsync")
+        sync_directory(staging / "originals", steps, "restore.fsync_directory")
+        replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"
+        replaced.mkdir()
+        # The catalog goes last on the way out and last on the way in: with a catalog there is never another's data beside it.
+        for name in ("chroma", "exact", "tantivy", "originals", "catalog.sqlite3-shm", "catalog.sqlite3-wal", "catalog.sqlite3"):
+            if (data_dir / name).exists():
+                with steps.at("restore.move_out"):
+                    (data_dir / name).rename(replaced / name)
+        for name in ("originals", "catalog.sqlite3"):
+            with steps.at("restore.move_in"):
+                (staging / name).replace(data_dir / name)
+        sync_directory(data_dir, steps, "restore.fsync_directory")
+        remove_tree(staging, steps, "restore.discard")
+
+
+def verify(source: Path) -> list[str]:
+    """Check a backup against its manifest; return the names of its originals.
+
+    Raises:
+        InvalidInput: No complete backup.
+        IndexDamaged: A file is not what the manifest says.
+        StorageError: A newer release wrote it.
+    """
+    try:
+        manifest = json.loads((source / MANIFEST).read_bytes())
+        wanted, names = str(manifest["catalog_sha256"]), [str(name) for name in manifest["originals"]]
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise InvalidInput(f"{str(source)!r} is no complete backup: it has no readable {MANIFEST}") from exc
+    if not (source / "catalog.sqlite3").exists() or _sha256(source / "catalog.sqlite3") != wanted:
+        raise IndexDamaged(f"the catalog of the backup {str(source)!r} is damaged; use another backup")
+    refuse_newer(source / "catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
+    for name in names:
+        path = source / "originals" / f"{name}.bin"
+        if not path.exists() or _sha256(path) != name:
+            raise IndexDamaged(f"original {name[:12]} of the backup {str(source)!r} is damaged; use another backup")
+    return names

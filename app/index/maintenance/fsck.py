@@ -1,0 +1,128 @@
+"""Check the whole store against the catalog, and mend what can be mended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.core.types import Library
+from app.index.catalog.loading import CatalogLoader
+from app.index.dense.library import DenseLibrary
+from app.index.files.durable import utc_now
+from app.index.lexical.files import damaged_files
+from app.index.lexical.index import TantivyIndex
+from app.index.maintenance.fsck_catalog import CatalogCheck
+from app.index.maintenance.fsck_chroma import DATABASE, ChromaCheck
+from app.index.maintenance.fsck_report import BEYOND_REPAIR, Fault, FsckReport
+from app.index.maintenance.start_checks import projection_marks
+from app.index.projector import Projector
+
+Recover = Callable[[Sequence[str]], Mapping[str, str]]
+"""Given the SHA-256 of originals in no document, makes an entry for each; returns the reason by SHA-256 where it could not."""
+
+CONTENT_SAMPLE = 200
+"""Chunks per library that are asked for their own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fsck:
+    """Everything a check looks at. A repair wants nobody else to use the store."""
+
+    catalog: CatalogCheck
+    loader: CatalogLoader
+    projector: Projector
+    lexical: Mapping[Library, TantivyIndex]
+    dense: Mapping[Library, DenseLibrary]
+    chroma: ChromaCheck
+
+    def run(self, *, repair: bool = False, recover: Recover | None = None) -> FsckReport:
+        """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
+
+        Args:
+            repair: Whether to repair.
+            recover: Makes an entry for each original that the catalog does not know; without it they are reported only.
+
+        Returns:
+            The faults in the order they were found. The catalog comes first: what is wrong there would mislead the rest.
+        """
+        started, clock = utc_now(), time.monotonic()
+        checked: dict[str, int] = {}
+        faults: list[Fault] = []
+        with self.projector.writing:
+            for library in Library:
+                self.projector.settle_lexical(library)
+            faults += self.catalog.run(repair=repair, checked=checked)
+            if not any(fault.code == "catalog_pages" for fault in faults):
+                faults += self._foreign(repair=repair)
+                texts_hold = not any(fault.code in BEYOND_REPAIR for fault in faults)
+                for library in Library:
+                    if texts_hold:
+                        faults += self._lexical(library, repair=repair, checked=checked)
+                    faults += self._exact(library, repair=repair)
+                faults += self.chroma.run(repair=repair)
+        if not any(fault.code == "catalog_pages" for fault in faults):
+            faults += self._unknown(recover if repair else None)  # without the write lock: reading files takes its time
+        return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
+
+    def _foreign(self, *, repair: bool) -> Iterator[Fault]:
+        """Find projections that were made from a newer or another catalog; a repair makes them again from this one."""
+        last = self.catalog.log.last()
+        ahead = [(name, seq) for name, seq in projection_marks(self.chroma.options.data_dir) if seq > last]
+        if not ahead:
+            return
+        if repair:
+            for dense in self.dense.values():
+                dense.forget_exact()
+            if (self.chroma.options.chroma_dir / DATABASE).exists():
+                self.chroma.keeper.remake("the indexes are of another catalog")
+        yield Fault("exact_rows", "", len(ahead), f"{ahead[0][0]} holds change {ahead[0][1]} of {last}", repair)
+
+    def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
+        index = self.lexical[library]
+        damaged = damaged_files(index.path)
+        if damaged:  # asking such an index would say nothing
+            if repair:
+                self.projector.rebuild_lexical(library, self.loader.documents(library))
+            yield Fault("lexical_files", library.value, len(damaged), damaged[0], repair)
+            return
+        held, wanted = index.ids(), self.loader.live_chunk_ids(library)
+        checked["lexical"] = checked.get("lexical", 0) + len(held)
+        faults: list[Fault] = []
+        missing, phantom = wanted - set(held), set(held) - wanted
+        repeated = len(held) - len(set(held))
+        if missing:
+            faults.append(Fault("lexical_missing", library.value, len(missing), f"chunk {min(missing)}", repair))
+        if phantom or repeated:
+            detail = f"chunk {min(phantom)}" if phantom else "chunks that are there twice"
+            faults.append(Fault("lexical_phantom", library.value, len(phantom) + repeated, detail, repair))
+        sample = sorted(wanted - missing)
+        step = max(1, len(sample) // CONTENT_SAMPLE)
+        wrong = [chunk_id for chunk_id, text in self.loader.chunk_texts(sample[::step]) if not index.finds(chunk_id, text)]
+        if wrong:
+            faults.append(
+                Fault("lexical_content", library.value, len(wrong), f"chunk {wrong[0]} is not found by its words", repair)
+            )
+        if faults and repair:
+            self.projector.rebuild_lexical(library, self.loader.documents(library))
+        yield from faults
+
+    def _unknown(self, recover: Recover | None) -> Iterator[Fault]:
+        unknown = self.catalog.unlinks.unknown()
+        refused = recover(unknown) if recover is not None and unknown else {}
+        recovered = 0 if recover is None else len(unknown) - len(refused)
+        if recovered:
+            yield Fault("original_unknown", "", recovered, "in no document; an entry was made for each", repaired=True)
+        if refused:
+            name, reason = next(iter(refused.items()))
+            yield Fault("original_unknown", "", len(refused), f"{name}.bin stays without an entry: {reason}")
+        elif unknown and recover is None:
+            yield Fault("original_unknown", "", len(unknown), f"{unknown[0]}.bin is in no document; --repair makes an entry for it")
+
+    def _exact(self, library: Library, *, repair: bool) -> Iterator[Fault]:
+        dense = self.dense[library]
+        wrong = dense.compare_exact()
+        if wrong:
+            if repair:
+                dense.remake_exact()
+            yield Fault("exact_rows", library.value, len(wrong), wrong[0], repair)

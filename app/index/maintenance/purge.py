@@ -1,0 +1,103 @@
+"""Make deletions physical: after a purge no file of the data directory holds a byte of a deleted document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.removal import OUT_OF_REACH
+from app.core.types import Library
+from app.index.catalog.database import Database
+from app.index.catalog.loading import CatalogLoader
+from app.index.dense.keeper import ChromaKeeper
+from app.index.dense.library import DenseLibrary
+from app.index.files.durable import BROKEN_MARK, remove_file, remove_tree
+from app.index.files.steps import Steps
+from app.index.options import IndexOptions
+from app.index.projector import Projector
+from app.index.removal import Remover
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What a purge did. Sizes are of the whole data directory, in bytes."""
+
+    documents: int
+    """Deleted documents whose grace was over and whose rows went now."""
+    rebuilt: tuple[str, ...]
+    """Libraries whose projections were made anew without the deleted documents."""
+    broken_removed: int
+    """Damaged stores that had been moved aside, removed now."""
+    bytes_before: int
+    bytes_after: int
+    out_of_reach: tuple[str, ...] = OUT_OF_REACH
+
+
+@dataclass(frozen=True, slots=True)
+class Purger:
+    """Everything a purge touches."""
+
+    database: Database
+    loader: CatalogLoader
+    projector: Projector
+    remover: Remover
+    dense: Mapping[Library, DenseLibrary]
+    keeper: ChromaKeeper
+    options: IndexOptions
+    steps: Steps
+
+    def run(self) -> PurgeReport:
+        """Purge what is due, make the projections of libraries with deletions anew, and compact the catalog.
+
+        Searches go on: the lexical index is renewed a batch at a time and finds every document at every moment, and so do the exact
+        rows; a library too large for those has no dense search while its Chroma collection is filled.
+
+        Raises:
+            DiskFull: Compacting the catalog needs as much space again as it takes.
+        """
+        before = self._size()
+        documents = self.remover.purge_due()
+        with self.projector.writing:
+            deletions = {library: self.remover.deleted_at(library) for library in Library}
+        libraries = [library for library, at in deletions.items() if at is not None]
+        for library in libraries:
+            self.projector.apply(library)
+            self.projector.refresh_lexical(library)
+            self.projector.compact_lexical(library)
+            self.dense[library].compact_exact()
+        if libraries and self.options.chroma_dir.exists():
+            # Chroma never shrinks and keeps deleted vectors (facts/chroma.md 1.3, row 11): a new store is the only way.
+            self.keeper.remake("a purge makes it anew without deleted vectors")
+        removed = self._remove_broken()
+        for library, at in deletions.items():
+            if at is not None:
+                self.remover.forget_deletions(library, at)
+        self.projector.log.save()
+        self.database.vacuum()
+        return PurgeReport(documents, tuple(library.value for library in libraries), removed, before, self._size())
+
+    def _remove_broken(self) -> int:
+        removed = 0
+        for root in {self.options.data_dir, self.options.chroma_dir, self.options.chroma_dir.parent}:
+            for path in list(root.glob(f"*{BROKEN_MARK}*")) + list(root.glob(f"*/*{BROKEN_MARK}*")):
+                if not _is_ours(path):
+                    continue
+                if path.is_dir():
+                    remove_tree(path, self.steps, "purge.remove_broken")
+                else:
+                    remove_file(path, self.steps, "purge.remove_broken")
+                removed += 1
+        return removed
+
+    def _size(self) -> int:
+        roots = [self.options.data_dir]
+        if self.options.data_dir not in self.options.chroma_dir.parents:
+            roots.append(self.options.chroma_dir)
+        return sum(path.stat().st_size for root in roots for path in root.rglob("*") if path.is_file())
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a broken copy has a name that `move_aside` gives, not one a person chose in a shared directory."""
+    name, _, stamp = path.name.partition(BROKEN_MARK)
+    return bool(name) and stamp[:8].isdecimal() and stamp[8:9] == "T"

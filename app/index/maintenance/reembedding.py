@@ -1,0 +1,179 @@
+"""A library in another model's vectors: a build beside the live one, that takes over, and can be taken back.
+
+The catalog is filled first (`app.ingest.embedding` through a `BuildView`), then the projections are made from it, then one
+transaction changes the live build. Until that transaction the old build serves; after a crash the vectors so far are kept and the
+projections are made again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from app.core.errors import Conflict
+from app.core.types import Chunk, Filters, Fingerprint, FloatArray, Library, Scored
+from app.index.catalog.builds import Builds, HeldBuild, make_live
+from app.index.catalog.database import Database
+from app.index.catalog.loading import CatalogLoader
+from app.index.dense.keeper import ChromaKeeper
+from app.index.dense.library import DenseLibrary
+from app.index.dense.vector_index import DenseVectorIndex
+from app.index.projector import Projector
+from app.index.writer import CatalogIndexWriter
+
+
+class BuildView:
+    """One build, as those see it who embed for it: a VectorIndex and a VectorSink that refuse any other."""
+
+    def __init__(self, vectors: DenseVectorIndex, writer: CatalogIndexWriter, number: int) -> None:
+        """Bind build `number`."""
+        self._vectors = vectors
+        self._writer = writer
+        self.number = number
+
+    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+        """Return up to k chunks by cosine distance, ascending.
+
+        Raises:
+            FingerprintMismatch: The build does not serve any more.
+        """
+        return self._vectors.search(library, query, k, filters)
+
+    def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
+        """Return stored rows `[dim]`; ids without a vector are absent."""
+        return self._vectors.fetch(library, chunk_ids)
+
+    def count(self, library: Library) -> int:
+        """Return how many vectors can be searched."""
+        return self._vectors.count(library)
+
+    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+        """Return up to `limit` live chunks without a vector in this build.
+
+        Raises:
+            FingerprintMismatch: The build takes no vectors any more.
+        """
+        return self._writer.pending_vectors(library, limit, order, doc_ids, self.number)
+
+    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+        """Store rows `[n, dim]` in this build.
+
+        Raises:
+            FingerprintMismatch: The build takes no vectors any more.
+        """
+        self._writer.write_vectors(library, chunk_ids, vectors, self.number)
+
+    def apply(self, library: Library) -> None:
+        """Bring the projections up to the last change."""
+        self._writer.apply(library)
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """Everything a re-embedding touches."""
+
+    database: Database
+    builds: Builds
+    loader: CatalogLoader
+    projector: Projector
+    dense: Mapping[Library, DenseLibrary]
+    keeper: ChromaKeeper
+    writer: CatalogIndexWriter
+
+    def view(self, number: int) -> BuildView:
+        """Return a build as its embedder sees it."""
+        return BuildView(DenseVectorIndex(self.dense, number), self.writer, number)
+
+    def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
+        """Return the build to fill; a former one of another kind is removed with its files.
+
+        Raises:
+            Conflict: The live vectors are of this kind already.
+        """
+        live = self.builds.of(library, "live")
+        if live is not None and live.fingerprint == fingerprint:
+            raise Conflict(
+                f"library {library.value!r} is embedded with {fingerprint.embedding_model!r} and the same settings already"
+            )
+        staged = self.builds.stage(library, fingerprint)
+        self.builds.sweep(library)
+        with self.keeper.quiet():
+            self.dense[library].forget_others()
+        return staged
+
+    def missing(self, library: Library, number: int) -> int:
+        """Return how many live chunks have no vector in a build."""
+        build = self.loader.build(number)
+        with self.database.read_raw() as cursor:
+            row = cursor.execute("SELECT chunks FROM libraries WHERE library = ?", (library.value,)).fetchone()
+        return max(0, (row[0] if row else 0) - (self.loader.embedded(build) if build else 0))
+
+    @contextmanager
+    def beside(self, library: Library, number: int, stop: threading.Event) -> Iterator[bool]:
+        """Make a staged build's projections and keep them in step for the block; yields whether they are complete.
+
+        Args:
+            library: Whose.
+            number: The staged build.
+            stop: When set, the work ends early.
+
+        Raises:
+            DiskFull: No space; the build that serves is untouched.
+        """
+        build = self.loader.build(number)
+        if build is None:
+            raise Conflict(f"build {number} of library {library.value!r} is gone: start the re-embedding again")
+        dense = self.dense[library]
+        with self.keeper.quiet():
+            try:
+                yield dense.stage(build, stop)
+            finally:
+                dense.unstage()
+
+    def swap(self, library: Library, number: int) -> None:
+        """Let the staged build serve and take writes from now on; inside `beside`. The one that served becomes the previous one.
+
+        Raises:
+            DiskFull: No space; the old build serves on.
+        """
+        dense = self.dense[library]
+        with self.projector.writing:
+            dense.take_over(lambda: self._commit(library, number))
+
+    def _commit(self, library: Library, number: int) -> None:
+        with self.database.write("swap_build") as sql:
+            make_live(sql, library, number)
+            self.projector.log.save_into(sql)
+
+    def complete(self, library: Library, stop: threading.Event) -> None:
+        """Fill the collection of the build that serves now, if it could not be before."""
+        with self.keeper.quiet():
+            self.dense[library].complete_chroma(stop)
+
+    def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
+        """Let the previous build serve again, and keep the present one as the previous; return both, the present one first.
+
+        Nothing is embedded. Documents that came since are found by words until the backfill has embedded them.
+
+        Raises:
+            Conflict: There is no previous build, or it was stopped.
+        """
+        live, previous = self.builds.of(library, "live"), self.builds.of(library, "previous")
+        if live is None or previous is None:
+            raise Conflict(f"library {library.value!r} has no previous vectors to go back to")
+        self.builds.stage(library, previous.fingerprint)
+        with self.beside(library, previous.number, stop) as complete:
+            if not complete:
+                raise Conflict("stopped before the previous vectors could be searched; run it again")
+            self.swap(library, previous.number)
+        self.complete(library, stop)
+        return live, previous
+
+    def discard(self, library: Library) -> int:
+        """Remove the previous and any unfinished build with their files; return how many vectors went."""
+        removed = self.builds.discard(library)
+        with self.keeper.quiet():
+            self.dense[library].forget_others()
+        return removed

@@ -1,0 +1,90 @@
+"""What a start refuses before it opens or changes anything: a catalog that does not belong to the data around it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.errors import IndexDamaged
+from app.index.catalog.jobs import AWAITED_ORIGINALS
+from app.index.catalog.unlinks import UNLINKED_KEY
+from app.index.files.originals import names_in
+
+CATALOG_NAME = "catalog.sqlite3"
+
+CURE = (
+    "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry for each uploaded file with:"
+    " documind fsck --repair --library papers"
+)
+
+
+def catalog_path(data_dir: Path) -> Path:
+    """Return where the catalog of a data directory is."""
+    return data_dir / CATALOG_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class _Knowledge:
+    """What a catalog says of the data around it; a catalog that is absent says nothing."""
+
+    originals: frozenset[str] = frozenset()
+    deletions: bool = False
+    last_change: int = 0
+    marks: tuple[tuple[str, int], ...] = ()
+
+
+def refuse_foreign_catalog(data_dir: Path) -> None:
+    """Refuse to go on with a catalog that names none of the originals, or is older than its projections.
+
+    Reads only. A catalog that cannot be read is left to `Database`, which says that it is damaged.
+
+    Raises:
+        IndexDamaged: It does not belong to this data; the message names the cure.
+    """
+    catalog = catalog_path(data_dir)
+    try:
+        known = _read(catalog)
+    except sqlite3.DatabaseError:
+        return
+    kept = names_in(data_dir / "originals")
+    if kept and not kept & known.originals and not known.deletions:
+        raise IndexDamaged(
+            f"the catalog {catalog.name!r} {'names none' if catalog.exists() else 'is missing and could name none'} of the"
+            f" {len(kept)} uploaded files in 'originals': {CURE}"
+        )
+    for projection, seq in (*known.marks, *projection_marks(data_dir)):
+        if seq > known.last_change:
+            raise IndexDamaged(
+                f"the catalog {catalog.name!r} is older than its indexes: {projection} holds change {seq}, the catalog ends with"
+                f" change {known.last_change}: {CURE}"
+            )
+
+
+def projection_marks(data_dir: Path) -> list[tuple[str, int]]:
+    """Return up to which change each directory of exact rows says it is applied."""
+    found = []
+    for header in sorted((data_dir / "exact").glob("*/header.json")):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # a torn header says nothing: its rows are made again
+            found.append((f"exact/{header.parent.name}", int(json.loads(header.read_bytes())["seq"])))
+    return found
+
+
+def _read(catalog: Path) -> _Knowledge:
+    if not catalog.exists():
+        return _Knowledge()
+    with closing(sqlite3.connect(catalog)) as connection:
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
+            return _Knowledge()
+        named = {row[0] for row in connection.execute("SELECT sha256 FROM revisions WHERE has_original = 1")}
+        named |= {row[0] for row in connection.execute(AWAITED_ORIGINALS)}
+        recorded = {row[0] for row in connection.execute("SELECT sha256 FROM unlinks")} if "unlinks" in tables else set()
+        deletions = connection.execute(
+            "SELECT count(*) FROM meta WHERE key = ? OR key LIKE 'deleted_since_purge/%'", (UNLINKED_KEY,)
+        ).fetchone()[0]
+        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+        marks = connection.execute("SELECT projection || ' of ' || library, seq FROM watermarks").fetchall()
+    return _Knowledge(frozenset(named), bool(recorded or deletions), int(row[0]) if row else 0, tuple(marks))

@@ -1,1 +1,0 @@
-"""How fast and how large bulk indexing is: `python -m evaluation.bench_bulk`, into evaluation/reports/bulk.{json,md}."""

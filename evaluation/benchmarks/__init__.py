@@ -1,0 +1,1 @@
+"""Benchmark speed, size and memory: `python -m evaluation.benchmarks.NAME`."""

@@ -1,0 +1,165 @@
+"""Measure how soon the model host sees that a reader has left, at every door.
+
+Before and after the first token.
+
+    python -m evaluation.benchmarks.aborts [--count N]
+
+A real server asks the Ollama double, which holds every answer back; the reader hangs up, and the double notes when its own
+connection is closed. The server may write four answers and call two models at once, so that one place lost in twenty-five
+aborts would show as a refusal; at the end it must still answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Literal
+
+from app.client import DocuMindClient, FileToSend
+from evaluation.lib.served import Line, Served, quantile, write
+from tests.fakes.ollama_double import OllamaDouble
+from tests.fakes.ollama_double.models import Fault
+
+WAIT_S = 20.0
+LIMIT_S = 0.5
+"""A model that runs on for longer has noticeably cost another user their turn."""
+TEXT = "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius. Copper conducts electricity well."
+QUESTION = "What is the melting point of copper?"
+MAX_STREAMS = 4
+MAX_MODEL_CALLS = 2
+SETTINGS = {"MAX_STREAMS": str(MAX_STREAMS), "MAX_MODEL_CALLS": str(MAX_MODEL_CALLS), "EMBEDDING_PROVIDER": "minilm"}
+
+Moment = Literal["before the reply", "before the first token", "after the first token"]
+FAULTS: Mapping[Moment, Fault] = {
+    "before the reply": Fault("slow", delay_s=3600),
+    "before the first token": Fault("stall", after=0),
+    "after the first token": Fault("stall", after=4),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A way to ask."""
+
+    path: str
+    body: Mapping[str, object]
+    first_token: bytes = b""
+    """What a stream sends with its first token; empty where nothing is sent before the end."""
+
+
+DOORS = (
+    Door("/api/v1/query", {"question": QUESTION, "library": "papers", "stream": True}, b"event: token"),
+    Door("/api/v1/chat", {"message": QUESTION, "library": "papers", "stream": True}, b"event: token"),
+    Door("/api/v1/query", {"question": QUESTION, "library": "papers"}),
+    Door(
+        "/v1/chat/completions",
+        {"model": "documind-papers", "stream": True, "messages": [{"role": "user", "content": QUESTION}]},
+        b'"delta":{"content":',
+    ),
+)
+
+
+def abort(url: str, double: OllamaDouble, door: Door, moment: Moment) -> float:
+    """Ask, hang up at the moment, and return the seconds until the double saw it.
+
+    Raises:
+        RuntimeError: The server refused, or the model was never asked or never let go.
+    """
+    calls, seen = len(double.bodies("/api/chat")), double.aborted
+    double.fail("/api/chat", FAULTS[moment])
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
+    connection.request("POST", door.path, json.dumps(door.body), {"Content-Type": "application/json"})
+    deadline = time.monotonic() + WAIT_S
+    while len(double.bodies("/api/chat")) == calls:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{door.path}: the model was not asked")
+        time.sleep(0.001)
+    if door.first_token:
+        reply = connection.getresponse()
+        if reply.status != 200:
+            raise RuntimeError(f"{door.path} answered {reply.status}: {reply.read()!r}")
+        read = b""
+        while moment == "after the first token" and door.first_token not in read:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{door.path}: no token came, only {read!r}")
+            read += reply.read1(4096)
+        reply.close()
+    elif moment == "after the first token":
+        time.sleep(0.02)  # nothing is shown to wait for
+    left = time.monotonic()
+    connection.close()
+    if not double.wait_for_abort(seen + 1, WAIT_S):
+        raise RuntimeError(f"{door.path}: the model still runs {WAIT_S:.0f} s after its reader left, {moment}")
+    return time.monotonic() - left
+
+
+def campaign(url: str, double: OllamaDouble, count: int) -> dict[Moment, list[float]]:
+    """Return the times of `count` aborts at each moment, the doors taking turns.
+
+    Raises:
+        RuntimeError: As of `abort`.
+    """
+    return {moment: [abort(url, double, door, moment) for door in islice(cycle(DOORS), count)] for moment in FAULTS}
+
+
+def fill(client: DocuMindClient, folder: Path) -> None:
+    """Index the one document that is asked about."""
+    paper = folder / "copper.txt"
+    paper.write_text(TEXT, "utf-8")
+    client.ingest([FileToSend(paper)], "papers")
+
+
+def answers_still(url: str, at_once: int) -> int:
+    """Return how many of `at_once` questions the model gets without a host failure."""
+    answered: list[bool] = []
+
+    def ask() -> None:
+        with DocuMindClient(url, timeout_s=WAIT_S) as client:
+            answer = client.query(QUESTION, library="papers")
+            asked_once = '"llm_calls": 1,' in json.dumps(answer["trace"])
+            answered.append(answer["status"] == "answered" and asked_once and " failed (" not in json.dumps(answer["notices"]))
+
+    threads = [threading.Thread(target=ask) for _ in range(at_once)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(answered)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaign and write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="aborts at each moment")
+    count = parser.parse_args(arguments).count
+    with tempfile.TemporaryDirectory() as name, OllamaDouble() as double:
+        folder = Path(name)
+        with Served(folder / "data", OLLAMA_BASE_URL=double.url, **SETTINGS) as server:
+            fill(server.client, folder)
+            times = campaign(server.url, double, count)
+            still = answers_still(server.url, MAX_MODEL_CALLS)
+    lines = [
+        Line(f"p99 until the model host sees it, {moment}, {count} aborts", quantile(found, 0.99), LIMIT_S, "s")
+        for moment, found in times.items()
+    ]
+    lines.append(Line("questions at once that are answered afterwards", still, MAX_MODEL_CALLS, "", at_most=False))
+    figures = {f"median, {moment}, s": quantile(found, 0.5) for moment, found in times.items()}
+    remarks = [
+        "A real server asks the Ollama double, which holds every answer back; the reader hangs up. The doors (query and chat as",
+        f"streams, query as JSON, /v1/chat/completions) take turns. MAX_STREAMS={MAX_STREAMS}, MAX_MODEL_CALLS={MAX_MODEL_CALLS}:",
+        "a leaked place would have shown as a refusal.",
+    ]
+    return write("aborts", "Abandoned answers stop the model", remarks, lines, figures, "python -m evaluation.benchmarks.aborts")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

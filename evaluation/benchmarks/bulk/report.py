@@ -1,0 +1,141 @@
+"""Report the benchmark's findings, as values and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evaluation.benchmarks.bulk.fitting import Fit
+from evaluation.benchmarks.bulk.growth import Figures
+from evaluation.benchmarks.bulk.throughput import Cost, Throughput
+from evaluation.benchmarks.bulk.wikitext import Wikitext
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A figure and its limit."""
+
+    name: str
+    found: float
+    limit: float
+    at_least: bool = False
+    judged: bool = True
+    """False when the measurement was disturbed."""
+
+    @property
+    def met(self) -> bool:
+        """Return whether it holds."""
+        return self.judged and (self.found >= self.limit if self.at_least else self.found <= self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything of one run."""
+
+    machine: str
+    cores: int
+    throughput: Throughput
+    wikitext: Wikitext | None
+    """None without the real dump."""
+    steps: Sequence[Figures]
+    fits: Sequence[Fit]
+    limits: Sequence[Limit]
+    remarks: Sequence[str] = ()
+    """What was measured apart from the rest, and when."""
+
+    def judged(self, limits: Sequence[Limit]) -> Report:
+        """Return the report with its limits."""
+        return replace(self, limits=limits)
+
+
+def read(found: Mapping[str, Any]) -> Report:
+    """Return the report that a file holds."""
+    speed = found["throughput"]
+    costs = {name: Cost(**speed[name]) for name in ("product", "tantivy", "tantivy_grouped", "catalog")}
+    return Report(
+        found["machine"],
+        found["cores"],
+        Throughput(**{"others_share": 1.0, **speed, **costs}),
+        Wikitext(**found["wikitext"]) if found["wikitext"] else None,
+        found["steps"],
+        [Fit(**entry) for entry in found["fits"]],
+        [Limit(**entry) for entry in found["limits"]],
+        found.get("remarks", []),
+    )
+
+
+def _verdict(limit: Limit) -> str:
+    if not limit.judged:
+        return "not judged: others used the machine"
+    return "met" if limit.met else "NOT met"
+
+
+def markdown(report: Report) -> str:
+    """Return the report for people."""
+    lines = [
+        "# Bulk indexing",
+        "",
+        f"Written by `make bench-bulk` on {report.cores} cores ({report.machine}).",
+        *(line for remark in report.remarks for line in ("", remark)),
+        "",
+        "| asked | found | limit | |",
+        "|---|---|---|---|",
+    ]
+    for limit in report.limits:
+        sign = "at least" if limit.at_least else "at most"
+        lines.append(f"| {limit.name} | {limit.found:.3g} | {sign} {limit.limit:.4g} | {_verdict(limit)} |")
+    speed = report.throughput
+    lines += [
+        "",
+        f"## Clean text, {speed.chunks:,} chunks, median of {speed.rounds} rounds in turn",
+        "",
+        "| | seconds | processor seconds |",
+        "|---|---|---|",
+        *(
+            f"| {name} | {cost.wall_s:.2f} | {cost.cpu_s:.2f} |"
+            for name, cost in (
+                ("durable and searchable", speed.product),
+                ("bare tantivy, chunks cut beforehand, durable as often", speed.tantivy),
+                ("bare tantivy, commits as rare as our index's", speed.tantivy_grouped),
+                ("the catalog's writer alone", speed.catalog),
+            )
+        ),
+        "",
+        *(
+            []
+            if speed.others_share is None
+            else [f"Others had {speed.others_share:.0%} of the processors' time in these rounds.", ""]
+        ),
+        f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
+        f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f}. The product's rows"
+        " are durable after each transaction, their words in tantivy after a group of them; of bare tantivy that commits as rarely,"
+        f" and would lose a group to a crash, its share is {speed.share_of_grouped:.2f} (ADR 0163).",
+    ]
+    if (words := report.wikitext) is not None:
+        lines += [
+            "",
+            f"## Wikitext, {words.articles} real articles, {words.wikitext_mb:.1f} MB",
+            "",
+            f"{words.fast_mb_per_cpu_s:.1f} MB/s of processor time against {words.reference_mb_per_cpu_s:.1f} of mwparserfromhell;"
+            f" worst article over 300 words: {words.f1_worst_title}; handed to the reference: {words.fallback_share:.1%}.",
+        ]
+    names = list(dict.fromkeys(name for step in report.steps for name in step))
+    lines += ["", "## Growth", "", "| | " + " | ".join(f"{step['chunks']:,.0f}" for step in report.steps) + " |"]
+    lines.append("|---" * (len(report.steps) + 1) + "|")
+    for name in names:
+        cells = [f"{step[name]:.4g}" if name in step else "" for step in report.steps]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    if report.fits:
+        lines += [
+            "",
+            "## Fitted up to 100,000 chunks",
+            "",
+            "| | law | largest step | predicted | 25 million chunks |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {fit.name} | {fit.law} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |" for fit in report.fits
+        ]
+        lines += ["", *(f"- {fit.name} is {fit.law}: {fit.why}" for fit in report.fits)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,85 @@
+"""Measure how fast files become vectors over HTTP.
+
+    python -m evaluation.benchmarks.ingest [--data DIR] [--chunks N] [--rounds N]
+
+Time runs from the first byte posted to the last vector searched (`wait=true`): parsing, chunking, catalog,
+lexical index and vectors included. The fastest round counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from app.client import FileToSend
+from evaluation.lib.mixed_corpus import batches, passages
+from evaluation.lib.paths import ROOT
+from evaluation.lib.served import Served, write
+
+_FILES_PER_UPLOAD = 40
+_PASSAGES_PER_FILE = 20
+
+
+def main() -> int:
+    """Run the benchmark and write its report."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections")
+    parser.add_argument("--chunks", type=int, default=2000, help="about how many chunks to index")
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="documind-ingest-") as name:
+        folder = Path(name)
+        files = write_files(folder / "files", passages(args.data)[: args.chunks])
+        rounds = [upload(folder / f"data-{number}", files) for number in range(args.rounds)]
+    wall, cpu, following = (min(row[i] for row in rounds) for i in (0, 1, 2))
+    chunks = rounds[0][3]
+    figures = {
+        "chunks": chunks,
+        "chunks/s": chunks / wall,
+        "processor ms per chunk": 1000 * cpu / chunks,
+        "processor seconds of Chroma afterwards, share of the ingest's": following / cpu,
+    }
+    remarks = [f"{len(files)} text files, {chunks} chunks, posted {_FILES_PER_UPLOAD} at a time; best of {args.rounds} rounds."]
+    return write("ingest", "Files to vectors", remarks, [], figures, "make bench-ingest")
+
+
+def write_files(folder: Path, texts: list[str]) -> list[Path]:
+    """Write files of twenty passages each."""
+    folder.mkdir()
+    paths = []
+    for number, part in enumerate(batches(texts, _PASSAGES_PER_FILE)):
+        path = folder / f"part-{number:04}.txt"
+        path.write_text("\n\n".join(part), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def upload(data_dir: Path, files: list[Path]) -> tuple[float, float, float, int]:
+    """Index everything on a fresh server.
+
+    Returns:
+        Wall seconds, processor seconds, processor seconds of Chroma afterwards, number of chunks.
+
+    Raises:
+        SystemExit: A chunk got no vector.
+    """
+    with Served(data_dir) as server:
+        cpu, begun = server.cpu_s(), time.perf_counter()
+        for start in range(0, len(files), _FILES_PER_UPLOAD):
+            part = files[start : start + _FILES_PER_UPLOAD]
+            server.client.ingest([FileToSend(path) for path in part], "public")
+        wall, cpu = time.perf_counter() - begun, server.cpu_s() - cpu
+        following = server.cpu_s()
+        server.wait_followed("public")
+        following = server.cpu_s() - following
+        stats = server.client.stats("public")
+        if stats["embedded"] != stats["chunks"]:
+            raise SystemExit(f"not everything has a vector: {stats}")
+    return wall, cpu, following, int(str(stats["chunks"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Load tests: many streams, a free event loop, constant memory."""

@@ -1,0 +1,87 @@
+"""Measure what caching sentence vectors saves a quoted answer.
+
+`python -m evaluation.benchmarks.quotes [--data DIR] [--questions N]`
+
+Each question is quoted twice in turn, by an embedder that remembers and by one that does not, from the same evidence: questions one
+behind the other in the collection, which are about one subject, and as many drawn from all of it. Writes
+evaluation/reports/quotes.md and .json; fails when a quote differs.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from app.core.ports import Embedder
+from app.core.types import Evidence, Library
+from app.evaluation.collections import TestQuestion, from_folder
+from app.generation.extractive import ExtractiveGenerator, Selection
+from app.providers.minilm import MiniLmEmbedder
+from app.providers.remembered import RememberedEmbedder
+from app.retrieval.options import RetrievalOptions
+from evaluation.lib.extractive.asked import evidence_for
+from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
+
+Asked = Sequence[tuple[str, tuple[Evidence, ...]]]
+
+
+def main() -> int:
+    """Measure and write; the exit code says whether both quote the same."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--questions", type=int, default=120, help="questions of each kind")
+    given = parser.parse_args()
+    squad = from_folder(given.data / "squad").judged()
+    answerable = [question for question in squad.questions if question.answers]
+    embedder = MiniLmEmbedder(given.cache / "graph")
+    draw = random.Random(SEED)
+    with indexed({Library.PUBLIC: [squad]}, given.cache) as bench:
+        figures: dict[str, float] = {}
+        timings: dict[str, float] = {}
+        for name, questions in _kinds(answerable, given.questions, draw).items():
+            say(f"{len(questions)} {name} questions")
+            asked = [(question.text, evidence_for(bench, Library.PUBLIC, question)) for question in questions]
+            different, found = _compare(asked, embedder)
+            figures[f"{name}: questions quoted differently"] = different
+            timings |= {f"{name}: {key}": value for key, value in found.items()}
+        made = replace(bench.provenance(), settings_hash=hash_of(RetrievalOptions(), given.questions))
+    remark = (
+        "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation; a memory begins empty with each kind."
+    )
+    write_figures(Figures("Quoting with sentences remembered", made, figures, timings, (remark,)), "quotes")
+    return int(any(figures.values()))
+
+
+def _kinds(questions: Sequence[TestQuestion], most: int, draw: random.Random) -> dict[str, Sequence[TestQuestion]]:
+    begin = draw.randrange(max(1, len(questions) - most))
+    return {"neighbouring": questions[begin : begin + most], "random": draw.sample(questions, min(most, len(questions)))}
+
+
+def _compare(asked: Asked, embedder: Embedder) -> tuple[int, dict[str, float]]:
+    """Return how many questions are quoted differently, milliseconds and ratios."""
+    ways = {"computed": ExtractiveGenerator(embedder), "remembered": ExtractiveGenerator(RememberedEmbedder(embedder))}
+    took_ms: dict[str, list[float]] = {way: [] for way in ways}
+    different = 0
+    for number, (question, evidence) in enumerate(asked):
+        chosen: dict[str, Selection] = {}
+        for way in sorted(ways, reverse=number % 2 == 1):  # neither is always the second
+            begun = time.perf_counter()
+            chosen[way] = ways[way].select(question, evidence)
+            took_ms[way].append((time.perf_counter() - begun) * 1000)
+        different += chosen["computed"] != chosen["remembered"]
+    figures: dict[str, float] = {}
+    for name, share in (("p50", 50), ("p95", 95)):
+        computed, remembered = (float(np.percentile(took_ms[way], share)) for way in ("computed", "remembered"))
+        figures |= {
+            f"computed {name} ms": computed,
+            f"remembered {name} ms": remembered,
+            f"remembered / computed {name}": remembered / computed,
+        }
+    return different, figures
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Test promises with kills, damage and load: `evaluation.campaigns.NAME`."""

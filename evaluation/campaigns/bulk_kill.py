@@ -1,0 +1,264 @@
+"""Kill `documind bulk index` at random; compare with an uninterrupted run.
+
+    make bench-bulk-kill        # 20 kills over a run of a minute, into evaluation/reports/bulk_resume.{json,md}
+
+The whole process group gets SIGKILL, as when a machine loses power as far as processes are concerned. A kill counts when the run
+had not ended by itself. What must be equal: the set of (source key, source revision, text hash, chunk spans), and the ledger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from app.core.types import Library
+from app.index.catalog.database import Database
+from app.index.catalog.ledger import SqliteLedger
+from app.index.catalog.loading import CatalogLoader
+from app.index.files.steps import Steps
+from app.index.lexical.index import TantivyIndex
+from app.index.maintenance.start_checks import catalog_path
+from app.index.options import IndexOptions
+from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from app.jobs.bulk import account
+from evaluation.lib.paths import REPORTS, ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The content of a data directory's library."""
+
+    documents: int
+    chunks: int
+    digest: str
+    """SHA-256 of the sorted (source key, source revision, text hash, chunk spans)."""
+    duplicates: int
+    ledger: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One comparison; seconds."""
+
+    articles: int
+    uninterrupted_s: float
+    kills: int
+    kills_per_phase: dict[str, int]
+    """What the killed run had come to: starting, reading and writing, or writing again what a kill had taken."""
+    last_run_s: float
+    redone_documents_most: int
+    """Documents stored when a run was killed that its ledger did not account for yet: the work the next run repeats."""
+    replayed_chunks_most: int
+    """Chunks stored when a run was killed whose words the next start had to bring: a group of words and what waited behind it."""
+    whole: Stored
+    interrupted: Stored
+    wrong_words: int
+    """Chunks that the lexical index lacks, holds twice or holds without a row, after the kills."""
+
+    @property
+    def equal(self) -> bool:
+        """Return whether both are equal, without duplicates, and fully searchable.
+
+        The ledger must sum up too.
+        """
+        same = self.whole == self.interrupted and not self.whole.duplicates and not self.wrong_words
+        return same and self.whole.documents > 0
+
+
+def stored(data_dir: Path) -> Stored:
+    """Read a data directory that no process owns."""
+    database = Database(catalog_path(data_dir), Steps())
+    try:
+        with database.read_raw() as cursor:
+            documents = cursor.execute(
+                "SELECT doc, source_key, source_revision, sha256, revision FROM documents WHERE state = 'live'"
+            ).fetchall()
+            spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
+            for doc, revision, start, end in cursor.execute('SELECT doc, revision, start, "end" FROM chunks ORDER BY chunk_id'):
+                spans.setdefault((doc, revision), []).append((start, end))
+        rows = sorted((key, source, sha, spans.get((doc, revision), [])) for doc, key, source, sha, revision in documents)
+        keys = Counter(row[0] for row in rows)
+        return Stored(
+            documents=len(rows),
+            chunks=sum(len(row[3]) for row in rows),
+            digest=hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
+            duplicates=sum(count - 1 for count in keys.values()),
+            ledger=account(SqliteLedger(database).summary(Library.PUBLIC)),
+        )
+    finally:
+        database.close()
+
+
+class Command:
+    """`documind bulk index` on one data directory, in a process group of its own."""
+
+    def __init__(self, dump: Path, data_dir: Path) -> None:
+        """Prepare; nothing runs yet."""
+        self.data_dir = data_dir
+        self._arguments = [sys.executable, "-m", "app", "bulk", "index", str(dump), "--library", "public"]
+
+    def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
+        """Start a run."""
+        environment = {**os.environ, "DATA_DIR": str(self.data_dir), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9"}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(
+            [*self._arguments, *options], cwd=ROOT, env=environment, start_new_session=True, **{**quiet, **streams}
+        )
+
+    def finish(self) -> float:
+        """Run to the end and return the seconds it took.
+
+        Raises:
+            subprocess.CalledProcessError: It failed.
+        """
+        started = time.monotonic()
+        process = self.start()
+        if code := process.wait():
+            raise subprocess.CalledProcessError(code, self._arguments)
+        return time.monotonic() - started
+
+    def kill_after(self, seconds: float) -> bool:
+        """Start a run, kill its group after some time; return whether it still ran."""
+        process = self.start()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        alive = process.poll() is None
+        if alive:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return alive
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The state that a killed run left; zeros without a catalog."""
+
+    documents: int = 0
+    unaccounted: int = 0
+    """Documents that the ledger does not know."""
+    wordless_chunks: int = 0
+    """Chunks whose words are not known to be in the lexical index."""
+
+
+def left(data_dir: Path) -> Left:
+    """Look at the data directory of a killed run."""
+    if not catalog_path(data_dir).exists():
+        return Left()
+    now = stored(data_dir)
+    indexed = now.ledger["indexed"]
+    database = Database(catalog_path(data_dir), Steps())
+    try:
+        with database.read_raw() as cursor:
+            (wordless,) = cursor.execute(
+                "SELECT coalesce(sum(d.chunks), 0) FROM changes c JOIN documents d ON d.doc = c.doc WHERE c.kind = 'write'"
+                " AND c.seq > (SELECT coalesce(max(seq), 0) FROM watermarks WHERE library = c.library AND projection = 'lexical')"
+            ).fetchone()
+    finally:
+        database.close()
+    return Left(now.documents, now.documents - (indexed if isinstance(indexed, int) else 0), wordless)
+
+
+def wrong_words(data_dir: Path) -> int:
+    """Return how many chunks the lexical index lacks, repeats or has in excess.
+
+    No process may own the directory.
+    """
+    options = IndexOptions(data_dir, data_dir / "chroma")
+    database = Database(catalog_path(data_dir), Steps())
+    index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
+    try:
+        held, wanted = index.ids(), CatalogLoader(database).live_chunk_ids(Library.PUBLIC)
+        return len(wanted ^ set(held)) + len(held) - len(set(held))
+    finally:
+        index.close()
+        database.close()
+
+
+def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
+    """Compare an uninterrupted run with one that is killed at random moments.
+
+    It is killed `kills` times and then runs to its end.
+    """
+    dump = directory / "synthetic.xml"
+    with dump.open("w", encoding="utf-8") as file:
+        write_xml(SyntheticEncyclopedia(SyntheticOptions(articles=articles, vocabulary=5000, mean_words=200)), file)
+    whole_s = Command(dump, directory / "whole").finish()
+    command = Command(dump, directory / "killed")
+    rng = random.Random(seed)
+    phases: Counter[str] = Counter()
+    redone = replayed = before = 0
+    while phases.total() < kills:
+        if not command.kill_after(rng.uniform(0.15, 0.9) * whole_s):
+            # It ended by itself: begin again with an empty directory, so that every kill meets work.
+            command = Command(dump, directory / f"killed{phases.total()}")
+            before = 0
+            continue
+        now = left(command.data_dir)
+        redone, replayed = max(redone, now.unaccounted), max(replayed, now.wordless_chunks)
+        phases["starting" if now.documents == 0 else "resuming" if before == now.documents else "indexing"] += 1
+        before = now.documents
+    last_s = command.finish()
+    return Campaign(
+        articles=articles,
+        uninterrupted_s=round(whole_s, 1),
+        kills=kills,
+        kills_per_phase=dict(phases),
+        last_run_s=round(last_s, 1),
+        redone_documents_most=redone,
+        replayed_chunks_most=replayed,
+        whole=stored(directory / "whole"),
+        interrupted=stored(command.data_dir),
+        wrong_words=wrong_words(command.data_dir),
+    )
+
+
+def main() -> int:
+    """Run the campaign and write the report; exit 1 when the two differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--articles", type=int, default=150_000)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=7)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
+        result = campaign(Path(directory), args.articles, args.kills, args.seed)
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / "bulk_resume.json").write_text(json.dumps({**asdict(result), "equal": result.equal}, indent=1) + "\n", "utf-8")
+    (REPORTS / "bulk_resume.md").write_text(markdown(result), "utf-8")
+    print(markdown(result))
+    return 0 if result.equal else 1
+
+
+def markdown(result: Campaign) -> str:
+    """Return the report for people."""
+    phases = ", ".join(f"{count} {phase}" for phase, count in sorted(result.kills_per_phase.items()))
+    return (
+        "# Exact resume of bulk indexing\n\nWritten by `make bench-bulk-kill` (evaluation/campaigns/bulk_kill.py).\n\n"
+        f"- an uninterrupted run over {result.articles:,} articles: {result.uninterrupted_s} s\n"
+        f"- SIGKILL to the whole process group, at random moments of a run: {result.kills} times ({phases})\n"
+        f"- documents and chunks: {result.whole.documents:,} and {result.whole.chunks:,} uninterrupted,"
+        f" {result.interrupted.documents:,} and {result.interrupted.chunks:,} after the kills,"
+        f" {result.interrupted.duplicates} duplicates\n"
+        f"- the set of (article, revision, text hash, chunk spans) is {'the same' if result.equal else 'DIFFERENT'}\n"
+        f"- most documents that were stored but not yet in the ledger when a run was killed: {result.redone_documents_most}"
+        " (one batch is at most 512)\n"
+        f"- chunks that the lexical index lacks, holds twice or holds without a row after the kills: {result.wrong_words}\n"
+        f"- most chunks whose words the start after a kill had to bring from the catalog: {result.replayed_chunks_most:,}\n"
+        f"- ledger: {json.dumps(result.interrupted.ledger)}\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

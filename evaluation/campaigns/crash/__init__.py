@@ -1,0 +1,1 @@
+"""Kill the server at random under load; check acknowledged data."""

@@ -1,0 +1,87 @@
+"""Kill a workload at every write step; write crash_points.{json,md}.
+
+make crash-points                                           # CRASH_EVERY=1: all of them
+python -m evaluation.campaigns.crash_points --dir D --minutes 5       # a part; the same command goes on
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from evaluation.lib.paths import REPORTS
+from tests.crash.forks import Forks
+from tests.crash.trials import Trial, steps_of, try_steps
+from tests.crash.workload import Journal
+
+
+def main() -> int:
+    """Try the steps, or a part of them; exit 1 when one broke a promise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dir", type=Path, help="where it works; trials made there before are not made again")
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long, to go on later; 0: run to the end")
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
+    every = int(os.environ.get("CRASH_EVERY", "1"))
+    with tempfile.TemporaryDirectory(prefix="documind-points-") as temporary, Forks() as forks:
+        directory = args.dir or Path(temporary)
+        directory.mkdir(parents=True, exist_ok=True)
+        done = directory / "trials.jsonl"
+        trials = [Trial(**json.loads(line)) for line in done.read_text("utf-8").splitlines()] if done.exists() else []
+        with tempfile.TemporaryDirectory(dir=directory) as whole:
+            steps = steps_of(forks, Path(whole))
+            names = Journal.read(Path(whole) / "whole.log").steps
+        left = [step for step in range(1, steps + 1, every) if step not in {trial.step for trial in trials}]
+        until = time.monotonic() + 60 * args.minutes if args.minutes else None
+        with done.open("a", encoding="utf-8") as log:
+            for trial in try_steps(forks, directory, left):
+                trials.append(trial)
+                log.write(json.dumps(asdict(trial)) + "\n")
+                log.flush()
+                if until is not None and time.monotonic() > until:
+                    break
+    print(f"{len(trials)} steps tried so far", file=sys.stderr)
+    if len(trials) < len(range(1, steps + 1, every)):
+        return 0
+    return report(trials, steps, names)
+
+
+def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
+    """Write the report and return 0 when no promise was broken."""
+    broken = [trial for trial in trials if trial.failure]
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    record = {"steps": steps, "tried": len(trials), "broken": [asdict(trial) for trial in broken], "named": names}
+    (REPORTS / "crash_points.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    page = [
+        "# Every write step can be the last",
+        "",
+        "Uploads, a replacement, corrections, deletions with and without grace, a bulk batch with its ledger, vectors for both",
+        "libraries, a rebuild and a purge. The process ends before and after each named write; the next one ends too, at one of",
+        "its first nineteen writes; a third recovers and is checked: texts, originals, a search for a word of every chunk, every",
+        "vector in the exact rows and in Chroma at rank 1, counters, the ledger, no phantom, no duplicate; and it goes on writing.",
+        "",
+        f"- steps of the workload: {steps}; tried: {len(trials)}",
+        f"- broken promises: **{len(broken)}**",
+        *(f"  - step {trial.step}: {trial.failure[:300]}" for trial in broken[:20]),
+        "",
+        "| write | times |",
+        "|---|---|",
+        *(f"| {name} | {count} |" for name, count in sorted(names.items())),
+        "",
+        "Made by `make crash-points`. A step is counted before and after its write.",
+        "",
+    ]
+    (REPORTS / "crash_points.md").write_text("\n".join(page), "utf-8")
+    print("\n".join(page))
+    return 0 if not broken else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""Run a real server in its own process, and print tables of figures and limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+import psutil
+
+from app.client import DocuMindClient
+from app.core.errors import ProviderUnreachable
+from evaluation.lib.paths import REPORTS, ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure and its limit."""
+
+    what: str
+    measured: float
+    limit: float
+    unit: str
+    at_most: bool = True
+    """False when the figure must reach the limit instead."""
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the figure is on the right side of its limit."""
+        return self.measured <= self.limit if self.at_most else self.measured >= self.limit
+
+
+class Served:
+    """`python -m app serve` on a data directory; waits until ready; a context."""
+
+    command: Sequence[str] = (sys.executable, "-m", "app", "serve")
+    """What is started."""
+
+    def __init__(self, data_dir: Path, **settings: str) -> None:
+        """Choose a free port; nothing is started yet."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = self.log_of(data_dir)
+        self._environment = {
+            **os.environ, "DATA_DIR": str(data_dir), "API_PORT": str(port), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9",
+            "LOG_LEVEL": "WARNING", "PYTHONFAULTHANDLER": "1", **settings,
+        }  # fmt: skip
+        self.start_s = 0.0
+        """Seconds from the start of the process until it was ready."""
+
+    @staticmethod
+    def log_of(data_dir: Path) -> Path:
+        """Return where servers on a data directory write their logs, one after the other."""
+        return data_dir.with_suffix(".log")
+
+    def __enter__(self) -> Self:
+        """Start and wait."""
+        self.start()
+        self.wait_ready()
+        return self
+
+    def start(self) -> None:
+        """Start the process and return at once."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._begun = time.perf_counter()
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+        self.client = DocuMindClient(self.url)
+
+    def wait_ready(self) -> None:
+        """Wait until the server is ready.
+
+        Raises:
+            SystemExit: It ended instead; the message has the end of its log.
+        """
+        while True:
+            if self.process.poll() is not None:
+                raise SystemExit(f"the server ended: {self.log.read_text(errors='replace')[-800:]}")
+            with suppress(ProviderUnreachable):  # it does not listen yet
+                if self.client.ready()["status"] == "ready":
+                    break
+            time.sleep(0.02)
+        self.start_s = time.perf_counter() - self._begun
+
+    def wait_followed(self, library: str) -> float:
+        """Wait until Chroma has a library's writes; return the seconds.
+
+        docs/decisions/0152 says why it lags.
+        """
+        begun = time.perf_counter()
+        while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):
+            time.sleep(0.1)
+        return time.perf_counter() - begun
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+        self.client.close()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Stop it."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop it, when it still runs."""
+        self.client.close()
+        self.process.terminate()
+        self.process.wait(60)
+
+    def pss_bytes(self) -> int:
+        """Return the proportional memory of the server and all its children."""
+        root = psutil.Process(self.process.pid)
+        return sum(process.memory_full_info().pss for process in [root, *root.children(recursive=True)])
+
+    def cpu_s(self) -> float:
+        """Return the processor seconds of the server and its children so far."""
+        root = psutil.Process(self.process.pid)
+        times = [process.cpu_times() for process in [root, *root.children(recursive=True)]]
+        return sum(t.user + t.system for t in times)
+
+
+def instructions() -> str:
+    """Return the processor's best int8 instructions as Linux names them, or empty.
+
+    The embedder is three times as fast with VNNI, so any other work then costs more in comparison.
+    """
+    try:
+        flags = Path("/proc/cpuinfo").read_text("utf-8").split()
+    except OSError:
+        return ""
+    return next((name for name in ("avx512_vnni", "avx_vnni", "i8mm", "asimddp", "avx2") if name in flags), "")
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value below which this share lies."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], figures: dict[str, float], command: str) -> int:
+    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold.
+
+    Else 1. Under evaluation/reports/.
+    """
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
+    rows = [{**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds} for line in lines]
+    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0, "instructions": instructions()}
+    text = json.dumps({"title": title, "lines": rows, "figures": rounded, "machine": machine}, indent=2) + "\n"
+    (REPORTS / f"{name}.json").write_text(text, "utf-8")
+    page = [f"# {title}", "", *remarks]
+    page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
+    page += [
+        f"| {line.what} | {line.measured:.4g} {line.unit} | {'<=' if line.at_most else '>='} {line.limit:.4g}"
+        f" | {'yes' if line.holds else 'no'} |"
+        for line in lines
+    ]
+    page += ["", "| measured, without a limit | |", "|---|---|", *(f"| {key} | {value:g} |" for key, value in rounded.items())]
+    page += ["", f"Made by `{command}` on {machine['cores']} cores{', ' + instructions() if instructions() else ''}.", ""]
+    (REPORTS / f"{name}.md").write_text("\n".join(page), "utf-8")
+    print(re.sub(r"\n{3,}", "\n\n", "\n".join(page)))
+    return 0 if all(line.holds for line in lines) else 1

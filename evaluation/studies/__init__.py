@@ -1,0 +1,1 @@
+"""Study the quality of search, answers and checks: `evaluation.studies.NAME`."""

@@ -1,0 +1,58 @@
+"""Answer the samples' questions without a model: quality of quotes.
+
+`python -m evaluation.studies.answers`
+
+Indexes the samples in a temporary directory and asks every question through the query use case, as `documind evaluate answers`
+does.
+Writes evaluation/reports/answers.{md,csv,json}.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from app.bootstrap import build_services
+from app.core.release import checkout_sha
+from app.core.types import Library
+from app.evaluation.answer_report import experiment_of, outcome_of
+from app.evaluation.answer_sets import evaluate, load
+from app.evaluation.arms import Arm
+from app.evaluation.report import Provenance, Report, settings_hash
+from app.jobs.kinds import SAMPLES
+from app.settings import Settings
+from evaluation.lib.paths import ROOT
+from evaluation.lib.workbench import SEED, write
+
+CASES = ROOT / "data" / "sample_docs" / "questions.jsonl"
+
+
+def main() -> None:
+    """Index, ask and write."""
+    cases = load(CASES)
+    with tempfile.TemporaryDirectory(prefix="documind-answers-") as folder:
+        settings = Settings(
+            _env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm", llm_provider="extractive"
+        )
+        with build_services(settings) as services:
+            job = services.jobs.submit(SAMPLES, {}, unit="files")
+            while services.jobs.get(job.id).state in {"queued", "running"}:
+                time.sleep(0.1)
+            outcomes = [outcome_of(row) for row in evaluate(cases, services.rag.answer).outcomes]
+            documents = sum(services.catalog.counts(library).documents for library in Library)
+            identity = services.embedder.identity
+    arm = Arm("quotes", settings.retrieval(), note="no model: the best sentences, quoted")
+    experiment = experiment_of("sample questions", cases, [arm], [outcomes], seed=SEED, documents=documents)
+    wrong = [case.question for case, row in zip(cases, outcomes, strict=True) if not row.values["right"]]
+    report = Report(
+        "Answers to the question file of the sample documents, without a model",
+        Provenance(checkout_sha(), settings_hash([experiment]), "samples", {identity.model: identity.digest}, SEED),
+        (experiment,),
+        (f"Not right: {'; '.join(wrong) or 'none'}.",),
+    )
+    write(report, "answers")
+
+
+if __name__ == "__main__":
+    main()

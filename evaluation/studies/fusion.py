@@ -1,0 +1,126 @@
+"""Choose fusion, weights and steps on even lines; report on odd ones.
+
+    python -m evaluation.studies.fusion [--data DIR] [--questions N]
+
+Writes evaluation/reports/fusion.{md,csv,json}, and a page with charts and passages in the folder of
+the cached vectors. With vectors cached it takes some minutes on two cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from app.core.types import Library
+from app.evaluation.arms import Arm, grid, plain, standard_arms
+from app.evaluation.collections import Collection, from_folder
+from app.evaluation.dashboard import to_html
+from app.evaluation.report import Report, settings_hash
+from app.evaluation.runner import Experiment, run
+from app.retrieval.options import RetrievalOptions
+from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
+
+COLLECTIONS = ("squad", "cranfield", "pubmedqa")
+TOP_K = 20
+"""Passages asked for, so that both legs are asked for 96 (public, general); quality is measured at 10."""
+
+
+def main() -> None:
+    """Run the study and write its report."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--questions", type=int, default=500, help="most questions per collection that are reported")
+    parser.add_argument(
+        "--tuning-questions", type=int, default=150, help="most questions per collection that defaults are chosen on"
+    )
+    parser.add_argument("--slow-questions", type=int, default=40, help="questions for the arm that embeds sentences on the way")
+    given = parser.parse_args()
+    reported: list[Experiment] = []
+    chosen: list[Experiment] = []
+    fingerprint = None
+    for name in COLLECTIONS:
+        judged = from_folder(given.data / name).judged()
+        with indexed({Library.PUBLIC: [judged]}, given.cache) as bench:
+            fingerprint = bench.provenance()
+            chosen.append(_tuning(bench, judged.half("even").sample(given.tuning_questions, SEED)))
+            odd = judged.half("odd").sample(given.questions, SEED)
+            reported.append(_reporting(bench, odd))
+            reported.append(_sentences(bench, odd.sample(given.slow_questions, SEED)))
+    if fingerprint is None:
+        raise SystemExit("no collection was run")
+    main_part = [experiment for experiment in reported if not experiment.collection.endswith("sentences")]
+    report = Report(
+        "Fusion: what each step is worth",
+        fingerprint,
+        tuple(reported),
+        (
+            "The server's own parser, chunker, index and retriever; one text file per passage, ranked by document; odd lines of the"
+            f" questions, at most {given.questions} per collection, both legs asked for 96 candidates.",
+            f"Chosen on even lines, at most {given.tuning_questions} (mean nDCG@10 over the collections): {_choices(chosen)}.",
+        ),
+        _against_legs(main_part),
+    )
+    report = replace(report, provenance=replace(report.provenance, settings_hash=settings_hash(report.experiments)))
+    write(report, "fusion")
+    page = given.cache / "fusion.html"  # it quotes passages of the collections, which are not ours to publish
+    page.write_text(to_html(report), encoding="utf-8")
+    say(f"with charts and passages: {page}")
+
+
+def _tuning(bench: Bench, collection: Collection) -> Experiment:
+    default = RetrievalOptions()
+    arms = [
+        plain("rrf", "rrf"),
+        plain("min-max", "relative_score"),
+        *grid(default, {"keyword_fusion_weight": (0.2, 0.3), "phrase_fusion_weight": (0.0, 0.2)}),
+        *grid(default, {"dense_weight": (0.4, 0.6)}),
+        *grid(default, {"rerank_head": (30,)}),
+    ]
+    return run(collection, arms, bench.search(Library.PUBLIC), baseline="rrf", seed=SEED, top_k=TOP_K, resamples=200, progress=say)
+
+
+def _reporting(bench: Bench, collection: Collection) -> Experiment:
+    arms = [arm for arm in standard_arms() if arm.name != "sentences"]
+    return run(collection, arms, bench.search(Library.PUBLIC), baseline="rrf", seed=SEED, top_k=TOP_K, progress=say)
+
+
+def _sentences(bench: Bench, collection: Collection) -> Experiment:
+    """The arm that costs most, on fewer questions, against the default."""
+    default = RetrievalOptions()
+    arms = [Arm("default", default), Arm("sentences", replace(default, rerank="sentences"))]
+    some = replace(collection, name=f"{collection.name}, best sentences")
+    return run(some, arms, bench.search(Library.PUBLIC), baseline="default", seed=SEED, top_k=TOP_K, progress=say)
+
+
+def _choices(experiments: Sequence[Experiment]) -> str:
+    names = [result.arm.name for result in experiments[0].results]
+    means = {name: float(np.mean([e.result(name).intervals["nDCG@10"].mean for e in experiments])) for name in names}
+    return "; ".join(f"{name} {mean:.4f}" for name, mean in sorted(means.items(), key=lambda item: -item[1]))
+
+
+def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> dict[str, float]:
+    """Return the default over the better leg: per collection, mean, interval.
+
+    The bootstrap interval is over questions.
+    """
+    draw = np.random.default_rng(SEED)
+    figures: dict[str, float] = {}
+    drawn = np.zeros((len(experiments), resamples))
+    for row, experiment in enumerate(experiments):
+        columns = [np.array(list(experiment.result(arm).values["nDCG@10"].values())) for arm in ("default", "dense", "bm25")]
+        default, dense, lexical = columns
+        figures[f"{experiment.collection}: default / better leg"] = default.mean() / max(dense.mean(), lexical.mean())
+        for at in range(resamples):
+            rows = draw.integers(0, len(default), len(default))
+            drawn[row, at] = default[rows].mean() / max(dense[rows].mean(), lexical[rows].mean())
+    mean = drawn.mean(axis=0)
+    figures["mean ratio to the better leg"] = float(
+        np.mean([figures[f"{e.collection}: default / better leg"] for e in experiments])
+    )
+    figures["its 95 % interval, low"], figures["its 95 % interval, high"] = (float(q) for q in np.quantile(mean, [0.025, 0.975]))
+    return {name: float(value) for name, value in figures.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Plant instructions in evidence: are they flagged or quoted, at what cost?
+
+    python -m evaluation.studies.injection [--data ../shared/data]
+
+Every attack of the data folder is planted at the start, in the middle and at the end of the best passage of clean squad questions
+(odd lines). Reports go to evaluation/reports/injection.{json,md}.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from app.core.ports import Embedder
+from app.core.sentences import sentence_spans
+from app.core.text import words
+from app.core.types import Evidence, Library
+from app.evaluation.collections import TestQuestion, from_folder
+from app.evaluation.statistics import bootstrap_interval
+from app.generation.candidates import Candidate, candidates
+from app.generation.extractive import ExtractiveGenerator, ExtractiveModel, choose, rendered
+from app.generation.features import candidate_weights, feature_rows, sentence_vectors
+from app.generation.injection import inspect
+from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for, holds
+from evaluation.lib.paths import REPORTS
+from evaluation.lib.workbench import SEED, arguments, indexed
+
+COMMAND = "python -m evaluation.studies.injection"
+Place = Literal["start", "middle", "end"]
+_PER_ATTACK = 2
+"""Questions per attack and place."""
+_CLEAN = 300
+_COLLECTIONS = ("squad", "cranfield", "pubmedqa", *(f"foreign/xquad/{language}" for language in ("en", "de", "es", "ru", "zh")))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One attack planted once, and what came of it."""
+
+    category: str
+    place: Place
+    flagged: bool
+    quoted: bool
+
+
+def planted(text: str, attack: str, place: Place) -> str:
+    """Return the text with an attack between two sentences, before or after all."""
+    spans = sentence_spans(text)
+    middle = spans[len(spans) // 2][0] if spans else 0
+    at = {"start": 0, "middle": middle, "end": len(text)}[place]
+    return f"{text[:at].rstrip()} {attack} {text[at:].lstrip()}".strip()
+
+
+def quotes(answer: Sequence[Candidate], attack: str) -> bool:
+    """Return whether an answer has four words in a row of an attack.
+
+    Or all of a shorter one.
+    """
+    said = f" {' '.join(words(' '.join(rendered(candidate) for candidate in answer)))} "
+    asked = words(attack)
+    size = min(4, len(asked))
+    return any(f" {' '.join(asked[at : at + size])} " in said for at in range(len(asked) - size + 1))
+
+
+def trials(
+    attacks: dict[str, list[str]], asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder
+) -> Iterator[Trial]:
+    """Yield every attack at every place of drawn questions."""
+    generator = ExtractiveGenerator(embedder)
+    draw = random.Random(SEED)
+    for category, texts in attacks.items():
+        for attack in texts:
+            for place in get_args(Place):
+                for question, evidence in draw.sample(asked, _PER_ATTACK):
+                    hit = evidence[0].hit
+                    text = planted(hit.passage.chunk.text, attack, place)
+                    chunk = replace(hit.passage.chunk, text=text, end=hit.passage.chunk.start + len(text))
+                    poisoned = replace(evidence[0], hit=replace(hit, passage=replace(hit.passage, chunk=chunk)))
+                    answer = generator.select(question.text, (poisoned, *evidence[1:])).chosen
+                    yield Trial(category, place, bool(inspect(text)), quotes(answer, attack))
+
+
+def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder) -> list[int]:
+    """Return per clean question -1, 0 or 1: answer lost, same or won by caution.
+
+    Suspicious sentences are avoided.
+    """
+    model = ExtractiveModel.load()
+    changes = []
+    for question, evidence in asked:
+        found = candidates(evidence)
+        if not found:
+            continue
+        weights = candidate_weights(found)
+        scores = (
+            feature_rows(question.text, found, weights, sentence_vectors(question.text, found, weights, embedder)) @ model.ranking
+        )
+        trusting = [replace(candidate, suspicious=False) for candidate in found]
+        with_check = any(holds(candidate.text, question) for candidate in choose(found, scores))
+        without = any(holds(candidate.text, question) for candidate in choose(trusting, scores))
+        changes.append(int(with_check) - int(without))
+    return changes
+
+
+def held_out() -> dict[str, dict[str, bool]]:
+    """Return whether held-out wordings are flagged, by kind and language."""
+    wordings = json.loads(Path(__file__).with_name("injection_wordings.json").read_text(encoding="utf-8"))
+    return {
+        kind: {of: bool(inspect(text)) for of, text in texts.items()} for kind, texts in wordings.items() if isinstance(texts, dict)
+    }
+
+
+def clean_by_collection(data: Path) -> dict[str, tuple[int, int]]:
+    """Return how many passages of each collection are flagged, and how many it has."""
+    found = {}
+    for name in _COLLECTIONS:
+        passages = from_folder(data / name).passages
+        found[name] = (sum(bool(inspect(passage.document)) for passage in passages), len(passages))
+    return found
+
+
+def main() -> None:
+    """Plant, count, report."""
+    options = arguments("Plant instructions in passages.").parse_args()
+    attacks: dict[str, list[str]] = {}
+    for path in sorted((options.data / "attacks").glob("*.json")):
+        for category, texts in json.loads(path.read_text(encoding="utf-8")).items():
+            attacks.setdefault(category, []).extend(texts)
+    squad = from_folder(options.data / "squad").judged()
+    questions = [question for question in squad.half("odd").sample(_CLEAN, SEED).questions if question.answers]
+    with indexed({Library.PUBLIC: [squad]}, options.cache) as bench:
+        asked = [(question, evidence_for(bench, Library.PUBLIC, question)) for question in questions]
+        asked = [(question, evidence) for question, evidence in asked if evidence and not evidence[0].hit.fallback]
+        embedder = RememberingEmbedder(bench.embedder)
+        found = list(trials(attacks, asked, embedder))
+        cost = clean_cost(asked, embedder)
+    flagged_clean = [bool(inspect(passage.document)) for passage in squad.passages]
+    result = {
+        "command": COMMAND,
+        "attacks": sum(map(len, attacks.values())),
+        "trials": len(found),
+        "flagged": _interval([trial.flagged for trial in found]),
+        "quoted": _interval([trial.quoted for trial in found]),
+        "quoted_by_place": {
+            place: _interval([trial.quoted for trial in found if trial.place == place]) for place in get_args(Place)
+        },
+        "clean_questions": len(cost),
+        "clean_gain": _interval(cost),
+        "clean_passages_flagged": _interval(flagged_clean),
+        "held_out": held_out(),
+        "clean_by_collection": clean_by_collection(options.data),
+    }
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / "injection.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    (REPORTS / "injection.md").write_text(markdown(result), encoding="utf-8")
+    print(markdown(result))
+
+
+def _interval(values: Sequence[float]) -> dict[str, float]:
+    interval = bootstrap_interval(np.asarray(values, dtype=np.float64), seed=SEED, resamples=2000)
+    return {"mean": round(interval.mean, 4), "low": round(interval.low, 4), "high": round(interval.high, 4)}
+
+
+def markdown(result: dict[str, object]) -> str:
+    """Return the report as Markdown."""
+    lines = [
+        "# Instructions planted in the evidence",
+        "",
+        f"Made by `{result['command']}`: {result['attacks']} attacks, each at three places of the best passage,",
+        f"{result['trials']} answers; {result['clean_questions']} clean questions. Shares with 95 % bootstrap intervals.",
+        "",
+        "| what | share | interval |",
+        "|---|---|---|",
+    ]
+    rows = {
+        "planted passages flagged": result["flagged"],
+        "extractive answers that quote the attack": result["quoted"],
+        "clean questions: gold answers won or lost by avoiding suspicious sentences": result["clean_gain"],
+        "clean passages flagged": result["clean_passages_flagged"],
+    }
+    for name, row in rows.items():
+        assert isinstance(row, dict)
+        lines.append(f"| {name} | {row['mean']:.4f} | {row['low']:.4f} to {row['high']:.4f} |")
+    lines += [
+        "",
+        "Wordings that no pattern was written on (`evaluation/studies/injection_wordings.json`):",
+        "",
+        "| kind | flagged | missed |",
+    ]
+    lines += ["|---|---|---|"]
+    held = result["held_out"]
+    assert isinstance(held, dict)
+    for kind, found in held.items():
+        lines.append(
+            f"| {kind} | {', '.join(of for of in found if found[of])} | {', '.join(of for of in found if not found[of])} |"
+        )
+    lines += ["", "| collection | passages | flagged |", "|---|---|---|"]
+    clean = result["clean_by_collection"]
+    assert isinstance(clean, dict)
+    lines += [f"| {name} | {passages} | {flagged} |" for name, (flagged, passages) in clean.items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

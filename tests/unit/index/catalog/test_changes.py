@@ -1,0 +1,60 @@
+"""How far each projection is behind."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from app.core.types import Library
+from app.index.catalog import changes
+from app.index.catalog.changes import ChangeLog
+from app.index.catalog.database import Database
+from app.index.files.steps import Steps
+
+ROWS = [("papers", "write", None), ("papers", "vectors", b"\x01"), ("public", "write", None), ("papers", "correct", None)]
+
+
+def test_a_projection_is_behind_by_the_changes_that_concern_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database(tmp_path / "catalog.sqlite", Steps())
+    try:
+        with database.write("test") as sql:
+            for library, kind, ids in ROWS:
+                sql.exec_driver_sql(
+                    "INSERT INTO changes (library, kind, doc, revision, ids) VALUES (?, ?, 1, 1, ?)", (library, kind, ids)
+                )
+        log = ChangeLog(database)
+        assert log.lags() == {}
+        for library in Library:
+            for projection in ("lexical", "exact", "chroma"):
+                log.set_mark(library, projection, 1 if library is Library.PAPERS else 3)
+        assert log.last() == 4
+        assert log.lags() == {
+            "papers/lexical": 1,  # the correction; vectors are none of its business
+            "papers/exact": 2,
+            "papers/chroma": 2,
+            "public/lexical": 0,  # though the newest number is another library's
+            "public/exact": 0,
+            "public/chroma": 0,
+        }
+        monkeypatch.setattr(changes, "LAG_COUNTED", 1)
+        assert log.lags()["papers/exact"] == 1
+    finally:
+        database.close()
+
+
+def test_a_watermark_whose_transaction_failed_is_written_with_the_next(tmp_path: Path) -> None:
+    database = Database(tmp_path / "catalog.sqlite", Steps())
+    try:
+        log = ChangeLog(database)
+        for seq in (5, 0):
+            log.set_mark(Library.PAPERS, "chroma", seq)
+            with suppress(RuntimeError), database.write("test") as sql:
+                log.save_into(sql)
+                raise RuntimeError("no space")
+            log.set_mark(Library.PAPERS, "chroma", seq)  # as who tries again does
+            log.save()
+            assert ChangeLog(database).mark(Library.PAPERS, "chroma") == seq
+    finally:
+        database.close()
