@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.documents import ENGINEER, LENS, ORCHARD, PEARS, lighthouse_pdf
@@ -20,9 +20,8 @@ def _scrolled(page: Page) -> float:
 
 
 def _upload(page: Page, *files: tuple[str, str, bytes]) -> None:
-    page.get_by_test_id("upload").set_input_files(
-        [{"name": name, "mimeType": kind, "buffer": content} for name, kind, content in files]
-    )
+    payloads: list[FilePayload] = [{"name": name, "mimeType": kind, "buffer": content} for name, kind, content in files]
+    page.get_by_test_id("upload").set_input_files(payloads)
 
 
 @pytest.mark.timeout(300)
