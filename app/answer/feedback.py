@@ -13,7 +13,7 @@ from app.answer.records import StoredRecord
 
 
 class CaseRecord(TypedDict):
-    """One line of an answer set (REQUIREMENTS E2)."""
+    """One line of an answer set (docs/evaluation.md)."""
 
     question: str
     library: str

@@ -45,6 +45,7 @@ _SAYS: dict[tuple[Pleasantry, Language], re.Pattern[str]] = {
     for kind, language in phrases.REPLIES
 }
 _RECALL = re.compile(rf"{_GAP}{_any(phrases.RECALLS)}(?:\s+{_any(phrases.RECALL_ENDINGS)})*{_GAP}")
+_SUMMARY = re.compile(rf"{_GAP}{_any(phrases.SUMMARIES)}")
 _STOP = r"\s*[,.!;:\u2026]+\s*|\s*[\u2013\u2014]\s*|\s+-+\s+|\s+"
 _LEAD_IN = re.compile(
     rf"[\s\u00bf\u00a1]*(?:{_any(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind|bot)\b)?(?:{_STOP})"
@@ -79,6 +80,11 @@ def detect(message: str) -> Intent:
     if _RECALL.fullmatch(_folded(question)):
         return Intent("recall", message)
     return Intent("question", question)
+
+
+def wants_summary(question: str) -> bool:
+    """Return whether a question asks for a summary of what was written rather than for something in it."""
+    return _SUMMARY.match(_folded(without_politeness(question))) is not None
 
 
 def without_politeness(message: str) -> str:

@@ -92,3 +92,15 @@ RECALLS = (
 RECALL_ENDINGS = (
     r"so far|until now|up to now|today|yet|before|earlier|together|here|hasta ahora|hoy|bisher|jusqu'a (?:present|maintenant)",
 )
+
+_WHOLE = r"(?:this|the|that|my|these|those|each|every)"
+_DOCUMENT = r"(?:paper|document|article|text|file|report|book|pdf|page)s?"
+SUMMARIES = (
+    r"summari[sz]e|sum up|tl;?dr|zusammenfass|fasse?(?: \w+){1,4} zusammen|resumez",
+    r"(?:give|write|make|show)(?: me)? (?:an? |the )?(?:\w+ )?(?:summary|overview|abstract) of",
+    r"(?:an? |the )?(?:\w+ )?(?:summary|overview) of",
+    rf"what (?:is|are) {_WHOLE} {_DOCUMENT}(?: all)? about",
+    r"what (?:is|are) the (?:key|main|most important) (?:points|takeaways|findings|messages|ideas)"
+    rf" (?:of|in|from) {_WHOLE} {_DOCUMENT}",
+)
+"""Requests for a summary: no sentence of a document answers one."""

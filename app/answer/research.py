@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreements
 from app.answer.finding import degraded_notice, find, strategy_of
+from app.answer.intent import wants_summary
 from app.answer.manner import Manner, manner
 from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
@@ -47,6 +48,11 @@ NO_WRITER = "none"
 """Generator of an answer that nothing had to write."""
 SCANNER = "scanner"
 """Generator of the datasets mode."""
+_SUMMARY_NEEDS_MODEL = Notice(
+    "mode_needs_model",
+    "A summary has to be written, and no language model is connected. Connect one, or ask about something in the documents:"
+    " then the answer quotes them.",
+)
 
 _Steps = Steps[AnswerEvent, None, Answer]
 
@@ -96,6 +102,9 @@ class Research:
 
     def _without_model(self, turn: Turn, query: str) -> tuple[str, str]:
         """Return text and who wrote it: an inventory, quotes, or the refusal."""
+        if turn.question.mode != "datasets" and wants_summary(turn.question.text):
+            turn.note(_SUMMARY_NEEDS_MODEL)
+            return REFUSAL, NO_WRITER
         if not turn.evidence:
             return REFUSAL, NO_WRITER
         if turn.question.mode == "datasets":

@@ -64,8 +64,9 @@ _DATE_LINE = re.compile(
 def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     """Return what can be told about a document.
 
-    What the file itself declares wins (unless it is a template's default); then the leading text, up to the abstract or the first
-    heading, is read; the title falls back to the file name.
+    What the file itself declares wins (unless it is a template's default), except over the authors that a PDF's first page prints:
+    a PDF often names the program or the person that made the file. Then the leading text, up to the abstract or the first heading,
+    is read; the title falls back to the file name.
 
     Args:
         parsed: The parsed document.
@@ -77,13 +78,20 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     declared = _declared_title(parsed.title)
     title_lines = _title_lines(front, paged=_is_paged(parsed))
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
-    authors = _declared_authors(parsed.authors) or (_authors(front, title_lines) if _is_paged(parsed) else ())
+    declared_authors = _declared_authors(parsed.authors)
+    printed = _authors(front, title_lines) if _is_paged(parsed) else ()
+    authors = _more_trusted(printed, declared_authors) if parsed.pages else declared_authors or printed
     return Metadata(
         title=title[:_MAX_TITLE_CHARACTERS],
         authors=authors[:_MAX_AUTHORS],
         year=parsed.year or arxiv_year or _year(leading, front),
         arxiv_id=arxiv_id,
     )
+
+
+def _more_trusted(printed: tuple[str, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the printed names, unless the file declares all of them and may know more."""
+    return declared if set(printed) <= set(declared) else printed
 
 
 def _is_paged(parsed: ParsedDocument) -> bool:

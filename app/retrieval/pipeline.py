@@ -1,4 +1,4 @@
-"""A question to ranked passages: the steps of DESIGN 5 in their order."""
+"""Rank passages for a question: the steps of docs/how-it-works.md in order."""
 
 from __future__ import annotations
 
@@ -201,7 +201,9 @@ class Retriever:
             Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
         )
         fallback = fallback and bool(hits)
-        notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
+        notices = (
+            (Notice("fallback_used", "no passage is close enough to the question; these are the nearest"),) if fallback else ()
+        )
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
     def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints) -> list[Reading]:

@@ -14,7 +14,7 @@ from app.core.types import PageBoxes, PageText, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.sniffing import MEDIA_TYPES, Kind, identify
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a file sent again is read again."""
 
 _KINDS: dict[str, Kind] = {media_type: kind for kind, media_type in MEDIA_TYPES.items()}
