@@ -1,4 +1,4 @@
-"""What many readers, a bulk run and a long day do to the server.
+"""Measure a server under many readers, a bulk run and a long day.
 
     python -m evaluation.benchmarks.load [--only PART...] [--parts DIR] [--seconds S] [--questions N] [--cycles N]
 
@@ -53,8 +53,8 @@ def _report(parts: Sequence[Part]) -> int:
         f"reworded sentences of the passages with their marks. {ROUNDS} rounds of one reader and then of all are taken together.",
         "Latency is from there to the reader, another process on the same machine; what readers straight at the model host see is",
         f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others come while all streams are taken.",
-        "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process beside it shows what the",
-        "machine alone does. Chroma is written in its own process during the bulk run and the PDFs. The machine was shared: its load",
+        "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process shows what the",
+        "machine alone does. Chroma is written in its own process during the run. The machine was shared: its load",
         "(waiting and running processes, mean of a minute) is among the figures.",
     ]
     lines = [line for found, _ in parts for line in found]
