@@ -16,7 +16,7 @@ from app.index.catalog.builds import Builds
 from app.index.catalog.calibrations import SqliteCalibrations
 from app.index.catalog.changes import ChangeLog
 from app.index.catalog.conversations import SqliteConversationStore
-from app.index.catalog.database import Database, damaged
+from app.index.catalog.database import Database
 from app.index.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.catalog.jobs import SqliteJobStore
 from app.index.catalog.ledger import SqliteLedger
@@ -48,7 +48,7 @@ from app.index.maintenance.fsck_vectors import VectorStoreCheck
 from app.index.maintenance.presence import Presence
 from app.index.maintenance.purge import Purger
 from app.index.maintenance.reembedding import Reembedding
-from app.index.maintenance.start_checks import catalog_path, note_change, refuse_foreign_catalog
+from app.index.maintenance.start_checks import catalog_path, note_change, refuse_damaged_pages, refuse_foreign_catalog
 from app.index.options import IndexOptions
 from app.index.projector import Projector
 from app.index.removal import Remover
@@ -101,8 +101,8 @@ class IndexStore:
             remove_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = Database(catalog_path(options.data_dir), self.steps)
-        if heal:
-            self._refuse_damaged_catalog()
+        if heal and self._small:
+            refuse_damaged_pages(self.database)
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
@@ -203,18 +203,6 @@ class IndexStore:
     def _small(self) -> bool:
         """Whether the catalog can be read whole while it is opened."""
         return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
-
-    def _refuse_damaged_catalog(self) -> None:
-        """Look for damaged pages while that takes no time to speak of; a larger catalog is checked by `documind fsck`.
-
-        Raises:
-            IndexDamaged: There are some; the message names the cure.
-        """
-        if self._small:
-            problems = self.database.check_pages()
-            if problems:
-                self.database.close()
-                raise damaged(self.database.path, problems[0])
 
     def _start(self) -> None:
         self.codes.drop_others()

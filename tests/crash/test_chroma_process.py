@@ -60,7 +60,7 @@ def write(store: IndexStore, name: str, chunks: int, seed: int) -> list[int]:
 
 
 def follows(store: IndexStore) -> bool:
-    return store.supervisor.ready and store.status.lags()["papers/chroma"] == 0
+    return store.supervisor.ready and store.status.lags().get("papers/chroma") == 0
 
 
 def test_killed_again_and_again_it_loses_nothing(uncached: IndexOptions) -> None:

@@ -6,7 +6,6 @@ started: it has imported Chroma, and nothing else of it differs.
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import random
 import shutil
@@ -32,13 +31,14 @@ def launch_forked(path: Path, ef_search: int) -> Child:
     (searches, theirs), (writes, others) = Pipe(), Pipe()
     pid = os.fork()
     if pid == 0:
-        faulthandler.cancel_dump_traceback_later()
-        for ours in (searches, writes):
-            ours.close()
+        kept = {0, 1, 2, theirs.fileno(), others.fileno()}
+        for handle in {int(entry.name) for entry in Path("/proc/self/fd").iterdir()} - kept:  # the trial's locks and pipes
+            with suppress(OSError):
+                os.close(handle)
         serve(ChromaProcess(path, ef_search), theirs, others)
         os._exit(0)
-    for handle in (theirs, others):
-        handle.close()
+    theirs.close()
+    others.close()
 
     def end(timeout_s: float) -> str:
         until = time.monotonic() + timeout_s

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from app.core.errors import FingerprintMismatch, IndexDamaged
 from app.core.types import Filters, FloatArray, Library, Scored
@@ -14,6 +13,7 @@ from app.index.catalog.loading import Build, CatalogLoader
 from app.index.dense.feed import CacheFeed
 from app.index.dense.reader import DenseReader
 from app.index.dense.replica import Replica
+from app.index.dense.staged import Serving, Staged
 from app.index.options import IndexOptions
 from app.index.status import BuildState
 
@@ -21,24 +21,6 @@ log = logging.getLogger(__name__)
 
 FILLED_AT_ONCE = 20_000
 """A cache up to this size is filled before the store opens (0.4 s); a larger one while it serves."""
-
-
-@dataclass(slots=True)
-class Serving:
-    """A build and its cache."""
-
-    build: Build
-    feed: CacheFeed
-
-
-@dataclass(slots=True)
-class Staged(Serving):
-    """A build that is complete and follows the changes, but which no question is sent to."""
-
-    applied: int
-    """The last change that its collection has."""
-    whole: bool
-    """Whether the collection holds everything; if not, it is filled after the take-over."""
 
 
 class DenseLibrary:
@@ -231,33 +213,10 @@ class DenseLibrary:
             Whether it was completed.
         """
         self._log.hold(self._library, STAGED, self._log.last())
-        feed = self._feed(build)
-        feed.catch_up(self.replica.limit)
-        applied = None
-        if self.replica.whole:
-            try:
-                applied = self.replica.fill(build, stop)
-            except IndexDamaged:
-                log.exception("the vector store failed; the collection is filled after the take-over")
-                self._store_failed()
-        self._staged = Staged(build, feed, applied or 0, applied is not None)
+        staged = Staged(build, self._feed(build), self.replica)
+        staged.fill(stop)
+        self._staged = staged
         return not stop.is_set()
-
-    def follow_staged(self) -> None:
-        """Apply to the staged build what changed since."""
-        staged = self._staged
-        if staged is None:
-            return
-        with self._lock:
-            staged.feed.catch_up(self.replica.limit)
-            while staged.whole and (changes := self._log.pending(self._library, staged.applied, dense=True)):
-                try:
-                    self.replica.apply(staged.build, changes)
-                    staged.applied = changes[-1].seq
-                except IndexDamaged:
-                    log.exception("the vector store failed; the collection is filled after the take-over")
-                    staged.whole = False
-                    self._store_failed()
 
     def unstage(self) -> None:
         """Let the staged build go; its collection goes with the next staging or purge."""
@@ -276,7 +235,7 @@ class DenseLibrary:
         if staged is None:
             raise IndexDamaged(f"no other build is ready for library {self._library.value!r}")
         with self._lock, self.replica.lock:
-            self.follow_staged()
+            staged.follow(self._library, self._log)
             before = self.replica.applied
             self._log.set_mark(self._library, "chroma", self._log.last() if staged.whole else 0)
             try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
+from app.index.catalog.database import Database, damaged
 from app.index.catalog.jobs import AWAITED_ORIGINALS
 from app.index.catalog.unlinks import UNLINKED_KEY
 from app.index.files.durable import replace_file
@@ -65,6 +66,17 @@ def refuse_foreign_catalog(data_dir: Path) -> None:
                 f"the catalog {catalog.name!r} is older than its indexes: {holder} knows change {seq}, the catalog ends with"
                 f" change {known.last_change}: {CURE}"
             )
+
+
+def refuse_damaged_pages(database: Database) -> None:
+    """Refuse a catalog with damaged pages, and close it.
+
+    Raises:
+        IndexDamaged: It has some; the message names the cure.
+    """
+    if problems := database.check_pages():
+        database.close()
+        raise damaged(database.path, problems[0])
 
 
 def seen_change(data_dir: Path) -> int:
