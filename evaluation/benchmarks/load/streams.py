@@ -120,6 +120,7 @@ def _rig(folder: Path) -> Iterator[Rig]:
     """Start both, with the document in, and warm them."""
     with _model_host(_log(folder)) as ollama:
         settings = {"OLLAMA_BASE_URL": ollama, "EMBEDDING_PROVIDER": "minilm", "LLM_PROVIDER": "ollama"}
+        settings |= {"MODEL_PROMPTS": "full", "EVIDENCE": "full"}
         with Served(folder / "streams", **settings, MAX_MODEL_CALLS=str(STREAMS), MAX_STREAMS=str(STREAMS)) as server:
             paper = folder / "copper.txt"
             paper.write_text(document(), "utf-8")
