@@ -53,6 +53,15 @@ $(PAGE): $(WEB_SOURCES)
 
 page: $(PAGE) ## build the web page (needs Node 20)
 
+# --- release ------------------------------------------------------------------------------------------------------------
+
+.PHONY: wheel release
+wheel: setup page ## a wheel with page, samples and embedded model, into dist
+	@$(BIN)/python -m scripts.build_release --wheel-only
+
+release: dev page ## wheel, sdist, SBOM and checksums into dist, built twice with the same bytes
+	@$(BIN)/python -m scripts.build_release --twice
+
 # --- run ----------------------------------------------------------------------------------------------------------------
 
 run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
@@ -218,6 +227,10 @@ bench-ingest: dev ## files to vectors over HTTP, into evaluation/reports/ingest.
 
 bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
 	$(BIN)/python -m evaluation.benchmarks.start
+
+.PHONY: bench-install
+bench-install: dev ## time, size and packages by make, by wheel and by the steps of the image, into evaluation/reports/install.md
+	$(BIN)/python -m evaluation.benchmarks.install
 
 bench-bulk: dev ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
 	$(BIN)/python -m evaluation.benchmarks.bulk
