@@ -119,6 +119,7 @@ def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
     for code in dict.fromkeys((*codes_, "invalid_input", "unauthorized", "host_refused", "rate_limited", "busy")):
         by_status.setdefault(status_of_code(code), []).append(code)
     by_status.setdefault(403, []).append("origin_refused")
+    by_status.setdefault(431, []).append("too_large")  # request line and headers
     return {
         status: {"description": f"{HTTPStatus(status).phrase}: {', '.join(names)}", "model": Problem}
         for status, names in sorted(by_status.items())

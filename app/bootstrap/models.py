@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,16 +10,13 @@ from types import TracebackType
 from typing import Self, cast
 
 from app.answer.models import ModelChoice
+from app.bootstrap.embedded import EmbeddedModels
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput, ProviderError, Unreadable
-from app.core.ports import Embedder, Generator, Reranker
+from app.core.errors import ProviderError
+from app.core.ports import Embedder, Generator
 from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
-from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
-from app.providers.cross_encoder import CrossEncoder
-from app.providers.late import LateEncoder
-from app.providers.minilm import MiniLmEmbedder
 from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.ollama import OllamaHost, PullProgress, same_model
 from app.providers.ollama_embedder import OllamaEmbedder
@@ -29,8 +25,6 @@ from app.providers.ollama_memory import MemoryWatch
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
-from app.providers.paced import PacedEmbedder
-from app.providers.remembered import RememberedEmbedder
 from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 from app.providers.twin import Twins
@@ -60,13 +54,14 @@ class Models:
             generation: Defaults of writing.
             findings: What the test of a model found, by its digest.
         """
+        self.embedded = EmbeddedModels(options)
         self._findings = findings
         self._options = options
         self._generation = generation
         self.ollama = OllamaHost(
             options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
         )
-        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.sentence_embedder))
+        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder))
         self._memory = MemoryWatch()
         self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
         self._lock = threading.RLock()
@@ -74,9 +69,6 @@ class Models:
         self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
         self._endpoints: dict[str, HostedEndpoint] = {}
         self._told: set[str] = set()
-        self._extractive: ExtractiveGenerator | None = None
-        self._minilm: MiniLmEmbedder | None = None
-        self._late: LateEncoder | None = None
 
     def __enter__(self) -> Self:
         """Return the models."""
@@ -89,14 +81,6 @@ class Models:
             endpoint.http.close()
 
     # --- who answers
-
-    @property
-    def extractive(self) -> ExtractiveGenerator:
-        """Quotes the best supporting sentences; always there."""
-        with self._lock:
-            if self._extractive is None:
-                self._extractive = ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder))
-            return self._extractive
 
     def select(self, model: str | None = None) -> ModelChoice:
         """Return who writes for the next question.
@@ -128,7 +112,7 @@ class Models:
     def generator_name(self) -> str:
         """Return the generator in use, as answers report it."""
         model = self.select().model
-        return model.name if model else self.extractive.name
+        return model.name if model else self.embedded.extractive.name
 
     def _generator(self, provider: str, model: str) -> Generator:
         with self._lock:
@@ -166,31 +150,6 @@ class Models:
 
     # --- who embeds
 
-    @property
-    def sentence_embedder(self) -> MiniLmEmbedder:
-        """Return the embedded model, which always serves quoting and grounding.
-
-        Their thresholds were measured with it.
-        """
-        with self._lock:
-            if self._minilm is None:
-                self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
-            return self._minilm
-
-    @property
-    def late_encoder(self) -> LateEncoder:
-        """Return the encoder of late-interaction codes, which uses the embedded model."""
-        with self._lock:
-            if self._late is None:
-                self._late = self.sentence_embedder.late_encoder()
-            return self._late
-
-    @property
-    def grounding_embedder(self) -> Embedder:
-        """Return an embedded model that leaves a core to token streams; share one."""
-        cores = self._options.model_threads or os.cpu_count() or 1
-        return RememberedEmbedder(PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1))
-
     def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
         """Return a library's embedder by fingerprint; None while it is unavailable.
 
@@ -202,7 +161,7 @@ class Models:
         choice = choose_embedder(self._options, self.watch, fingerprint)
         self._tell(choice)
         if choice.provider == "minilm":
-            return self.sentence_embedder
+            return self.embedded.sentence_embedder
         if choice.provider == "ollama" and not self.watch.status().has(choice.model):
             return None
         dimension = fingerprint.dimension if fingerprint else None
@@ -252,7 +211,7 @@ class Models:
             options = replace(options, embedding_model=model)
         choice = choose_embedder(options, self.watch, None)
         if choice.provider == "minilm":
-            return self.sentence_embedder
+            return self.embedded.sentence_embedder
         return self._make_embedder(choice, None)
 
     def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
@@ -266,20 +225,6 @@ class Models:
         if choice.notice and choice.notice not in self._told:
             self._told.add(choice.notice)
             logger.warning("%s", choice.notice)
-
-    def reranker(self) -> Reranker | None:
-        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
-
-        Raises:
-            InvalidInput: The directory holds no such model; the message names the setting and the file.
-        """
-        folder = self._options.cross_encoder_dir
-        if folder is None:
-            return None
-        try:
-            return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
-        except Unreadable as error:
-            raise InvalidInput(f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}") from error
 
     def arxiv(self) -> ArxivClient:
         """Return the client of ARXIV_BASE_URL."""
@@ -298,7 +243,7 @@ class Models:
             embedder: The one in use.
         """
         choice = self.select()
-        answers = choice.model or self.extractive
+        answers = choice.model or self.embedded.extractive
         in_use = {"answers": answers.name, "embeds": f"{embedder.identity.provider}:{embedder.identity.model}"}
         if choice.helper is not None:
             in_use["helper"] = choice.helper.name

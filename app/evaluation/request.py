@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, cast, get_args
@@ -57,6 +58,9 @@ class Axes:
             InvalidInput: There are too many, or an option is out of its range.
         """
         named = [(name, values) for name, values in asdict(self).items() if values]
+        made = 1 + math.prod(len(values) for _, values in named)
+        if made > MOST_ARMS:
+            raise InvalidInput(f"these values make {made} arms, and at most {MOST_ARMS} are compared at once; name fewer")
         arms = [Arm(CONFIGURED, base, note="the server's own settings")]
         for combination in itertools.product(*(values for _, values in named)):
             chosen = dict(zip((name for name, _ in named), combination, strict=True))
@@ -64,8 +68,6 @@ class Axes:
             for name, value in chosen.items():
                 arm = _SETTERS[name](arm, value)
             arms.append(arm)
-        if len(arms) > MOST_ARMS:
-            raise InvalidInput(f"these values make {len(arms)} arms, and at most {MOST_ARMS} are compared at once; name fewer")
         return tuple(arms)
 
 

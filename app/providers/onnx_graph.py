@@ -232,7 +232,7 @@ def build_graph(
         head: What to do with the last hidden states.
         precision: `int8` quantises the weights (see `quantise`).
         outliers: Channels to keep in a small product of their own, which stays float32: one scale for all activations of a text
-            then has only ordinary ones to cover (docs/decisions/0158-outlier-channels-apart.md).
+            then has only ordinary ones to cover (docs/decisions/0030-onnx-graph.md).
 
     Raises:
         Unreadable: A tensor is missing.
@@ -259,7 +259,7 @@ def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
 
     Stored as int8; activations are quantised at run time. With eight bits a processor without VNNI
     cuts sums of two products at 16 bits: a text gets another vector there than elsewhere, 0.980
-    from its float32 one (docs/decisions/0154-weights-of-seven-bits.md). With seven bits it gets the
+    from its float32 one (docs/decisions/0030-onnx-graph.md). With seven bits it gets the
     same.
 
     Args:

@@ -111,8 +111,8 @@ def open_askers(
     if choice.model is None:
         raise SystemExit(f"no model answers: {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}")
     options = settings.generation()
-    answer_writer = AnswerWriter(models.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
-    grounder = Grounder(models.grounding_embedder, options)
+    answer_writer = AnswerWriter(models.embedded.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
+    grounder = Grounder(models.embedded.grounding_embedder, options)
     places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
         say(f"indexing {name}")
