@@ -16,9 +16,9 @@ from app.core.types import EmbeddingState, Library, Notice
 from app.index.store import IndexStore
 from app.jobs.bulk import BULK
 from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
-from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
+from app.jobs.reembed_request import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
-from app.providers.ollama import same_model
+from app.providers.ollama_listing import same_model
 from app.providers.selection import EmbedderChoice
 from app.retrieval.calibration import Calibrations
 

@@ -18,9 +18,10 @@ from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFinding
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
 from app.providers.model_size import parameters_in_name, parameters_of
-from app.providers.ollama import OllamaHost, PullProgress, same_model
+from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_generator import OllamaGenerator
+from app.providers.ollama_listing import PullProgress, same_model
 from app.providers.ollama_memory import MemoryWatch
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
 from app.providers.error_bodies import error_text
-from app.providers.http import HttpClient, StreamReply
+from app.providers.http import HttpClient
+from app.providers.http_reply import StreamReply
 from app.providers.json_fields import Fields
 from app.providers.sockets import SocketWatch
 
