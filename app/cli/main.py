@@ -19,6 +19,7 @@ from app.cli import (
     answers,
     ask,
     bulk,
+    bundles,
     chat,
     check,
     doctor,
@@ -31,7 +32,9 @@ from app.cli import (
     serve,
     sync,
     up,
+    vectors,
 )
+from app.cli.jobs import INTERRUPTED
 from app.cli.output import complain
 from app.core import errors
 from app.core.system_errors import refusal
@@ -41,8 +44,6 @@ EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
     (errors.Locked, 5),
     (errors.ProviderError, 6),
 )
-INTERRUPTED = 130
-
 app = typer.Typer(
     name="documind",
     help="A local-first RAG server: two libraries, answers whose every citation can be checked.",
@@ -65,6 +66,8 @@ for module in (
     prompt,
     sync,
     maintenance,
+    bundles,
+    vectors,
     admin,
     doctor,
     mcp,
