@@ -297,8 +297,8 @@ def check_bind(settings: Settings) -> None:
 def dense_vectors_for(memory_bytes: int) -> int:
     """Return how many vectors a machine of this memory should keep for dense search.
 
-    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (facts/chroma.md: 133 MB for 30,000 on disk
-    includes metadata; 1.5 kB is the vector alone).
+    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (docs/facts/chroma.md: 133 MB for
+    30,000 on disk includes metadata; 1.5 kB is the vector alone).
     """
     return max(100_000, memory_bytes // 4 // 2048)
 

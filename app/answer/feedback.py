@@ -29,7 +29,7 @@ class Feedback(TypedDict):
 
 
 class CaseRecord(TypedDict):
-    """One line of an answer set (REQUIREMENTS E2)."""
+    """One line of an answer set (docs/evaluation.md)."""
 
     question: str
     library: str

@@ -23,7 +23,7 @@ _TITLE_CHARS = 60
 _ESTIMATE = TokenEstimate()
 _LIST_LIMIT = 20
 _HISTORY_MESSAGES = 6
-"""Of a history that comes with a question, the newest so many are used (API.md)."""
+"""Only so many of the newest messages of a request's history are used."""
 
 Summarise = Callable[[str, str], str]
 """(summary so far, new turns as text) to the new summary; empty when there is no model or it wrote nothing."""

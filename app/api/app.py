@@ -170,7 +170,7 @@ def create_app(
 
 
 def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
-    """Return the layers, outermost first (REQUIREMENTS F1)."""
+    """Return the layers, outermost first (docs/architecture.md)."""
     upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
 
     def limit_of(path: str) -> int:

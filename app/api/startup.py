@@ -94,7 +94,7 @@ class Startup:
         try:
             services.embedder.embed_query("warm up")
         except ProviderError as error:
-            # Opening never fails for a missing embedder: the library serves lexical and says so (DESIGN 2.4).
+            # Opening never fails for a missing embedder: the library serves lexical search and says so.
             logger.warning("the embedder does not answer yet; search is lexical until it does: %s", error.message)
         self._missing = ()
         logger.info("ready")

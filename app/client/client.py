@@ -16,7 +16,7 @@ FINISHED = frozenset({"done", "failed", "cancelled"})
 
 
 class DocuMindClient(Connection):
-    """Our own HTTP API, typed; replies are JSON objects as API.md describes them."""
+    """Our own HTTP API, typed; replies are JSON objects (docs/http.md)."""
 
     # --- status -----------------------------------------------------------------------------------------------------------------
 

@@ -214,7 +214,7 @@ class SupportJudge:
     def examine(self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False) -> Examination:
         """Return the examination of an answer from these passages; see `Examination`.
 
-        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0195-signs-of-an-edit.md).
+        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0051).
         """
         embedder = None if source_given else self._embedder
         return Examination(passages, self._model, embedder, floor, source_given=source_given)

@@ -41,7 +41,7 @@ class BulkTask:
     options: IngestOptions
     inspect: Callable[[str], tuple[str, ...]] | None = None
     """Finds what a reader should be warned of; a module-level function, so that it can be sent to a worker. The product passes
-    none: ours reads 1.6 MB/s, a tenth of the speed of everything else here (ADR 0092)."""
+    none: ours reads 1.6 MB/s, a tenth of the speed of everything else here (ADR 0090)."""
 
 
 @dataclass(frozen=True, slots=True)

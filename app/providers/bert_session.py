@@ -24,7 +24,7 @@ class BertSession:
 
     Texts are not batched: a text's row then depends on that text alone (int8 activations are scaled per run), nothing is padded,
     and the working set stays in the cache. Threads within a run wait for each other by spinning, which under load doubles the work
-    per text, so each run has one thread and texts run side by side (docs/decisions/0034-one-text-a-run.md).
+    per text, so each run has one thread and texts run side by side (docs/decisions/0030-onnx-graph.md).
     """
 
     def __init__(self, graph: bytes, threads: int = 0) -> None:
@@ -129,7 +129,7 @@ def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0034).
+    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0030).
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
     # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)

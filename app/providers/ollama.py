@@ -15,7 +15,7 @@ from app.providers.ollama_errors import translate, translate_pull
 from app.providers.ollama_listing import InstalledModel, LoadedModel, ModelDetails, PullProgress
 
 LOGPROBS_SINCE = (0, 12, 11)
-"""First tag that returns token log-probabilities (ollama.md 0)."""
+"""First tag that returns token log-probabilities (docs/facts/ollama.md)."""
 OWN_TEMPLATES_SINCE = (0, 30, 0)
 """First tag whose llama-server reads the chat template inside the weights where the model file has none."""
 _SHORT_S = 10.0

@@ -19,7 +19,7 @@ from app.providers.retries import with_retries
 from app.providers.token_estimate import over_estimate
 
 BATCH = 32
-"""Texts per call. The host embeds one after the other, so batches only save HTTP overhead (ollama.md 2)."""
+"""Texts per call. The host embeds one after the other, so batches only save HTTP overhead (docs/facts/ollama.md)."""
 MAX_WINDOW = 2048
 """Window we ask for at most, in tokens: encoder models cannot split a text over batches, whose default size this is."""
 _DEFAULT_WINDOW = 512

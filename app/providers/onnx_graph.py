@@ -195,7 +195,7 @@ def build_graph(
         head: What to do with the last hidden states.
         precision: `int8` quantises the weights (see `quantise`).
         outliers: Channels to keep in a small product of their own, which stays float32: one scale for all activations of a text
-            then has only ordinary ones to cover (docs/decisions/0158-outlier-channels-apart.md).
+            then has only ordinary ones to cover (docs/decisions/0030-onnx-graph.md).
 
     Raises:
         Unreadable: A tensor is missing.

@@ -1,4 +1,4 @@
-"""Which provider answers and which one embeds, as things stand now (DESIGN 4).
+"""Which provider answers and which one embeds, as things stand now.
 
 Nothing is constructed here: the choices name providers and models, and `app.bootstrap` makes the adapters.
 """
@@ -213,7 +213,7 @@ def _on_ollama(model: str, helper: str) -> GeneratorChoice:
 
 
 def _in_cloud(model: str) -> bool:
-    # Ollama passes such models on to its own servers (ollama.md 1)
+    # Ollama passes such models on to its own servers (docs/facts/ollama.md)
     return model.endswith(("-cloud", ":cloud"))
 
 

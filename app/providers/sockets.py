@@ -72,8 +72,9 @@ class SocketWatch:
     def wait_in_kernel(self, silence_s: float) -> None:
         """Let the system time out reads instead of Python; TLS keeps Python's.
 
-        With a time-out of Python's a read is two calls, and after each the thread has to get the interpreter again
-        (docs/decisions/0162). A read that the system has ended looks like an end or a break: who reads has to look at the clock.
+        With a time-out of Python's a read is two calls, and after each the thread has to get the
+        interpreter again (evaluation/reports/notes/streams.md). A read that the system has ended looks
+        like an end or a break, so the reader has to look at the clock.
 
         Args:
             silence_s: How long a read may wait, seconds.

@@ -65,7 +65,7 @@ def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
 def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOptions) -> float:
     """Return the probability in [0, 1] that the passages are on topic; 0 if none.
 
-    In the arm `dense` it is `1 - mean distance`, clamped (REQUIREMENTS B6); elsewhere a logistic curve of the closest passage.
+    In the arm `dense` it is `1 - mean distance`, clamped; elsewhere a logistic curve of the closest passage.
 
     References:
         Platt: Probabilistic outputs for support vector machines, 1999; the two constants are options.

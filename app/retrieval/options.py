@@ -29,7 +29,7 @@ class RetrievalOptions:
     closeness_threshold: float = 0.375  # evaluation/reports/confidence.md
     """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5, 1]; for MiniLM."""
     coverage_threshold: float = 0.5
-    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1] (DESIGN 5)."""
+    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1]."""
     compare_slack: float = 0.05
     """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
     confidence_midpoint: float = 0.40  # evaluation/reports/confidence.md

@@ -1,4 +1,4 @@
-"""A question to ranked passages: the steps of DESIGN 5 in their order."""
+"""Rank passages for a question: the steps of docs/how-it-works.md in order."""
 
 from __future__ import annotations
 

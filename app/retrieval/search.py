@@ -12,7 +12,7 @@ import numpy.typing as npt
 from app.core.types import Library, Mode, Scored
 
 MIN_POOL = 50
-"""Fewest candidates a leg is asked for (REQUIREMENTS B1)."""
+"""Fewest candidates a leg is asked for (docs/how-it-works.md)."""
 
 _POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
     (Library.PAPERS, True): (4, 64),
@@ -20,12 +20,12 @@ _POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
     (Library.PUBLIC, True): (5, 96),
     (Library.PUBLIC, False): (4, 80),
 }
-"""(candidates per passage wanted, ceiling) by library and whether the mode is a broad one; REQUIREMENTS B1."""
+"""(candidates per passage wanted, ceiling) by library and whether the mode is a broad one."""
 
 _BROAD: frozenset[Mode] = frozenset({"general", "compare"})
 
 _SLOTS: dict[Mode, int] = {"general": 24, "compare": 24, "methodology": 16, "datasets": 20, "reproduce": 16}
-"""Most passages an answer of this mode reads; REQUIREMENTS B6 fixes 24 for the broad ones."""
+"""Most passages an answer of this mode reads."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -25,7 +25,7 @@ import pypdfium2
 from app.core.types import ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA, ROOT
 
 LIMIT_KEPT = 0.995
 
@@ -137,7 +137,7 @@ def write(report: Report, folder: Path) -> None:
 def main() -> int:
     """Run the benchmark; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder that holds pdf/*.pdf")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that holds pdf/*.pdf")
     parser.add_argument("--pages", type=int, default=1000, help="pages to read on each side (default 1000)")
     parser.add_argument("--out", type=Path, default=ROOT / "evaluation" / "reports", help="where pdf.json and pdf.md go")
     arguments = parser.parse_args()

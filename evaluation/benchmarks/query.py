@@ -20,7 +20,7 @@ from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.providers.minilm import MiniLmEmbedder
 from evaluation.lib.mixed_corpus import fill, questions, years_for
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA
 from evaluation.lib.served import Line, Served, quantile, write
 
 RECALL_LIMIT = 0.99
@@ -80,7 +80,7 @@ def matching(store: IndexStore, until: int) -> tuple[list[int], FloatArray]:
 def main() -> int:
     """Run the benchmark; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
     parser.add_argument("--chunks", type=int, default=50_000, help="size of the library")
     parser.add_argument("--questions", type=int, default=1000, help="distinct questions")
     args = parser.parse_args()

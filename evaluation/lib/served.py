@@ -98,7 +98,7 @@ class Served:
     def wait_followed(self, library: str) -> float:
         """Wait until Chroma has a library's writes; return the seconds.
 
-        docs/decisions/0152 says why it lags.
+        docs/decisions/0026 says why it lags.
         """
         begun = time.perf_counter()
         while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):

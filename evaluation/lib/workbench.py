@@ -25,7 +25,7 @@ from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.late import LateInteraction
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import DATA, REPORTS
 
 SEED = 7
 
@@ -33,7 +33,7 @@ SEED = 7
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that every program here has."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections in BEIR layout")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections in BEIR layout")
     parser.add_argument(
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "documind-vectors", help="where vectors are kept between runs"
     )

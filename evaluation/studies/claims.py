@@ -1,6 +1,6 @@
 """Fit and measure the check of edited summaries, on domains left out.
 
-    python -m evaluation.studies.claims [--data ../shared/data] [--write]
+    python -m evaluation.studies.claims [--data DIR] [--write]
 
 SummEdits holds summaries with small edits; label 0 where an edit made one inconsistent with its document. A summary counts as
 good when all its sentences are supported. Weights are fitted on the sentences of three domains and on planted faults of squad

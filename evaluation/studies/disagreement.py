@@ -1,6 +1,6 @@
 """Count flagged disagreements: planted ones, and texts on the same topic.
 
-    python -m evaluation.studies.disagreement --data ../shared/data
+    python -m evaluation.studies.disagreement [--data DIR]
 
 Passages of squad stand for both libraries. Planted: a passage and its copy with one figure changed (years by 30, others by 30 %
 and 2). Same: a passage and its copy. Topic: three passages of an article and three others of it.

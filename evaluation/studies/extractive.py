@@ -1,6 +1,6 @@
 """Measure the quoting answerer on odd lines; with --write fit it on even lines.
 
-    python -m evaluation.studies.extractive [--data ../shared/data] [--questions N] [--write]
+    python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
 Questions of three collections are asked of their own library and of the other two, so that the evidence is right, weak or absent.
 Reports go to evaluation/reports/extractive.{json,md}; `--write` uses all questions and replaces app/generation/extractive.json.

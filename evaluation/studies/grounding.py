@@ -1,6 +1,6 @@
 """Fit the support model on planted faults of even squad lines; report on odd.
 
-    python -m evaluation.studies.grounding [--data ../shared/data] [--write]
+    python -m evaluation.studies.grounding [--data DIR] [--write]
 
 Claims are made from squad questions and answers: the answer takes the place of the question word. Each is cited to its own
 passage (right), to one of another article, to one of the same article that does not hold the answer, or to its own passage after

@@ -1,6 +1,6 @@
 """Plant instructions in evidence: are they flagged or quoted, at what cost?
 
-    python -m evaluation.studies.injection [--data ../shared/data]
+    python -m evaluation.studies.injection [--data DIR]
 
 Every attack of the data folder is planted at the start, in the middle and at the end of the best passage of clean squad questions
 (odd lines). Reports go to evaluation/reports/injection.{json,md}.

@@ -1,7 +1,7 @@
 """Allow only known Hosts (against DNS rebinding) and Origins (foreign pages).
 
 Both are needed. A rebound page sends its own name as Host and as Origin, so comparing the two lets it pass; a foreign page that
-posts a form to 127.0.0.1 sends a fine Host (facts/security.md 4.3).
+posts a form to 127.0.0.1 sends a fine Host (docs/facts/libraries.md).
 """
 
 from __future__ import annotations

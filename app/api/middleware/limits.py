@@ -17,7 +17,9 @@ _DRAIN_S = 2.0
 """How much of a refused body is read and thrown away, so that the client gets to read the refusal instead of a reset."""
 _GRACE_S = 30.0
 _MIN_BYTES_PER_S = 16 * 1024
-"""A body may take 30 s plus its size at this rate: slower is an attack or a dead line (facts/security.md: uvicorn has no limit)."""
+"""A body may take 30 s plus its size at this rate: slower is an attack or a dead line.
+
+uvicorn has no limit (docs/facts/libraries.md)."""
 _BUCKETS = 10_000
 
 

@@ -14,7 +14,7 @@ from app.core.types import EvidenceKind, Filters, Fusion, Message, Mode, Questio
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
 HISTORY_USED = 6
-"""Only the last messages of a history are used (API.md)."""
+"""Only the last messages of a history are used."""
 
 
 class FilterFields(Request):

@@ -26,7 +26,7 @@ from app.ingest.parsers.tables import table_lines
 MAX_ENTRIES = 2_000
 MAX_UNPACKED_BYTES = 200 * 1024 * 1024
 MAX_RATIO = 100
-"""Unpacked to packed; ordinary documents stay under 30 (limits of facts/hostile-input.md, 3.2)."""
+"""Unpacked to packed; ordinary documents stay under 30 (docs/facts/libraries.md)."""
 _RATIO_FLOOR_BYTES = 8 * 1024 * 1024
 """Small parts of repeated markup may pass the ratio; they cannot hurt."""
 

@@ -11,7 +11,7 @@ from app.core.errors import NoTextLayer
 from app.core.types import ParsedDocument
 
 MIN_CHARACTERS_PER_PAGE = 20
-"""On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
+"""On average; below it the pages are images (docs/facts/libraries.md)."""
 _UNNAMED_FILE = 1 / 3
 """Share of a file's characters without a meaning from which it cannot be read."""
 _UNNAMED_PAGE = 0.1

@@ -2,7 +2,7 @@
 
 Which documents came from a folder is kept by the server, and only those are ever removed: not uploads, not those of another folder,
 and nothing when the folder's disk is not mounted. The hidden manifest in the folder only spares reading files again and decides
-nothing about removals. See docs/decisions/0172-the-catalog-knows-what-a-folder-sent.md.
+nothing about removals. See docs/decisions/0011-sync-manifest.md.
 """
 
 from __future__ import annotations

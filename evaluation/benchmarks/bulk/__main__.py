@@ -22,7 +22,7 @@ from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.bulk import growth, throughput, timed, wikitext
 from evaluation.benchmarks.bulk.fitting import FITTED_UP_TO, fit
 from evaluation.benchmarks.bulk.report import Limit, Report, markdown, read
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import DATA, REPORTS
 
 DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
 _MEMORY_MB = 2 * 1024**3 / 1e6
@@ -31,7 +31,7 @@ _MEMORY_MB = 2 * 1024**3 / 1e6
 def main() -> int:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with the real dump")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
     parser.add_argument("--steps", default="10000,31623,100000,1000000", help="chunks of each library")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--throughput-chunks", type=int, default=120_000)

@@ -80,7 +80,7 @@ def reference_text(source: str) -> str:
 
     Categories go too.
 
-    Its `strip_code` keeps the captions of files and the cells of tables as loose words; we drop both on purpose (ADR 0091). A table
+    Its `strip_code` keeps the captions of files and the cells of tables as loose words; we drop both on purpose (ADR 0090). A table
     or note that reaches over a heading is a mistake of its tree, which took prose for markup, and stays.
     """
     code = mwparserfromhell.parse(source)
