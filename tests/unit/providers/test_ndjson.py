@@ -41,9 +41,7 @@ class _Blocks:
 
 def reply(blocks: Iterable[bytes]) -> StreamReply:
     response = SimpleNamespace(status_code=200, headers={}, raw=_Blocks(blocks))
-    return StreamReply(
-        cast("requests.Response", response), "the host", CancelToken(), SocketWatch(), silence_s=300.0, deadline=None
-    )
+    return StreamReply(cast("requests.Response", response), "Host", CancelToken(), SocketWatch(), silence_s=300.0, deadline=None)
 
 
 def cut(content: bytes, places: Iterable[int]) -> list[bytes]:
