@@ -19,7 +19,7 @@ from app.generation.tokens import TokenCalibrator
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class AnswerParts:
     """The query use case with its parts."""
 
     rag: RAGService
@@ -32,7 +32,7 @@ class Answering:
     suggester: Suggester
 
 
-def compose_answering(base: Foundation) -> Answering:
+def compose_answering(base: Foundation) -> AnswerParts:
     """Compose what answers over open libraries; nothing is started."""
     settings, store, models = base.settings, base.store, base.models
     memory = ConversationMemory(store.conversations, settings.answer())
@@ -41,7 +41,7 @@ def compose_answering(base: Foundation) -> Answering:
     grounder = Grounder(models.embedded.grounding_embedder, settings.generation(), base.prompts.instructions())
     speeds = ModelSpeeds(store.models)
     research = Research(base.libraries.searcher, writer, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
-    return Answering(
+    return AnswerParts(
         rag=RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=base.spans),
         checker=CheckService(
             searcher_for=base.libraries.searcher,

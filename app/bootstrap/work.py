@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.answer.model_test import ModelTester
 from app.answer.replay import Replayer
 from app.bootstrap.adoption import Adopter
-from app.bootstrap.answering import Answering
+from app.bootstrap.answering import AnswerParts
 from app.bootstrap.bulk import compose_bulk
 from app.bootstrap.collecting import register_collecting
 from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
@@ -41,7 +41,7 @@ class Work:
     maintenance: StoreMaintenance
 
 
-def compose_work(base: Foundation, answering: Answering) -> Work:
+def compose_work(base: Foundation, answering: AnswerParts) -> Work:
     """Register every kind of job over an open store; nothing runs yet."""
     settings, store = base.settings, base.store
     jobs = JobRunner(store.jobs, settings.jobs(), spans=base.spans)
@@ -62,7 +62,7 @@ def compose_work(base: Foundation, answering: Answering) -> Work:
     )
 
 
-def _model_tester(base: Foundation, answering: Answering) -> ModelTester:
+def _model_tester(base: Foundation, answering: AnswerParts) -> ModelTester:
     manner = base.settings.answer().manner
     parts = (answering.answer_writer, answering.grounder, answering.speeds)
     return ModelTester(base.models, *parts, base.store.models, manner)
@@ -92,7 +92,7 @@ def _calibrate(base: Foundation) -> CalibrateJob:
     )
 
 
-def _workshop(base: Foundation, answering: Answering) -> EvaluationWorkshop:
+def _workshop(base: Foundation, answering: AnswerParts) -> EvaluationWorkshop:
     settings = base.settings
     return EvaluationWorkshop(
         store=base.store,
