@@ -26,7 +26,7 @@ from app.core.errors import DocuMindError
 from app.index.files.lock import owner
 from app.settings import Settings
 from app.settings.checks import check_bind, unknown_names
-from app.settings.fields import HOSTED
+from app.settings.variables import HOSTED
 
 MIN_PYTHON = (3, 11)
 MIN_FREE_BYTES = 2 * 1024**3

@@ -1,6 +1,6 @@
 """The configuration, and the options that each part takes of it.
 
-`fields` reads the environment; here its values become the frozen options of the layers below; `checks` looks at the whole at start.
+`variables` reads the environment; here its values become the frozen options of the layers below; `checks` looks at the whole at start.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from app.ingest.options import IngestOptions
 from app.jobs.options import JobOptions
 from app.providers.options import HostedOptions, ProviderOptions
 from app.retrieval.options import RetrievalOptions
-from app.settings.fields import HOSTED, Fields
+from app.settings.variables import HOSTED, Variables
 
 
-class Settings(Fields):
+class Settings(Variables):
     """All configuration, from the environment and `.env` in the working directory."""
 
     @property

@@ -20,7 +20,7 @@ from app.providers.options import EmbeddingProviderName, ProviderName
 HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
 
 
-class Fields(BaseSettings):
+class Variables(BaseSettings):
     """The variables, from the environment and `.env` in the working directory."""
 
     model_config = SettingsConfigDict(
