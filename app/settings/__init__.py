@@ -1,6 +1,7 @@
 """The configuration, and the options that each part takes of it.
 
-`variables` reads the environment; here its values become the frozen options of the layers below; `checks` looks at the whole at start.
+`variables` reads the environment, here its values become the frozen options of the layers below,
+and `checks` looks at the whole at start.
 """
 
 from __future__ import annotations
