@@ -45,7 +45,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="documind",
-    help="A local-first RAG server: two libraries, answers whose every citation can be checked.",
+    help="A local-first RAG server: every citation links to the exact words it came from.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,

@@ -88,7 +88,7 @@ def correct_document(services: Composition, library: OneLibrary, doc_id: Documen
     return Document.of(services.writer.correct(library, document.doc_id, metadata))
 
 
-Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in which the document can be restored")]
+Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds during which the document can be restored")]
 
 
 @router.delete(

@@ -45,7 +45,7 @@ class Source(Reply):
     licence: str | None
     flags: list[str] = Field(
         default_factory=list,
-        description="findings at ingest a reader should see, of the whole document; not in answers kept before",
+        description="findings about the whole document that a reader should see; not in older stored answers",
     )
 
 
@@ -114,9 +114,9 @@ class TraceContext(Reply):
     used: list[int]
     trimmed: list[int]
     dropped: list[int]
-    prompts: str = Field("full", description="compact or full: how the model was told what to do")
+    prompts: str = Field("full", description="compact or full: the prompt of the model")
     evidence: str = Field("full", description="short or full: sentences or whole passages")
-    why: str = Field("", description="why so much was handed over and not more")
+    why: str = Field("", description="reason for the amount of evidence")
 
 
 class Figures(Reply):
@@ -168,8 +168,8 @@ class QueryResponse(Reply):
     notices: list[Notice]
     sources: list[Source]
     sentences: list[Sentence]
-    quote: Quote | None = Field(None, description="the quoting answer, where a model was to answer and there is one")
-    model_text: str | None = Field(None, description="what is kept of the model's own words; null where no model spoke")
+    quote: Quote | None = Field(None, description="the quoted answer, if a model was to answer and a quote exists")
+    model_text: str | None = Field(None, description="the outcome of the model's own words; null without a model")
     trace: Trace | None
     usage: Usage
     request_id: str

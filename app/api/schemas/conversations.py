@@ -53,7 +53,7 @@ class Turn(Reply):
 class Conversation(ConversationSummary):
     """A conversation with its turns."""
 
-    summary: str = Field(description="what was folded of the beginning")
+    summary: str = Field(description="summary of the beginning")
     turns: list[Turn]
 
 
@@ -93,7 +93,7 @@ class StoredAnswer(QueryResponse):
     """
 
     asked: dict[str, object] = Field(description="the QueryRequest, defaults filled in")
-    settings: dict[str, str] = Field(description="what can change an answer besides the documents")
+    settings: dict[str, str] = Field(description="settings that can change an answer")
     at: str
     kept: Literal["full", "hash"] = Field(description="hash: texts are replaced by their SHA-256")
     feedback: dict[str, object] | None = None
