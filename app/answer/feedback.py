@@ -7,25 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import TypedDict
 
-from app.answer.record_types import StoredAnswer
-
-
-class RightPassage(TypedDict):
-    """The passage that should have been the source; offsets in its revision."""
-
-    library: str
-    doc_id: str
-    start: int
-    end: int
-
-
-class Feedback(TypedDict):
-    """The rating attached to a stored answer."""
-
-    thumbs: NotRequired[Literal["up", "down"]]
-    passage: NotRequired[RightPassage]
+from app.answer.records import StoredRecord
 
 
 class CaseRecord(TypedDict):
@@ -49,22 +33,23 @@ def to_case(record: Mapping[str, object]) -> CaseRecord | None:
     Args:
         record: A stored answer with its `feedback`, as `AnswerStore.list(with_feedback=True)` returns them.
     """
-    answer, feedback = cast("StoredAnswer", record), cast("Feedback", record.get("feedback") or {})
-    if answer["kept"] != "full" or answer["status"] not in ("answered", "abstained"):
+    answer = StoredRecord.model_validate(record)
+    feedback = answer.feedback or {}
+    if answer.kept != "full" or answer.status not in ("answered", "abstained"):
         return None
     passage, approved = feedback.get("passage"), feedback.get("thumbs") == "up"
     if passage is None and not approved:
         return None
-    cited = {citation["n"] for sentence in answer["sentences"] for citation in sentence["citations"]}
-    documents = [source["doc_id"] for source in answer["sources"] if source["n"] in cited]
+    cited = {citation.n for sentence in answer.sentences for citation in sentence.citations}
+    documents = [source.doc_id for source in answer.sources if source.n in cited]
     return CaseRecord(
-        question=answer["asked"]["question"],
-        library=answer["library"],
+        question=answer.asked.question,
+        library=answer.library,
         intent="question",
         expected_substrings=[],
         keywords=[],
-        expected_docs=[passage["doc_id"]] if passage else list(dict.fromkeys(documents)),
-        oos=passage is None and answer["status"] == "abstained",
+        expected_docs=[str(passage["doc_id"])] if isinstance(passage, Mapping) else list(dict.fromkeys(documents)),
+        oos=passage is None and answer.status == "abstained",
     )
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from app.answer.options import AnswerOptions
-from app.answer.record_types import SentenceRecord, StoredAnswer
-from app.answer.records import to_stored
+from app.answer.records import StoredRecord
 from app.core.ports import AnswerStore
-from app.core.types import Answer
+from app.core.types import Answer, Sentence
 
 _PRUNE_EVERY = timedelta(hours=1)
 
@@ -54,8 +54,9 @@ class AnswerJournal:
         """
         if self._options.store_answers == "off" or answer.status in ("retrieved", "chitchat"):
             return
-        record = to_stored(answer, self._settings(), _iso(self._clock()))
-        self._store.save(answer, hashed(record) if self._options.store_answers == "hash" else record)
+        record = StoredRecord.kept_whole(answer, self._settings(), _iso(self._clock()))
+        shown = hashed(record) if self._options.store_answers == "hash" else record
+        self._store.save(answer, shown.json_values())
         self._prune()
 
     def _prune(self) -> None:
@@ -69,43 +70,41 @@ class AnswerJournal:
         self._store.wipe(_iso(now - timedelta(days=self._options.answer_retention_days)))
 
 
-def hashed(record: StoredAnswer) -> StoredAnswer:
+def hashed(record: StoredRecord) -> StoredRecord:
     """Return the record with every human text replaced by its SHA-256.
 
     Offsets, scores and times stay.
     """
-    asked, quote = record["asked"], record["quote"]
-    return StoredAnswer(
-        **{
-            **record,
-            "answer": _sha256(record["answer"]),
-            "rewritten_query": None if record["rewritten_query"] is None else _sha256(record["rewritten_query"]),
-            "sources": [{**source, "preview": ""} for source in record["sources"]],
-            "sentences": _hashed_sentences(record["sentences"]),
-            "quote": None
-            if quote is None
-            else {**quote, "text": _sha256(quote["text"]), "sentences": _hashed_sentences(quote["sentences"])},
-            "model_text": None if record["model_text"] is None else _sha256(record["model_text"]),
-            "trace": None if record["trace"] is None else {**record["trace"], "disagreements": []},
-            "asked": {
-                **asked,
-                "question": _sha256(asked["question"]),
-                "history": [{**turn, "content": _sha256(turn["content"])} for turn in asked["history"]],
-            },
+    asked, quote, trace = record.asked, record.quote, record.trace
+    history = tuple(replace(turn, content=_sha256(turn.content)) for turn in asked.history)
+    return record.model_copy(
+        update={
+            "answer": _sha256(record.answer),
+            "rewritten_query": _hash_or_none(record.rewritten_query),
+            "sources": tuple(source.model_copy(update={"preview": ""}) for source in record.sources),
+            "sentences": _hashed_sentences(record.sentences),
+            "quote": quote and replace(quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)),
+            "model_text": _hash_or_none(record.model_text),
+            "trace": trace and trace.model_copy(update={"disagreements": ()}),
+            "asked": asked.model_copy(update={"question": _sha256(asked.question), "history": history}),
             "kept": "hash",
         }
     )
 
 
-def _hashed_sentences(sentences: Sequence[SentenceRecord]) -> list[SentenceRecord]:
-    return [
-        {
-            **sentence,
-            "text": _sha256(sentence["text"]),
-            "citations": [{**citation, "quote": _sha256(citation["quote"])} for citation in sentence["citations"]],
-        }
+def _hashed_sentences(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    return tuple(
+        replace(
+            sentence,
+            text=_sha256(sentence.text),
+            citations=tuple(replace(one, quote=_sha256(one.quote)) for one in sentence.citations),
+        )
         for sentence in sentences
-    ]
+    )
+
+
+def _hash_or_none(text: str | None) -> str | None:
+    return None if text is None else _sha256(text)
 
 
 def _sha256(text: str) -> str:

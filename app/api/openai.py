@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.answer.records import to_record, view_url
+from app.answer.records import view_url
 from app.api.answers import AnswerReply, finals
 from app.api.contract import events
 from app.api.deps import AtDoor, AtEdge
@@ -139,13 +139,13 @@ class Completion:
             model=self.model,
             choices=[Choice(message=message)],
             usage=usage_of(answer),
-            documind=QueryResponse.model_validate(self.record(answer)),
+            documind=QueryResponse.of(answer, request_id=self.request_id),
         )
         return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def record(self, answer: Answer) -> dict[str, object]:
         """Return the answer as /api/v1/query gives it."""
-        return {**to_record(answer), "request_id": self.request_id}
+        return QueryResponse.of(answer, request_id=self.request_id).json_values()
 
     def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
         """Return the verified citations of an answer, placed on the marks of shown text.
@@ -168,7 +168,7 @@ class Completion:
                 cited = UrlCitation(
                     start_index=start_index,
                     end_index=end_index,
-                    url=self._base_url + view_url(evidence[n]),
+                    url=self._base_url + view_url(evidence[n].hit),
                     title=document.title,
                     quote=citation.quote,
                     doc_id=document.doc_id,

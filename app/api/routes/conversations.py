@@ -21,7 +21,6 @@ from app.api.schemas.conversations import (
     NewConversation,
     Rename,
     StoredAnswer,
-    Suggestion,
     SuggestionList,
 )
 from app.core.errors import NotFound
@@ -146,8 +145,4 @@ def suggestions(
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
     found = services.suggester.suggest(library, n, doc_id)
-    return SuggestionList(
-        suggestions=[
-            Suggestion(question=one.question, library=one.library.value, doc_id=one.doc_id, title=one.title) for one in found
-        ]
-    )
+    return SuggestionList(suggestions=list(found))

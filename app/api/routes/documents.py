@@ -11,8 +11,9 @@ from starlette.responses import FileResponse, Response
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.papers import DocumentName, resolve
-from app.api.schemas.documents import Chunk, ChunkList, PageBoxes, TextSpan
+from app.api.schemas.documents import ChunkList, ChunkReply
 from app.core.errors import InvalidInput
+from app.core.types import PageBoxes, TextSpan
 from app.ingest.pages import page_texts
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -31,8 +32,7 @@ def document_text(
     revision: Revision = None,
 ) -> TextSpan:
     """Return characters [start, end) of a revision, superseded revisions included."""
-    span = services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
-    return TextSpan(text=span.text, start=span.start, end=span.end, length=span.length, revision=span.revision)
+    return services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
 
 
 @router.get(
@@ -46,7 +46,7 @@ def document_chunks(services: Composition, library: OneLibrary, doc_id: Document
     return ChunkList(
         doc_id=found,
         revision=shown,
-        chunks=[Chunk(index=c.ordinal, start=c.start, end=c.end, section=c.section, page=c.page, text=c.text) for c in chunks],
+        chunks=[ChunkReply.model_validate(chunk) for chunk in chunks],
     )
 
 
@@ -78,7 +78,7 @@ def document_boxes(
 
     wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
     boxes = services.pages.page_boxes(original, wanted) if wanted else ()
-    return [PageBoxes(page=box.page, width=box.width, height=box.height, rects=list(box.rects)) for box in boxes]
+    return list(boxes)
 
 
 @router.get(

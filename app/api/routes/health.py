@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
-from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
+from app.api.schemas.documents import CollectionStats, Embedding
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
 from app.api.services import ServicePort
 from app.core.release import checkout_sha, package_version
@@ -93,12 +93,6 @@ def library_stats(services: ServicePort, library: Library) -> CollectionStats:
     )
 
 
-def library_fingerprint(services: ServicePort, library: Library) -> Fingerprint | None:
-    """Return what a library's index was made with."""
-    found = services.catalog.fingerprint(library)
-    return None if found is None else Fingerprint.model_validate(found, from_attributes=True)
-
-
 @router.get("/api/v1/diagnostics", operation_id="diagnostics", response_model=Diagnostics, responses=declared())
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
@@ -113,7 +107,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
                 chunks=counts.chunks,
                 embedded=counts.embedded,
                 bytes=counts.bytes,
-                fingerprint=library_fingerprint(services, library),
+                fingerprint=services.catalog.fingerprint(library),
             )
         )
     return Diagnostics(

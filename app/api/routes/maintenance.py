@@ -17,7 +17,7 @@ from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.paths import server_path
 from app.api.schemas.base import Flag, LibraryName, Reply, Request
-from app.api.schemas.jobs import Job
+from app.api.schemas.jobs import JobReply
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.types import Library
 from app.evaluation import answer_sets, comparison
@@ -64,19 +64,17 @@ class ReembedRequest(Request):
 
     library: LibraryName
     action: Literal["start", "rollback", "discard"] = Field(
-        "start", description="rollback: go back to the previous vectors; discard: remove previous and unfinished ones"
+        "start", description="rollback: let the previous vectors serve again; discard: remove previous and unfinished ones"
     )
-    provider: EmbeddingProviderName | None = Field(
-        None, description="provider of the embedder; null: as configured for an empty library"
-    )
+    provider: EmbeddingProviderName | None = Field(None, description="who embeds; null: as configured for an empty library")
     model: str | None = Field(None, min_length=1, max_length=200, description="embedding model; null: as configured")
     questions: ServerPath | None = Field(
         None, description="answer set (JSON Lines) to compare old and new with; null: made of the library's sentences and titles"
     )
-    force: Flag = Field(False, description="use the new vectors even if they find less")
+    force: Flag = Field(False, description="let the new vectors serve even when they find less")
 
 
-class Fault(Reply):
+class StoreFault(Reply):
     """One kind of fault; `library` is empty when it concerns all."""
 
     code: str
@@ -86,7 +84,7 @@ class Fault(Reply):
     repaired: bool
 
 
-class FsckReport(Reply):
+class StoreCheck(Reply):
     """The findings of a check.
 
     `documind fsck --repair` fixes them while the server is stopped.
@@ -96,28 +94,28 @@ class FsckReport(Reply):
     seconds: float
     repair: bool
     sound: bool
-    exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a backup")
-    faults: list[Fault]
+    exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair mends, 8 faults that need a backup")
+    faults: list[StoreFault]
     checked: dict[str, int]
 
 
-@router.get("/fsck", operation_id="last_fsck", response_model=FsckReport, responses=declared("not_found"))
-def last_fsck(services: Composition) -> FsckReport:
+@router.get("/fsck", operation_id="last_fsck", response_model=StoreCheck, responses=declared("not_found"))
+def last_fsck(services: Composition) -> StoreCheck:
     """The last finished check."""
     for job in services.jobs.list(1000):
         if job.kind == FSCK and job.state == "done" and job.result is not None:
-            return FsckReport.model_validate(job.result)
+            return StoreCheck.model_validate(job.result)
     raise NotFound("no check has been run yet; start one with POST /api/v1/fsck or: documind fsck")
 
 
-@router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def run_fsck(services: Composition) -> Response:
     """Check the whole store as a job; change nothing. Writes wait until it ends."""
     return _accepted(services, FSCK, {}, coalesce=True)
 
 
 @router.post(
-    "/export", operation_id="export_library", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
+    "/export", operation_id="export_library", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
 )
 def export_library(services: Composition, asked: ExportRequest) -> Response:
     """Export text, vectors and originals of a library into one file, as a job.
@@ -129,7 +127,7 @@ def export_library(services: Composition, asked: ExportRequest) -> Response:
     return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
 
 
-@router.post("/import", operation_id="import_library", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("/import", operation_id="import_library", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def import_library(services: Composition, asked: ImportRequest) -> Response:
     """Add an exported file to a library, without embedding anything again, as a job."""
     if not server_path(asked.path).is_file():
@@ -137,7 +135,9 @@ def import_library(services: Composition, asked: ImportRequest) -> Response:
     return _accepted(services, IMPORT, {"path": asked.path, "library": asked.library})
 
 
-@router.post("/backup", operation_id="backup", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
+@router.post(
+    "/backup", operation_id="backup", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+)
 def backup(services: Composition, asked: BackupRequest) -> Response:
     """Back up catalog and originals as a job, while the server serves.
 
@@ -149,7 +149,7 @@ def backup(services: Composition, asked: BackupRequest) -> Response:
 
 
 @router.post(
-    "/calibrate", operation_id="calibrate", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
+    "/calibrate", operation_id="calibrate", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
 )
 def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
     """Calibrate a library's embedder from the library's own sentences, as a job.
@@ -159,7 +159,9 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
     return _accepted(services, CALIBRATE, {"library": asked.library})
 
 
-@router.post("/reembed", operation_id="reembed", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
+@router.post(
+    "/reembed", operation_id="reembed", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+)
 def reembed(services: Composition, asked: ReembedRequest) -> Response:
     """Re-embed a library with another model, compare, and swap; as a job.
 
@@ -174,21 +176,21 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
             " expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
-    return JSONResponse(Job.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202)
 
 
-@router.post("/purge", operation_id="purge", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("/purge", operation_id="purge", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def purge(services: Composition) -> Response:
     """Remove every byte of deleted documents now, as a job.
 
     Otherwise this happens some time after the last deletion.
     """
-    return JSONResponse(Job.of(request_purge(services.jobs)).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(request_purge(services.jobs)).model_dump(), status_code=202)
 
 
 def _accepted(services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False) -> Response:
     job = services.jobs.submit(kind, payload, coalesce=coalesce)
-    return JSONResponse(Job.of(job).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 
 
 def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> Path:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.api.schemas.answers import QueryResponse
+from app.answer.records import StoredRecord
+from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, LibraryName, Reply, Request
 
 Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
@@ -41,7 +42,7 @@ class ConversationList(Reply):
     conversations: list[ConversationSummary]
 
 
-class Turn(Reply):
+class ConversationTurn(Reply):
     """One message."""
 
     role: str
@@ -53,8 +54,8 @@ class Turn(Reply):
 class Conversation(ConversationSummary):
     """A conversation with its turns."""
 
-    summary: str = Field(description="summary of the beginning")
-    turns: list[Turn]
+    summary: str = Field(description="what was folded of the beginning")
+    turns: list[ConversationTurn]
 
 
 class Forgotten(Reply):
@@ -86,26 +87,13 @@ class FeedbackReply(Reply):
     feedback: dict[str, object]
 
 
-class StoredAnswer(QueryResponse):
+class StoredAnswer(StoredRecord):
     """An answer as given, with its full trace and request.
 
     Quotes of deleted documents are blank.
     """
 
-    asked: dict[str, object] = Field(description="the QueryRequest, defaults filled in")
-    settings: dict[str, str] = Field(description="settings that can change an answer")
-    at: str
-    kept: Literal["full", "hash"] = Field(description="hash: texts are replaced by their SHA-256")
-    feedback: dict[str, object] | None = None
-
-
-class Suggestion(Reply):
-    """A question, and the document that answers it."""
-
-    question: str
-    library: LibraryName
-    doc_id: str
-    title: str
+    request_id: str
 
 
 class SuggestionList(Reply):

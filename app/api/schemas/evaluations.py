@@ -10,6 +10,7 @@ from app.api.schemas.base import Flag, LibraryName, Reply, Request, ScopeName
 from app.core.types import Fusion, Library, Rerank, Strategy
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
+from app.evaluation.statistics import Interval
 from app.ingest.options import Chunker
 
 Words = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -105,14 +106,6 @@ class EvaluationList(Reply):
     """Finished reports, newest first."""
 
     evaluations: list[EvaluationSummary]
-
-
-class Interval(Reply):
-    """A mean with its 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class ReportArm(Reply):

@@ -15,7 +15,7 @@ from app.core.types import ModelFindings
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")]
 
 
-class InstalledModel(Reply):
+class ModelOnDisk(Reply):
     """A model on Ollama's disk."""
 
     name: str
@@ -86,7 +86,7 @@ class ModelTests(Reply):
 class ModelList(Reply):
     """Models of the Ollama host, and what is in use."""
 
-    installed: list[InstalledModel]
+    installed: list[ModelOnDisk]
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
     fit: bool | None = Field(description="whether the answering and the embedding model stay in memory together; null: unknown")

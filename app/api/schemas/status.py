@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.schemas.base import LibraryName, Reply
-from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
+from app.api.schemas.documents import CollectionStats, Embedding
+from app.core.types import Fingerprint
 
 
 class Live(Reply):
