@@ -97,7 +97,7 @@ class EvaluationBody(Request):
 class EvaluationSummary(Reply):
     """A finished report in the list."""
 
-    id: str = Field(description="id of the job that made it")
+    id: str = Field(description="id id of the job that made it")
     title: str
     created_at: str
 

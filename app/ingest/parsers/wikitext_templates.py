@@ -1,4 +1,4 @@
-"""Return the text of wikitext templates: characters, quotations, quantities, places."""
+"""Return the text of wikitext templates: characters, quotes, quantities, places."""
 
 from __future__ import annotations
 
