@@ -39,7 +39,7 @@ def export_library(
 def import_library(
     file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
     library: Annotated[
-        str | None, typer.Option("--library", "-l", help="where to: public or papers [default: the one it came from]")
+        str | None, typer.Option("--library", "-l", help="target: public or papers [default: the one it came from]")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -63,9 +63,9 @@ def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair
 
 
 def fsck(
-    repair: Annotated[bool, typer.Option("--repair", help="mend what can be mended; the server must be stopped")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="repair faults; the server must be stopped")] = False,
     library: Annotated[
-        str, typer.Option("--library", "-l", help="where --repair makes entries for uploaded files that no document names")
+        str, typer.Option("--library", "-l", help="library for entries that --repair adds for uploads without a document")
     ] = "papers",
     as_json: JsonOption = False,
 ) -> None:
@@ -74,7 +74,7 @@ def fsck(
     --repair also makes an entry for each uploaded file that no document names: read again, titled from its first page and flagged
     `recovered`.
 
-    Exit code 0: sound, or all mended. 7: faults that --repair mends. 8: faults of the catalog, which need a backup.
+    Exit code 0: sound, or all repaired. 7: faults that --repair fixes. 8: faults of the catalog, which need a backup.
 
     Example: documind fsck --repair
     """
@@ -106,9 +106,7 @@ def show_report(found: Json, *, as_json: bool) -> None:
 
 
 def rebuild(
-    passages: Annotated[
-        bool, typer.Option("--passages", help="make the codes of passages again too, for late interaction")
-    ] = False,
+    passages: Annotated[bool, typer.Option("--passages", help="rebuild the codes for late interaction too")] = False,
 ) -> None:
     """Rebuild the lexical and vector indexes from the catalog; embed nothing.
 

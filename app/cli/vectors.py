@@ -39,8 +39,8 @@ def reembed(
             help="answer set (JSON Lines) to compare old and new vectors with [default: questions made from the documents]",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="take the new vectors even when they find less")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="let the previous vectors serve again; nothing is embedded")] = False,
+    force: Annotated[bool, typer.Option("--force", help="use the new vectors even if they find less")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded")] = False,
     discard: Annotated[bool, typer.Option("--discard", help="remove previous and unfinished vectors")] = False,
     as_json: JsonOption = False,
 ) -> None:
