@@ -1,29 +1,43 @@
 """Serve OpenAI's chat API; each library is a model.
 
 `documind-public`, `documind-papers`, `documind-all`. An answer is the same as of /api/v1/query:
-`RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
-`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so
-its last chunk carries the annotations of what was shown and, under `documind`, the guarded answer.
+`RAGService.stream`, folded into OpenAI's shapes by `app.api.completions`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.answer.completion import Completions, needs_model
 from app.api.answers import AnswerReply, finals
+from app.api.chat_tasks import ChatTask, plain_reply, task_of
+from app.api.completions import Chunks, Completion
 from app.api.contract import events
-from app.api.deps import AtDoor, AtEdge
+from app.api.deps import AtDoor, AtEdge, Door
 from app.api.errors import status_of_code
-from app.api.openai_completion import Chunks, Completion
 from app.api.pump import Pump
-from app.api.schemas.openai import ChatCompletion, ChatCompletionRequest, Model, ModelPage, OpenAIErrorReply
+from app.api.schemas.openai import (
+    ChatCompletion,
+    ChatCompletionRequest,
+    Model,
+    ModelPage,
+    OpenAIErrorReply,
+)
 from app.api.sse import EventStream, each
+from app.core.cancel import CancelToken
 from app.core.errors import NotFound
-from app.core.types import Question, Scope, Strategy
+from app.core.types import (
+    Answer,
+    Message,
+    Question,
+    Scope,
+    Strategy,
+)
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 
@@ -63,19 +77,56 @@ def model(edge: AtEdge, model: str) -> Model:
     },
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
-    """Answer the last message of the user from the documents."""
+    """Answer the last message of the user from the documents; titles and tags of chat programs are answered as such."""
     scope = _scope_of(asked.model)
+    task = task_of(asked.last_words())
+    if task is not None:
+        return await chat_task(task, asked, door)
     text, history = asked.question()
     strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
-    question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none")
+    question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none", wishes=asked.wishes())
     shown = Completion(asked.model, str(request.base_url).rstrip("/"), door.request_id)
+    schema = asked.response_format.schema_wanted() if asked.response_format else None
+    if schema is not None and not await asyncio.to_thread(door.services.completions.can_write):
+        raise needs_model()
 
-    rag = door.answering()
-    if not asked.stream:
-        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), shown.whole), door.edge.streams))
-    chunks = Chunks(shown, usage=asked.stream_options is not None and asked.stream_options.include_usage)
-    pump = Pump(lambda cancel: each(rag.stream(question, cancel), chunks.render), door.edge.streams)
-    return EventStream(pump, door.request_id, end=chunks.end)
+    rag, chunks = door.answering(), Chunks(shown, usage=asked.wants_usage())
+
+    def make(cancel: CancelToken) -> Iterator[bytes]:
+        steps = rag.stream(question, cancel)
+        if schema is not None:
+            shape = _shaped(shown, door.services.completions, schema, chunks if asked.stream else None)
+            return finals(steps, lambda answer: shape(answer, cancel))
+        return each(steps, chunks.render) if asked.stream else finals(steps, shown.whole)
+
+    pump = Pump(make, door.edge.streams)
+    return EventStream(pump, door.request_id, end=chunks.end) if asked.stream else AnswerReply(pump)
+
+
+def _shaped(
+    shown: Completion, completions: Completions, schema: Mapping[str, object], chunks: Chunks | None
+) -> Callable[[Answer, CancelToken], bytes]:
+    """Return what turns an answer into a reply whose content is JSON; with `chunks`, into those of a stream."""
+
+    def shape(answer: Answer, cancel: CancelToken) -> bytes:
+        content = completions.structured(answer, schema, cancel)
+        return shown.whole(answer, content) if chunks is None else chunks.at_once(answer, content)
+
+    return shape
+
+
+async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) -> Response:
+    """Answer a chat program's own request: the model as it is told, or a plain reply without one."""
+    library = asked.model.removeprefix("documind-").capitalize()
+    shown = Completion(asked.model, "", door.request_id)
+    messages = [Message("system" if one.role == "system" else "user", one.plain()) for one in asked.messages if one.plain()]
+
+    def make(cancel: CancelToken) -> Iterator[bytes]:
+        content = door.services.completions.reply(messages, cancel) or plain_reply(task, asked.last_words(), library)
+        yield Chunks(shown, usage=False).at_once(None, content) if asked.stream else shown.whole(None, content)
+
+    pump = Pump(make, door.edge.streams)
+    return EventStream(pump, door.request_id, end=Chunks(shown, usage=False).end) if asked.stream else AnswerReply(pump)
 
 
 def _scope_of(model: str) -> Scope:

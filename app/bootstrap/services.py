@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from app.answer.checking import CheckService
+from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.service import RAGService
@@ -60,6 +61,11 @@ class Services:
     prompts: PromptLibrary
     suggester: Suggester
     spans: Spans
+
+    @property
+    def completions(self) -> Completions:
+        """Return what asks the answering model directly."""
+        return Completions(self.models, self.prompts)
 
     @property
     def catalog(self) -> SqliteCatalog:

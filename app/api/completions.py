@@ -1,4 +1,8 @@
-"""Shape an answer as a chat completion of OpenAI, whole or in chunks."""
+"""OpenAI's shapes of an answer: a whole reply, or the chunks of a stream.
+
+Every citation that was verified is a `url_citation` annotation that leads to the exact characters. A stream cannot take words
+back, so its last chunk carries the annotations of what was shown and, under `documind`, the guarded answer.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,7 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.sse import stream_problem
-from app.core.types import (
-    Answer,
-    AnswerEvent,
-    FinalEvent,
-    MetaEvent,
-    QuoteEvent,
-    ReadingEvent,
-    SourcesEvent,
-    TokenEvent,
-)
+from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent, Usage
 from app.generation.citations import MARK
 
 
@@ -41,16 +36,22 @@ class Completion:
         self.created = int(time.time())
         self._base_url = base_url
 
-    def whole(self, answer: Answer) -> bytes:
-        """Return a whole answer."""
-        message = AssistantMessage(content=answer.text, annotations=self.annotations(answer, answer.text))
+    def whole(self, answer: Answer | None, content: str | None = None) -> bytes:
+        """Return a whole reply.
+
+        Args:
+            answer: The answer; None for what is no answer from documents.
+            content: The text of the reply; None: the answer's own, with its citations.
+        """
+        annotations = self.annotations(answer, answer.text) if answer and content is None else []
+        text = content if content is not None else answer.text if answer else ""
         reply = ChatCompletion(
-            id=completion_id(answer.answer_id),
+            id=completion_id(answer.answer_id if answer else self.request_id),
             created=self.created,
             model=self.model,
-            choices=[Choice(message=message)],
+            choices=[Choice(message=AssistantMessage(content=text, annotations=annotations))],
             usage=usage_of(answer),
-            documind=QueryResponse.of(answer, request_id=self.request_id),
+            documind=QueryResponse.of(answer, request_id=self.request_id) if answer else None,
         )
         return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
@@ -121,6 +122,13 @@ class Chunks:
             case FinalEvent():
                 return self._last(item.answer)
 
+    def at_once(self, answer: Answer | None, content: str) -> bytes:
+        """Return all chunks of a reply that comes in one piece; `answer` None: it is no answer from documents."""
+        self._id = completion_id(answer.answer_id if answer else self._completion.request_id)
+        ours = {"documind": self._completion.record(answer)} if answer else {}
+        counts = _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()}) if self._usage else b""
+        return self._chunk({"role": "assistant", "content": content}) + self._chunk({}, finish="stop", **ours) + counts
+
     def end(self, error: BaseException | None) -> bytes:
         """Return what closes the stream."""
         if error is None:
@@ -158,9 +166,10 @@ def completion_id(answer_id: str) -> str:
     return f"chatcmpl-{answer_id}"
 
 
-def usage_of(answer: Answer) -> CompletionUsage:
+def usage_of(answer: Answer | None) -> CompletionUsage:
     """Return token counts, 0 if not counted: OpenAI's clients expect numbers."""
-    read, written = answer.usage.prompt_tokens or 0, answer.usage.completion_tokens or 0
+    usage = answer.usage if answer else Usage()
+    read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 
 
