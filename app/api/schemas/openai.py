@@ -10,7 +10,7 @@ from app.api.schemas.answers import QueryResponse
 from app.api.schemas.base import Tolerant
 from app.api.schemas.query import HISTORY_USED, readable
 from app.core.errors import InvalidInput
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Message
 
 _MAX_QUESTION_CHARACTERS = 4000
