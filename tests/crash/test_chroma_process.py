@@ -43,7 +43,7 @@ def children(parent: int | None = None) -> list[psutil.Process]:
 
 
 def until(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)
     return holds()
@@ -63,9 +63,10 @@ def follows(store: IndexStore) -> bool:
     return store.supervisor.ready and store.status.lags().get("papers/chroma") == 0
 
 
+@pytest.mark.timeout(600)
 def test_killed_again_and_again_it_loses_nothing(uncached: IndexOptions) -> None:
     with IndexStore(uncached) as store:
-        assert store.supervisor.wait(60)
+        assert store.supervisor.wait(300)
         for n in range(5):
             ids = write(store, f"{n}.txt", 40, seed=n)
             for child in children():
@@ -146,21 +147,22 @@ def test_a_slow_one_stops_no_question(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["chroma.sqlite3", "header.bin"])
 def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_again(uncached: IndexOptions, name: str) -> None:
     with IndexStore(uncached, vector_store="foreground") as store:
-        ids = write(store, "a.txt", 900, seed=1) + write(store, "b.txt", 900, seed=2)
+        ids = write(store, "a.txt", 520, seed=1) + write(store, "b.txt", 520, seed=2)
     damaged = next(uncached.chroma_dir.rglob(name))
     damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
     with IndexStore(uncached) as store:
         assert len(store.lexical.search(PAPERS, "words", 5)) == 5
-        assert store.supervisor.wait(120)
+        assert store.supervisor.wait(300)
         assert len(list(uncached.data_dir.glob("chroma.broken.*"))) == 1
         assert differences(store, PAPERS) == []
-        assert store.vectors.search(PAPERS, unit_rows(900, 2)[5], 1)[0].chunk_id == ids[905]
+        assert store.vectors.search(PAPERS, unit_rows(520, 2)[5], 1)[0].chunk_id == ids[525]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_server_has_not_loaded_chroma(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("Walruses whistle in the wind. " * 20)

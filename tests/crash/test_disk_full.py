@@ -201,7 +201,7 @@ def full_while_chroma_writes_its_files(data: Path) -> list[str]:
         broken.extend(f"{when}: {line}" for line in differences(store, PAPERS))
 
     with IndexStore(options) as store:
-        if not store.supervisor.wait(60):
+        if not store.supervisor.wait(100):
             broken.append("the store does not come up")
         add(store, "walrus")
         until(lambda: store.status.lags().get("papers/chroma") == 0)
@@ -212,7 +212,7 @@ def full_while_chroma_writes_its_files(data: Path) -> list[str]:
         if len(store.lexical.search(PAPERS, "penguin", 10)) != 10:
             broken.append("what was written is not found by its words")
         until(lambda: bool(list(data.glob("chroma.broken.*"))))
-        if not store.supervisor.wait(60):
+        if not store.supervisor.wait(100):
             broken.append("the store does not heal")
         until(lambda: store.status.lags().get("papers/chroma") == 0)
         check(store, "healed")

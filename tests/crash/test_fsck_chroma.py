@@ -54,7 +54,7 @@ def test_differences_of_chroma_are_found_and_mended(
 def test_a_running_store_is_checked_too(sound_with_chroma: Path, tmp_path: Path) -> None:
     options = options_at(Path(shutil.copytree(sound_with_chroma, tmp_path / "data")))
     with IndexStore(options) as store:
-        assert store.supervisor.wait(60)
+        assert store.supervisor.wait(100)
         assert store.fsck.run().faults == ()
         lose_one(store.vector_store)
         assert [fault.code for fault in store.fsck.run(repair=True).faults] == ["chroma_missing"]

@@ -92,7 +92,7 @@ def test_while_it_is_filled_words_serve_and_the_state_says_so(uncached: IndexOpt
         assert store.vectors.search(Library.PUBLIC, unit_rows(1)[0], 5) == []
     with IndexStore(uncached) as store:
         assert store.lexical.search(PAPERS, "number", 5) != []
-        assert store.supervisor.wait(60)
+        assert store.supervisor.wait(100)
         assert store.status.build_state(PAPERS) == "ready"
         assert store.vectors.count(PAPERS) == N
 
@@ -126,7 +126,7 @@ def test_a_cache_that_is_large_is_filled_while_the_store_serves(
         fill(store)
     monkeypatch.setattr("app.index.dense.library.FILLED_AT_ONCE", 10)
     with caplog.at_level(logging.ERROR), IndexStore(options) as store:
-        assert store.supervisor.wait(60)
+        assert store.supervisor.wait(100)
         cache = store.dense[PAPERS]._serving.feed.cache  # type: ignore[union-attr]
         assert cache is not None
         assert cache.count == N
