@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Executable, Row, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
@@ -70,6 +71,11 @@ class Database:
         with self.translated(), self._readers.connect() as connection:
             yield connection
             connection.rollback()
+
+    def rows(self, statement: Executable, values: Mapping[str, object] | None = None) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return every row of a query, read on a snapshot of its own."""
+        with self.read() as connection:
+            return connection.execute(statement, values).all()
 
     @contextmanager
     def read_raw(self) -> Iterator[sqlite3.Cursor]:
