@@ -24,6 +24,8 @@ from app.index.files.durable import disk_full
 from app.index.files.steps import Steps
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+FIRST = "0001"
+"""The migration that creates a new store."""
 
 BUSY_TIMEOUT_MS = 30_000
 """A backup or an outside reader may hold the file for a moment; our own writers queue on a lock before it."""
@@ -159,7 +161,11 @@ class Database:
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.write("migrate") as connection:
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if version is None:  # the first migration makes the tables of this release: the others have nothing to add
+                command.upgrade(config, FIRST)
+                command.stamp(config, "head")
+            else:
+                command.upgrade(config, "head")
 
     def check(self) -> list[str]:
         """Return what `PRAGMA quick_check` and the foreign keys find wrong, one line each; empty when sound."""

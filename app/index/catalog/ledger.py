@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -68,5 +67,15 @@ class SqliteLedger:
 
 def record_page(sql: Connection, page: LedgerPage) -> None:
     """Write entries inside the caller's transaction, replacing what was known of the same articles."""
-    of = {"library": page.library.value, "source": page.source}
-    put(sql, ledger, [of | asdict(entry) for entry in page.entries])
+    rows = [
+        {
+            "library": page.library.value,
+            "source": page.source,
+            "article": entry.article,
+            "revision": entry.revision,
+            "state": entry.state,
+            "reason": entry.reason,
+        }
+        for entry in page.entries
+    ]
+    put(sql, ledger, rows)
