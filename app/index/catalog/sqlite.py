@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from typing import cast
 
 from sqlalchemy import Connection, Table
 
@@ -116,12 +117,13 @@ def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = 
     """
     if not rows:
         return
+    driver = _driver(sql)
     width = len(rows[0])
     at_once = max(1, _VALUES_AT_ONCE // width)
     one = "(" + ", ".join("?" * width) + ")"
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
-        sql.exec_driver_sql(f"{insert} VALUES {', '.join([one] * len(some))} {after}", tuple(chain.from_iterable(some)))
+        driver.execute(f"{insert} VALUES {', '.join([one] * len(some))} {after}", tuple(chain.from_iterable(some)))
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -131,7 +133,13 @@ def id_list(ids: Sequence[int]) -> str:
 
 def last_id(sql: Connection, table: Table) -> int:
     """Return the newest number of a table that never gives one out twice (AUTOINCREMENT); 0 before the first."""
-    return int(sql.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).scalar() or 0)
+    row = _driver(sql).execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _driver(sql: Connection) -> sqlite3.Connection:
+    """Return SQLite's connection, in the same transaction: a statement takes half as long as through SQLAlchemy's."""
+    return cast("sqlite3.Connection", sql.connection.driver_connection)
 
 
 def end_backups(catalog: Path) -> None:
