@@ -144,8 +144,9 @@ clean: ## remove what the targets made, but never your data
 
 # --- benchmarks ---------------------------------------------------------------------------------------------------------
 
-# Studies read the collections in DATA (BEIR layout); vectors are kept in the system's temporary directory between runs.
-DATA ?= ../shared/data
+# Studies read the collections in DATA (docs/evaluation.md says which and from where); vectors are cached in the system's temporary directory.
+DATA ?= data/collections
+export DATA
 STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))

@@ -35,7 +35,7 @@ class Turn:
         self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
 
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
-        """Return the outcome so far; an abstention shows no sources and is sure of nothing."""
+        """Return the outcome so far; an abstention has no sources and confidence 0."""
         retrieval = self.found.retrieval if self.found else None
         shown = status in ("answered", "retrieved")
         return Answer(

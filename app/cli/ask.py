@@ -77,7 +77,10 @@ def ask(
 
 
 def show_answer(answer: Json) -> None:
-    """Print an answer, its notices and a table of the sources it cites; a quote and what a model says below it apart."""
+    """Print an answer, its notices and a table of the sources it cites.
+
+    A quote, and the model's words below it, are printed apart.
+    """
     quote, words = _parts(answer)
     if quote and words:
         out.print("[dim]From your documents[/]")

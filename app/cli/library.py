@@ -39,7 +39,9 @@ def ingest(
     library: LibraryOption = "papers",
     as_json: JsonOption = False,
 ) -> None:
-    """Index files: PDF, DOCX, HTML, Markdown and text. Folders are read whole, hidden files left out.
+    """Index files: PDF, DOCX, HTML, Markdown and text.
+
+    Folders are indexed whole, without hidden files.
 
     Example: documind ingest paper.pdf notes/ --library papers
     """
@@ -63,7 +65,10 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
 
 
 def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str, *, sync_folder: str = "") -> list[Json]:
-    """Send files in batches and return their outcomes in order; one that is refused alone does not stop the others."""
+    """Send files in batches; return outcomes in order.
+
+    A file refused alone does not stop the others.
+    """
     rows: list[Json] = []
     with job_progress(f"indexing into {library}") as changed:
         for start in range(0, len(files), BATCH_FILES):
@@ -135,7 +140,9 @@ def samples(
     remove: Annotated[bool, typer.Option("--remove", help="remove the samples from both libraries, and nothing else")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Index the bundled sample documents into both libraries, or remove them; doing it again changes nothing.
+    """Index the bundled sample documents into both libraries, or remove them.
+
+    Repeating it changes nothing.
 
     Example: documind samples --remove
     """

@@ -84,7 +84,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run_at_edge(work: Callable[[], object]) -> None:
-    """Run a command or a script. An edge: every error of ours becomes one line and ends the process with its exit code."""
+    """Run a command or a script; our errors become one line and an exit code.
+
+    An edge.
+    """
     try:
         work()
     except errors.DocuMindError as error:

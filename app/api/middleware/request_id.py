@@ -20,9 +20,10 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestId:
-    """Every request gets an id, in `scope["request_id"]`, in X-Request-ID, and in one log line when it ends.
+    """Gives every request an id: in the scope, X-Request-ID, and the access log.
 
-    A client's own id is kept when it is harmless. The log line holds method, path, status and milliseconds; never the query string,
+    `scope["request_id"]`; one log line when the request ends. A client's own id is kept when it is
+    harmless. The log line holds method, path, status and milliseconds; never the query string,
     which may hold a question.
     """
 

@@ -11,7 +11,7 @@ from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 
 LICENCE = "Apache-2.0"
 INVENTED = "invented for this demonstration"
-"""Of the papers, beside their licence: their studies and figures are not real."""
+"""Note for the papers' licence: their studies and figures are not real."""
 
 
 def bundled() -> Path:

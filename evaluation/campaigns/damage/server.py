@@ -1,4 +1,6 @@
-"""The real server, as if every library were too large for exact rows, noting when the store is probed, moved and opened.
+"""Run the server with every library too large for exact rows; log store events.
+
+Probes, moves and openings.
 
 python -m evaluation.campaigns.damage.server        # settings from the environment; DAMAGE_EVENTS names the file for the notes
 """

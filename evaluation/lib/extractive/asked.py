@@ -1,4 +1,7 @@
-"""Questions of three collections, asked of their own library and of the other two, with the evidence read once."""
+"""Ask questions of three collections over own and foreign libraries.
+
+The evidence is read once.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +52,12 @@ class Asked:
 
     @property
     def even(self) -> bool:
-        """Whether the question is for choosing."""
+        """Return whether the question is for tuning."""
         return self.question.line % 2 == 0
 
 
 class RememberingEmbedder:
-    """An embedder that computes each text once: questions of one library share their sentences."""
+    """An embedder that computes each text once: questions share sentences."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
@@ -115,7 +118,7 @@ def _read(question: TestQuestion, evidence: tuple[Evidence, ...], embedder: Embe
 
 
 def holds(text: str, question: TestQuestion) -> bool:
-    """Whether a text has one of the answers in it."""
+    """Return whether a text contains one of the answers."""
     return any(answer.lower() in text.lower() for answer in question.answers)
 
 
@@ -130,7 +133,10 @@ class Material:
 
 
 def gather(data: Path, cache: Path, most: int | None) -> Material:
-    """Ask the questions of each collection of its own library and of the others; of squad `most` at most, drawn by the seed."""
+    """Ask each collection's questions of its own library and of the others.
+
+    At most `most` of squad, drawn by the seed.
+    """
     squad, pubmed, cranfield = (from_folder(data / name).judged() for name in ("squad", "pubmedqa", "cranfield"))
     own: dict[str, list[Asked]] = {}
     foreign: dict[str, list[Asked]] = {}

@@ -23,7 +23,7 @@ _RIDGE = 0.5
 
 
 def fit_ranking(questions: Sequence[Asked], *, words_only: bool) -> Floats:
-    """Return weights that make a sentence with the answer the likeliest of its question.
+    """Return weights that make a sentence with the answer its question's likeliest.
 
     The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a ridge; convex enough for L-BFGS
     to end in the same place from zero each time.
@@ -50,9 +50,9 @@ def fit_ranking(questions: Sequence[Asked], *, words_only: bool) -> Floats:
 
 
 def fit_sufficiency(groups: Sequence[tuple[Sequence[Asked], bool]], *, words_only: bool) -> Floats:
-    """Return logistic weights and bias that tell evidence which bears on its question from evidence that does not.
+    """Return logistic weights and bias that tell on-topic from off-topic evidence.
 
-    Groups count alike whatever their size, and both classes count alike.
+    Groups of any size count alike, and both classes count alike.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
@@ -77,7 +77,7 @@ def fit_sufficiency(groups: Sequence[tuple[Sequence[Asked], bool]], *, words_onl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What one way of reading (with vectors or words only) was fitted to."""
+    """The fit of one way of reading: with vectors, or words only."""
 
     ranking: Floats
     sufficiency: Floats
