@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
     Update,
@@ -17,7 +16,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    literal,
     select,
     update,
 )
@@ -29,7 +27,7 @@ from app.index.catalog.bookkeeping import add_counts
 from app.index.catalog.database import Database
 from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, meta, vectors
 from app.index.catalog.since_commit import SinceCommit
-from app.index.catalog.statements import meta_value, put_meta
+from app.index.catalog.statements import key_of, meta_value, put_meta
 from app.index.catalog.vectors import fingerprint_from, insert_build, staged_key
 
 REMOVE_BATCH = 5_000
@@ -175,7 +173,7 @@ class Builds:
 
 def make_live(sql: Connection, library: Library, build: int) -> None:
     """Let a staged build be the live one and the live one the previous; counters follow its vectors."""
-    has_vector = vectors.c.key == literal(build << BUILD_SHIFT, BigInteger) + chunks.c.chunk_id
+    has_vector = vectors.c.key == key_of(build)
     found = (
         select(func.count())
         .select_from(chunks.join(vectors, has_vector))

@@ -23,13 +23,12 @@ from app.index.catalog.rows import (
     vector_key,
 )
 from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, revisions, vectors
-from app.index.catalog.statements import pieces
+from app.index.catalog.statements import IS_LIVE, pieces
 from app.index.catalog.texts import TextCodec
 from app.index.catalog.vectors import fingerprint_from
 
 _BUILDS = select(builds)
 _OF_REVISION = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
-_IS_LIVE = and_(_OF_REVISION, documents.c.state == "live")
 _FACTS = select(documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys)
 _LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
@@ -204,7 +203,7 @@ class CatalogLoader:
 
     def live_chunk_ids(self, library: Library) -> set[int]:
         """Return the ids of all live chunks."""
-        live = select(chunks.c.chunk_id).join(documents, _IS_LIVE).where(documents.c.library == library.value)
+        live = select(chunks.c.chunk_id).join(documents, IS_LIVE).where(documents.c.library == library.value)
         with self._database.read() as sql:
             return set(sql.execute(live).scalars())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import and_, delete, select
+from sqlalchemy import delete, select
 
 from app.core.errors import InvalidInput
 from app.core.types import CODES_VERSION, Chunk, Library, PassageCode
@@ -12,14 +12,10 @@ from app.index.catalog import sqlite
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.schema import chunks, documents, passage_codes
-from app.index.catalog.statements import meta_value, pieces, put, put_meta
+from app.index.catalog.statements import IS_LIVE, meta_value, pieces, put, put_meta
 
 _VERSION_KEY = "codes_version"
-_LIVE = (
-    select(chunks.c.chunk_id)
-    .join(documents, and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision))
-    .where(documents.c.state == "live")
-)
+_LIVE = select(chunks.c.chunk_id).join(documents, IS_LIVE)
 
 
 class PassageCodeStore:

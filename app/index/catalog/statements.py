@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Table, and_, bindparam, literal, select
 
-from app.index.catalog.schema import meta
+from app.index.catalog.schema import BUILD_SHIFT, chunks, documents, meta
 
 T = TypeVar("T")
 
 PIECE = 500
 """Values of one `IN`: some hundred bound values are under the limit of every database."""
+
+IS_LIVE = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision, documents.c.state == "live")
+"""A chunk is of its document's live revision, and the document is not deleted."""
 
 _VALUE = select(meta.c.value).where(meta.c.key == bindparam("wanted"))
 
@@ -23,6 +26,13 @@ def pieces(values: Sequence[T], size: int = PIECE) -> Iterator[Sequence[T]]:
     """Yield values in order, at most `size` at a time."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+def key_of(build: int | ColumnElement[Any]) -> ColumnElement[int]:
+    """Return the key of a chunk's vector in a build, as an expression on `chunks`."""
+    if isinstance(build, int):
+        return literal(build << BUILD_SHIFT, BigInteger) + chunks.c.chunk_id
+    return build * literal(1 << BUILD_SHIFT, BigInteger) + chunks.c.chunk_id
 
 
 def put(sql: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:

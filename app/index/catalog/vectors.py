@@ -15,14 +15,14 @@ from app.core.types import Fingerprint, Library
 from app.index.catalog.bookkeeping import add_change, add_counts
 from app.index.catalog.rows import vector_key
 from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, vectors
-from app.index.catalog.statements import meta_value, pieces, put
+from app.index.catalog.statements import IS_LIVE, meta_value, pieces, put
 from app.index.files.durable import utc_now
 
 _OF_LIVE = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
 _LIVE = (
     # The library is not asked for: with it SQLite would begin at all documents of the library.
     select(chunks.c.chunk_id, chunks.c.doc, documents.c.library, vectors.c.key)
-    .join(documents, and_(_OF_LIVE, documents.c.state == "live"))
+    .join(documents, IS_LIVE)
     .outerjoin(vectors, vectors.c.key == bindparam("of_build", type_=BigInteger) + chunks.c.chunk_id)
     .where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
 )

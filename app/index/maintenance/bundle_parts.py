@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import BigInteger, Select, and_, literal, select
+from sqlalchemy import Select, and_, select
 
 from app.core.errors import NotFound, TooLarge
 from app.core.types import STATE_DIMENSION, TOKEN_BITS, Document, Library
@@ -14,7 +14,8 @@ from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.loading import Build, CatalogLoader
 from app.index.catalog.rows import usable
-from app.index.catalog.schema import BUILD_SHIFT, chunks, documents, passage_codes, vectors
+from app.index.catalog.schema import chunks, documents, passage_codes, vectors
+from app.index.catalog.statements import key_of
 from app.index.files.originals import Originals
 from app.index.maintenance.bundle_file import MAX_BLOCK_BYTES
 from app.index.maintenance.bundle_records import BATCH_DOCUMENTS, DocumentRecord, Kind
@@ -100,7 +101,7 @@ class BundleReader:
         )
 
     def _vectors(self, library: Library, document: Document, build: Build) -> list[tuple[int, bytes]]:
-        has = vectors.c.key == literal(build.number << BUILD_SHIFT, BigInteger) + chunks.c.chunk_id
+        has = vectors.c.key == key_of(build.number)
         found = _of(select(chunks.c.ordinal, vectors.c.vector).join(vectors, has), library, document)
         rows = [(row.ordinal, row.vector) for row in self.database.rows(found)]
         fit = usable([row[1] for row in rows], build.dimension)
