@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from app.core.types import DocumentDraft, Library
 from app.index.catalog.rows import pack_ids
@@ -19,14 +19,16 @@ from app.index.catalog.schema import (
     type_counts,
     vectors,
 )
-from app.index.catalog.statements import add, key_of, pieces
+from app.index.catalog.statements import OF_REVISION, add, key_of, pieces
 
 _OF = documents.c.doc == bindparam("of")
-_LIVE = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
-_CHUNKS = select(chunks.c.chunk_id).join(documents, _LIVE).where(_OF)
+_CHUNKS = select(chunks.c.chunk_id).join(documents, OF_REVISION).where(_OF)
 _REMOVE_CODES = delete(passage_codes).where(passage_codes.c.chunk_id.in_(_CHUNKS))
 _KEYS = (
-    select(key_of(builds.c.build)).select_from(chunks).join(documents, _LIVE).join(builds, builds.c.library == documents.c.library)
+    select(key_of(builds.c.build))
+    .select_from(chunks)
+    .join(documents, OF_REVISION)
+    .join(builds, builds.c.library == documents.c.library)
 )
 _REMOVE_VECTORS = delete(vectors).where(vectors.c.key.in_(_KEYS.where(_OF)))
 _COUNTED = select(documents.c.library, documents.c.type, documents.c.chunks, documents.c.embedded, documents.c.bytes).where(_OF)

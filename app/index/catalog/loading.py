@@ -23,12 +23,11 @@ from app.index.catalog.rows import (
     vector_key,
 )
 from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, revisions, vectors
-from app.index.catalog.statements import IS_LIVE, pieces
+from app.index.catalog.statements import IS_LIVE, OF_REVISION, pieces
 from app.index.catalog.texts import TextCodec
 from app.index.catalog.vectors import fingerprint_from
 
 _BUILDS = select(builds)
-_OF_REVISION = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
 _FACTS = select(documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys)
 _LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
@@ -224,7 +223,7 @@ class CatalogLoader:
     def row_facts(self, library: Library, chunk_ids: Sequence[int]) -> tuple[list[DocumentFacts], list[RowFacts]]:
         """Return what filters ask of a library's embedded documents and of these chunks; chunks that are gone have doc -1."""
         embedded = (documents.c.library == library.value) & (documents.c.embedded > 0)
-        of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(documents, _OF_REVISION)
+        of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(documents, OF_REVISION)
         with self._database.read() as sql:
             facts = [facts_from(*row) for row in sql.execute(_FACTS.where(embedded))]
             rows = sql.execute(of_chunks.where(embedded)).all()

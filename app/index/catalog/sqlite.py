@@ -85,20 +85,17 @@ PENDING_OF = {
 
 # Ingest: rows of a batch.
 
-INSERT_DOCUMENT = """
-    INSERT INTO documents (doc, library, doc_id, source_key, revision, state, filename, type, sha256, title, authors,
-        author_keys, year, arxiv_id, source_url, licence, flags, has_original, characters, pages, bytes, chunks, embedded,
-        source_revision, corrected, links, search_key, added_at, updated_at)
-"""
-REPLACING = """
-    ON CONFLICT (doc) DO UPDATE SET revision = excluded.revision, state = 'live', filename = excluded.filename,
-        type = excluded.type, sha256 = excluded.sha256, title = excluded.title, authors = excluded.authors,
-        author_keys = excluded.author_keys, year = excluded.year, arxiv_id = excluded.arxiv_id,
-        source_url = excluded.source_url, licence = excluded.licence, flags = excluded.flags,
-        has_original = excluded.has_original, characters = excluded.characters, pages = excluded.pages, bytes = excluded.bytes,
-        chunks = excluded.chunks, embedded = 0, source_revision = excluded.source_revision, search_key = excluded.search_key,
-        updated_at = excluded.updated_at, purge_at = NULL
-"""
+_DOCUMENT = (
+    "doc library doc_id source_key revision state filename type sha256 title authors author_keys year arxiv_id source_url"
+    " licence flags has_original characters pages bytes chunks embedded source_revision corrected links search_key added_at"
+    " updated_at"
+).split()
+_KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
+INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
+REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
+    f"{column} = excluded.{column}" for column in _DOCUMENT if column not in _KEPT
+)
+"""Follows INSERT_DOCUMENT: another revision of a document that is there."""
 INSERT_REVISION = (
     "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
 )

@@ -16,8 +16,10 @@ T = TypeVar("T")
 PIECE = 500
 """Values of one `IN`: some hundred bound values are under the limit of every database."""
 
-IS_LIVE = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision, documents.c.state == "live")
-"""A chunk is of its document's live revision, and the document is not deleted."""
+OF_REVISION = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
+"""A chunk is of its document's last revision."""
+IS_LIVE = and_(OF_REVISION, documents.c.state == "live")
+"""The same, and the document is not deleted."""
 
 _VALUE = select(meta.c.value).where(meta.c.key == bindparam("wanted"))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from sqlalchemy import BigInteger, Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
@@ -15,10 +15,9 @@ from app.core.types import Fingerprint, Library
 from app.index.catalog.bookkeeping import add_change, add_counts
 from app.index.catalog.rows import vector_key
 from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, vectors
-from app.index.catalog.statements import IS_LIVE, meta_value, pieces, put
+from app.index.catalog.statements import IS_LIVE, OF_REVISION, meta_value, pieces, put
 from app.index.files.durable import utc_now
 
-_OF_LIVE = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
 _LIVE = (
     # The library is not asked for: with it SQLite would begin at all documents of the library.
     select(chunks.c.chunk_id, chunks.c.doc, documents.c.library, vectors.c.key)
@@ -30,7 +29,7 @@ _OWNER = (
     select(builds.c.library, libraries.c.live_build, documents.c.doc, documents.c.state)
     .join(libraries, libraries.c.library == builds.c.library)
     .join(chunks, chunks.c.chunk_id == bindparam("of_chunk"))
-    .join(documents, _OF_LIVE)
+    .join(documents, OF_REVISION)
     .where(builds.c.build == bindparam("of_build"))
 )
 _EMBED = update(documents).where(documents.c.doc == bindparam("of")).values(embedded=documents.c.embedded + bindparam("more"))

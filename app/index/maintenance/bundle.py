@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from sqlalchemy import and_, select
+from sqlalchemy import select
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
@@ -23,7 +23,7 @@ from app.index.catalog.loading import CatalogLoader
 from app.index.catalog.passage_codes import PassageCodeStore
 from app.index.catalog.rows import vector_key
 from app.index.catalog.schema import chunks, documents, vectors
-from app.index.catalog.statements import pieces
+from app.index.catalog.statements import OF_REVISION, pieces
 from app.index.files.durable import disk_errors, remove_file, sync_directory, sync_file, utc_now
 from app.index.files.originals import Originals
 from app.index.files.steps import Steps
@@ -202,9 +202,8 @@ class Bundler:
         return len(records)
 
     def _chunk_ids(self, library: Library, doc_id: str) -> dict[int, int]:
-        live = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
         of = (documents.c.library == library.value) & (documents.c.doc_id == doc_id)
-        rows = self.database.rows(select(chunks.c.ordinal, chunks.c.chunk_id).join(documents, live).where(of))
+        rows = self.database.rows(select(chunks.c.ordinal, chunks.c.chunk_id).join(documents, OF_REVISION).where(of))
         return dict(rows)
 
     def _without_vector(self, library: Library, blobs: dict[int, bytes]) -> dict[int, bytes]:

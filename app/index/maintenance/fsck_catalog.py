@@ -34,7 +34,7 @@ from app.index.catalog.schema import (
     type_counts,
     vectors,
 )
-from app.index.catalog.statements import key_of
+from app.index.catalog.statements import OF_REVISION, key_of
 from app.index.catalog.texts import TextCodec
 from app.index.catalog.unlinks import ORIGINALS, Unlinks
 from app.index.catalog.vector_check import VectorCheck
@@ -43,7 +43,6 @@ from app.index.maintenance.fsck_report import Fault, FaultCode
 
 _COUNTERS = ("documents", "chunks", "embedded", "bytes")
 _LIVE = documents.c.state == "live"
-_OF_REVISION = and_(documents.c.doc == chunks.c.doc, documents.c.revision == chunks.c.revision)
 _COUNTED = (
     select(documents.c.library, func.count().label("documents"))
     .add_columns(*(func.sum(documents.c[name]).label(name) for name in _COUNTERS[1:]))
@@ -62,7 +61,7 @@ _FOUND, _EMBEDDED = func.count(chunks.c.chunk_id), func.count(vectors.c.key)
 _WRONG_DOCUMENTS = (
     select(documents.c.doc, documents.c.library, _FOUND.label("found"), _EMBEDDED.label("with_vector"))
     .join(libraries, libraries.c.library == documents.c.library)
-    .outerjoin(chunks, _OF_REVISION)
+    .outerjoin(chunks, OF_REVISION)
     .outerjoin(vectors, vectors.c.key == key_of(libraries.c.live_build))
     .group_by(documents.c.doc)
     .having(or_(documents.c.chunks != _FOUND, documents.c.embedded != _EMBEDDED))
@@ -70,7 +69,7 @@ _WRONG_DOCUMENTS = (
 _ORPHAN_VECTORS = (
     select(vectors.c.key)
     .outerjoin(chunks, chunks.c.chunk_id == vectors.c.key.bitwise_and((1 << BUILD_SHIFT) - 1))
-    .outerjoin(documents, _OF_REVISION)
+    .outerjoin(documents, OF_REVISION)
     .outerjoin(builds, builds.c.build == vectors.c.key.bitwise_rshift(BUILD_SHIFT))
     .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
 )
