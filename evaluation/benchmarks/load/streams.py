@@ -109,8 +109,9 @@ def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent)
     """Yield each token's latency: model host's write to reader's last character."""
     for text, times in texts:
         lengths = [length for length, _ in times]
-        for length, left in sent.get(text, []):
-            at = bisect_left(lengths, length)
+        own = text.rpartition("\n\n")[2]  # the model's words stand below the quote
+        for length, left in sent.get(own, []):
+            at = bisect_left(lengths, len(text) - len(own) + length)
             if at < len(times):
                 yield (times[at][1] - left) / 1e6
 
@@ -120,6 +121,7 @@ def _rig(folder: Path) -> Iterator[Rig]:
     """Start both, with the document in, and warm them."""
     with _model_host(_log(folder)) as ollama:
         settings = {"OLLAMA_BASE_URL": ollama, "EMBEDDING_PROVIDER": "minilm", "LLM_PROVIDER": "ollama"}
+        settings |= {"MODEL_PROMPTS": "full", "EVIDENCE": "full"}
         with Served(folder / "streams", **settings, MAX_MODEL_CALLS=str(STREAMS), MAX_STREAMS=str(STREAMS)) as server:
             paper = folder / "copper.txt"
             paper.write_text(document(), "utf-8")

@@ -21,7 +21,7 @@ export function AnswerFooter({ question, answer }: { question: string; answer: A
       <p className="min-w-0">
         <Support answer={answer} />
         <span title={`Answered by ${answer.generator}, searched with ${answer.embedder}`}>
-          {[answeredBy(answer.generator), time === null ? "" : milliseconds(time)].filter(Boolean).join(" · ")}
+          {[isQuoted(answer) ? "" : answeredBy(answer.generator), time === null ? "" : milliseconds(time)].filter(Boolean).join(" · ")}
         </span>
       </p>
       <div className="flex items-center">
