@@ -133,8 +133,8 @@ class SqliteCatalog:
         if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
             raise InvalidInput(f"cursor {cursor!r} is not one this server gave out; start again without one")
         page = _live(library, documents.c.doc, *DOCUMENTS.selected_columns)
-        # The first page has a bound too, so that SQLite walks the keys down instead of sorting them.
-        page = page.where(documents.c.doc < (1 << 62 if cursor is None else int(cursor)))
+        if cursor is not None:
+            page = page.where(documents.c.doc < int(cursor))
         if query:
             page = page.where(documents.c.search_key.contains(query.casefold(), autoescape=True))
         rows = self._database.rows(page.order_by(documents.c.doc.desc()).limit(limit + 1))
