@@ -56,7 +56,7 @@ class _Purged:
 
 
 class Remover:
-    """Takes documents out of the catalog, the projections, the originals and stored answers."""
+    """Removes documents from catalog, projections, originals and stored answers."""
 
     def __init__(
         self, database: Database, catalog: SqliteCatalog, projector: Projector, originals: Originals, texts: TextCache
@@ -69,7 +69,9 @@ class Remover:
         self._texts = texts
 
     def delete(self, library: Library, doc_id: str, grace_s: float) -> DeleteResult:
-        """Hide a document at once; purge it now (`grace_s` 0) or when `purge_due` finds its time has come.
+        """Hide a document at once; purge it after `grace_s` seconds.
+
+        0 purges now; else `purge_due` does it.
 
         Raises:
             NotFound: No such document in this library.
@@ -132,7 +134,10 @@ class Remover:
             return meta_value(sql, _deleted_key(library))
 
     def forget_deletions(self, library: Library, until: str) -> None:
-        """The projections' files were made anew after the time `until`; what was deleted later still waits."""
+        """Record that the projections' files were rebuilt after the time `until`.
+
+        Later deletions still wait.
+        """
         with self._database.write("purge") as sql:
             sql.execute(delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until))
 
@@ -177,7 +182,7 @@ class Remover:
         return hidden
 
     def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
-        """Remove hidden documents from the catalog, their quotes from answers, their originals from the disk."""
+        """Remove hidden documents: rows, quotes in answers, and originals."""
         quotes = vectors = 0
         with self._database.write("purge") as sql:
             rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]

@@ -102,12 +102,12 @@ class UrlCitation(BaseModel):
     end_index: int
     url: str
     title: str
-    quote: str = Field(description="ours: what stands there")
+    quote: str = Field(description="ours: the quoted text")
     doc_id: str = Field(description="ours")
     start: int = Field(description="ours: first character in the document")
     end: int = Field(description="ours: one past the last")
     support: float = Field(description="ours: 0 to 1")
-    flags: list[str] = Field(description="ours: findings at ingest a reader should see, of the whole document")
+    flags: list[str] = Field(description="ours: findings about the whole document that a reader should see")
 
 
 class Annotation(BaseModel):
@@ -152,7 +152,7 @@ class ChatCompletion(BaseModel):
     model: str
     choices: list[Choice]
     usage: CompletionUsage
-    documind: QueryResponse = Field(description="ours: the answer as /api/v1/query gives it")
+    documind: QueryResponse = Field(description="ours: the answer, as from /api/v1/query")
 
 
 class OpenAIError(BaseModel):

@@ -1,4 +1,4 @@
-"""Counters, duplicates and changes: what every write to the catalog keeps true, inside its transaction."""
+"""Keep counters, duplicates and changes true in every catalog transaction."""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ class SqliteCatalog:
     """The read side of the catalog, on snapshots; thread-safe."""
 
     def __init__(self, database: Database, texts: TextCache, settling: Settling, originals: Originals) -> None:
-        """Read from `database`, keep decompressed texts in `texts`; `settling` names revisions that are just being replaced."""
+        """Read from `database` through the text cache `texts`.
+
+        `settling` names revisions that are being replaced.
+        """
         self._originals = originals
         self._database = database
         self._texts = texts
@@ -54,7 +57,10 @@ class SqliteCatalog:
         self._counted = SinceCommit(database, self._count)
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
-        """Return live passages by chunk id, in the order asked; ids that are gone or superseded are absent."""
+        """Return live passages by chunk id in the order asked, without missing ones.
+
+        Missing are deleted and superseded ones.
+        """
         if not chunk_ids:
             return {}
         with self._database.read_raw() as cursor:
@@ -104,7 +110,7 @@ class SqliteCatalog:
         first = named.order_by((doc_id == name).desc(), (key == name).desc()).limit(5)
         found = [document_from(row) for row in self._database.rows(first)]
         if not found:
-            raise NotFound(f"no document named {name!r} in library {library.value!r}; list them to see what is there")
+            raise NotFound(f"no document named {name!r} in library {library.value!r}; list its documents first")
         if len(found) > 1 and name not in {found[0].doc_id, found[0].source_key}:  # both are unique, names are not
             raise Conflict(f"{name!r} names several documents: {', '.join(document.doc_id for document in found)}; use an id")
         return found[0]
@@ -123,7 +129,9 @@ class SqliteCatalog:
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:
-        """Return one page of live documents whose title or file name contains `query`, newest first, and the next cursor.
+        """Return a page of live documents, newest first, and the next cursor.
+
+        Title or file name contains `query`.
 
         Raises:
             InvalidInput: The cursor is not one of ours, or the limit is not in 1..1000.
@@ -162,7 +170,7 @@ class SqliteCatalog:
         return held
 
     def chunks_by_id(self, library: Library, chunk_ids: Sequence[int]) -> list[Chunk]:
-        """Return live chunks in the order asked; ids that are gone or superseded are left out."""
+        """Return live chunks in the order asked, without deleted and superseded ones."""
         return [passage.chunk for passage in self.passages(library, chunk_ids).values()]
 
     def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
@@ -213,7 +221,7 @@ class SqliteCatalog:
         return {row.sha256 for row in self._database.rows(ORIGINALS)}
 
     def counts(self, library: Library) -> LibraryCounts:
-        """Return counts of live documents and chunks, from counters that every write maintains."""
+        """Return counts of live documents and chunks, kept by every write."""
         return self._counted(library)
 
     def _count(self, library: Library) -> LibraryCounts:

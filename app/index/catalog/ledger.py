@@ -16,7 +16,7 @@ _SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(ledger.c.
 
 
 class SqliteLedger:
-    """The BulkLedger port; sums come from the rows themselves, so they are always exact."""
+    """The BulkLedger port; sums are counted from rows, so they are exact."""
 
     def __init__(self, database: Database) -> None:
         """Keep entries in the catalog's file."""

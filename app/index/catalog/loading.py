@@ -1,4 +1,4 @@
-"""What projections are fed with, read from the catalog."""
+"""Read the catalog for the projections."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class CatalogLoader:
             return cursor.execute(f"{sqlite.VECTORS} {condition} ORDER BY v.key LIMIT ?", (*values, limit)).fetchall()
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
-        """Return rows without those whose vector cannot be used, which are told to `on_unusable`."""
+        """Return rows with a usable vector; report the others to `on_unusable`."""
         fit = usable([row[1] for row in rows], build.dimension)
         bad = [vector_key(build.number, row[0]) for row, good in zip(rows, fit, strict=True) if not good]
         if bad:
@@ -153,7 +153,7 @@ class CatalogLoader:
         )
 
     def sample(self, build: Build, n: int) -> list[int]:
-        """Return up to n chunks with a vector in a build, spread over the chunks' numbers, the last among them."""
+        """Return up to n chunks with a vector, spread evenly, the last included."""
         low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
         chosen: set[int] = set()
         key = vectors.c.key
@@ -246,7 +246,7 @@ def facts_from(doc: int, doc_id: str, kind: str, year: int | None, author_keys: 
 
 
 def filter_condition(filters: Filters) -> tuple[str, tuple[object, ...]]:
-    """Return filters as an SQL condition on a chunk (c) and its document (d), with its values."""
+    """Return filters as an SQL condition on chunk (c) and document (d), with values."""
     parts: list[str] = ["1"]
     values: list[object] = []
     for column, wanted in (("c.section", filters.sections), ("d.doc_id", filters.doc_ids), ("d.type", filters.types)):

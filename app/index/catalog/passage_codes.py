@@ -33,7 +33,7 @@ class PassageCodeStore:
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
-        """Keep codes of live chunks, durably; those of chunks that were deleted or superseded meanwhile are left out.
+        """Store codes of live chunks durably; skip deleted and superseded chunks.
 
         Raises:
             InvalidInput: A code has not whole rows.
@@ -58,7 +58,7 @@ class PassageCodeStore:
             put(sql, passage_codes, rows)
 
     def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
-        """Return up to `limit` live chunks without a code and with an id over `after`, by id.
+        """Return up to `limit` live chunks without a code, with ids over `after`.
 
         Args:
             library: Whose chunks.

@@ -69,7 +69,10 @@ _EXPONENT = 0x7C00
 
 
 def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
-    """Return which blobs are rows of `dimension` finite float16 numbers; any other counts as a vector that is missing."""
+    """Return which blobs are rows of `dimension` finite float16 numbers.
+
+    Any other counts as a missing vector.
+    """
     whole = [blob for blob in blobs if len(blob) == 2 * dimension]
     endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
     if len(whole) == len(blobs) and not endless.any():  # nearly always: asked first, because it is asked of every vector

@@ -126,7 +126,7 @@ chunks = Table(
 )
 Index("ix_chunks_doc", chunks.c.doc, chunks.c.revision, chunks.c.ordinal)
 
-# What vectors were made with. One live build per library; a re-embedding fills another beside it, whose number is in meta under
+# What vectors were made with. One live build per library; a re-embedding fills another, whose number is in meta under
 # `staged_build/{library}` until it takes over.
 builds = Table(
     "builds",

@@ -1,4 +1,4 @@
-"""Which documents a synced folder sent: the record that decides what a sync may remove."""
+"""Record which documents a synced folder sent: what a sync may remove."""
 
 from __future__ import annotations
 
