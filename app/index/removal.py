@@ -129,7 +129,10 @@ class Remover:
         return done
 
     def deleted_at(self, library: Library) -> str | None:
-        """Return when a document was last deleted whose bytes the projections' files may still hold; None when none may."""
+        """Return the last deletion whose bytes files may still hold; None if none.
+
+        The time of it.
+        """
         with self._database.read() as sql:
             return meta_value(sql, _deleted_key(library))
 

@@ -79,7 +79,7 @@ class SqliteAnswerStore:
 
 
 def blank_quotes(sql: Connection, library: Library, doc_id: str) -> int:
-    """Blank what stored answers, and the conversations they stand in, quote of a document; return how many quotes."""
+    """Blank a document's quotes in stored answers and conversations; return count."""
     blanked = 0
     for n, answer_id, packed in sql.execute(_QUOTING, {"of": library.value, "wanted": doc_id}).all():
         record, quotes = redact_answer(json.loads(packed), library.value, doc_id)

@@ -56,7 +56,7 @@ def live_chunk_ids(sql: Connection, doc: int) -> list[int]:
 
 
 def retire_chunks(sql: Connection, doc: int) -> list[int]:
-    """Remove the vectors and codes of a document's live revision, in every build, and return its chunk ids."""
+    """Remove vectors and codes of a live revision in every build; return chunk ids."""
     ids = live_chunk_ids(sql, doc)
     sql.execute(_REMOVE_CODES, {"of": doc})
     sql.execute(_REMOVE_VECTORS, {"of": doc})
@@ -99,7 +99,10 @@ def add_change(sql: Connection, library: Library, kind: str, doc: int, revision:
 
 
 def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dict[str, str]:
-    """Make the first live document of each content the original and the others its duplicates; return the duplicates' originals."""
+    """Make each content's first live document the original, the others duplicates.
+
+    Return the duplicates' originals.
+    """
     rows = [row for some in pieces(sorted(shas)) for row in sql.execute(_SAME_CONTENT, {"of": library.value, "shas": some}).all()]
     firsts: dict[str, str] = {}
     duplicates: dict[str, str] = {}

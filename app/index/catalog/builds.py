@@ -175,7 +175,7 @@ class Builds:
 
 
 def make_live(sql: Connection, library: Library, build: int) -> None:
-    """Let a staged build be the live one and the live one the previous; counters follow its vectors."""
+    """Make a staged build live and the live one previous; counters follow."""
     has_vector = vectors.c.key == key_of(build)
     found = (
         select(func.count())

@@ -1,4 +1,4 @@
-"""The truth, read: live documents, their chunks and texts, counts, pages of lists."""
+"""Read the truth: live documents, chunks, texts, counts, pages of lists."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]
 
 
 def _of_revision(sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]) -> Row[*tuple[Any, ...]]:
-    """Return columns of a revision; NotFound when the document has none with this number."""
+    """Return columns of a revision, or raise NotFound."""
     row = sql.execute(select(*columns).where(revisions.c.doc == key[0], revisions.c.revision == key[1])).first()
     if row is None:
         raise NotFound(f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is {document.revision}")

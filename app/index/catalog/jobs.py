@@ -79,7 +79,7 @@ class SqliteJobStore:
 
 
 def awaited_originals(database: Database) -> set[str]:
-    """Return the SHA-256 of every upload that an unfinished job still has to take in."""
+    """Return the SHA-256 of uploads that unfinished jobs need: they must stay."""
     return {name for (payload,) in database.rows(_PAYLOADS) for name in originals_in(payload)}
 
 

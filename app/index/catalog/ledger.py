@@ -66,7 +66,7 @@ class SqliteLedger:
 
 
 def record_page(sql: Connection, page: LedgerPage) -> None:
-    """Write entries inside the caller's transaction, replacing what was known of the same articles."""
+    """Write entries in the caller's transaction, replacing those of the articles."""
     rows = [
         {
             "library": page.library.value,

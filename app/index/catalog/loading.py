@@ -180,7 +180,10 @@ class CatalogLoader:
         return {row[0] for row in rows}
 
     def embedded(self, build: Build) -> int:
-        """Return how many live chunks have a vector in a build: from the counter for the live one, else from the rows."""
+        """Return how many live chunks have a vector in a build.
+
+        From the counter for the live build, else from the rows.
+        """
         counted = select(libraries.c.embedded).where(
             libraries.c.library == build.library.value, libraries.c.live_build == build.number
         )
@@ -195,7 +198,7 @@ class CatalogLoader:
         return int(rows[0].documents) if rows else 0
 
     def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
-        """Return the live ones of these documents in order, each with its source's revision id."""
+        """Return the live ones of these documents in order, with source revisions."""
         with self._database.read() as sql:
             rows = [row for some in pieces(sorted(docs)) for row in sql.execute(_LIVE_DOCUMENTS, {"docs": some})]
         return [(document_from(row[1:]), row[0]) for row in rows]
@@ -221,7 +224,10 @@ class CatalogLoader:
             return {row[0] for row in cursor.execute(sqlite.VECTOR_IDS, _keys_of(build))}
 
     def row_facts(self, library: Library, chunk_ids: Sequence[int]) -> tuple[list[DocumentFacts], list[RowFacts]]:
-        """Return what filters ask of a library's embedded documents and of these chunks; chunks that are gone have doc -1."""
+        """Return filter values of embedded documents and of these chunks.
+
+        Deleted chunks have doc -1.
+        """
         embedded = (documents.c.library == library.value) & (documents.c.embedded > 0)
         of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(documents, OF_REVISION)
         with self._database.read() as sql:

@@ -85,7 +85,7 @@ class PassageCodeStore:
             sql.execute(delete(passage_codes).where(passage_codes.c.chunk_id.in_(every)))
 
     def drop_others(self) -> None:
-        """Remove codes of another version, which cannot be compared with a question of this one."""
+        """Remove codes of another version, which match no question of this one."""
         with self._database.read() as sql:
             held = meta_value(sql, _VERSION_KEY)
         if held != CODES_VERSION:

@@ -1,4 +1,4 @@
-"""The catalog's tables, as SQLAlchemy Core sees them. A new store is created from them.
+"""Declare the catalog's tables; a new store is created from them.
 
 `migrations/` brings stores of earlier releases here; a test compares the two.
 

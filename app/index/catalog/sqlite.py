@@ -1,4 +1,4 @@
-"""SQLite's own statements: what a question waits for, and what ingest writes in bulk.
+"""Hold SQLite's own statements: those of a question and of bulk writes.
 
 Every other statement of the catalog is SQLAlchemy Core and serves any database. These stay as SQL
 because a benchmark needs them: Core's objects for rows take as long again as reading the rows, and
@@ -104,7 +104,9 @@ INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 
 
 def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = "") -> None:
-    """Run `insert VALUES (...), (...) after` for all rows, many a statement: half the time of a statement each.
+    """Run `insert VALUES (...), (...) after` for all rows, many a statement.
+
+    Half the time of a statement each.
 
     Args:
         sql: In a transaction.
@@ -124,23 +126,31 @@ def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = 
 
 
 def id_list(ids: Sequence[int]) -> str:
-    """Return ids as the JSON array that `json_each(?)` unfolds: one bound value, however many they are."""
+    """Return ids as JSON for `json_each(?)`: one bound value for any number."""
     return "[" + ",".join(map(str, ids)) + "]"
 
 
 def last_id(sql: Connection, table: Table) -> int:
-    """Return the newest number of a table that never gives one out twice (AUTOINCREMENT); 0 before the first."""
+    """Return the newest number of an AUTOINCREMENT table; 0 before the first.
+
+    It is never given out twice, even when its row is deleted.
+    """
     row = _driver(sql).execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
     return int(row[0]) if row else 0
 
 
 def _driver(sql: Connection) -> sqlite3.Connection:
-    """Return SQLite's connection, in the same transaction: a statement takes half as long as through SQLAlchemy's."""
+    """Return SQLite's own connection, in the same transaction.
+
+    A statement takes half as long as through SQLAlchemy's.
+    """
     return cast("sqlite3.Connection", sql.connection.driver_connection)
 
 
 def end_backups(catalog: Path) -> None:
-    """End the backup jobs that a copied catalog, which is not open, holds as running: one of them made the copy.
+    """End backup jobs that a copied, closed catalog shows as running.
+
+    One of them made the copy.
 
     Args:
         catalog: The SQLite file of the copy.

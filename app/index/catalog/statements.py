@@ -1,4 +1,4 @@
-"""Writes and values that several stores share, in SQLAlchemy Core: they serve every database."""
+"""Share conditions and writes between stores, in Core: for every database."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def put(sql: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> 
 
 
 def add(sql: Connection, table: Table, row: Mapping[str, object]) -> None:
-    """Add numbers to the row with the same primary key, or insert them when there is none."""
+    """Add numbers to the row with the same primary key, or insert them."""
     sql.execute(_on_conflict(sql.dialect.name, table, frozenset(row), adds=True), row)
 
 

@@ -47,12 +47,12 @@ class SyncClaims:
             put(sql, sync_claims, rows)
 
     def held(self, library: Library, folder: str) -> dict[str, str]:
-        """Return the doc_id by source key of the live documents that a folder sent and that still hold the bytes it sent."""
+        """Return source key to doc_id of live documents a folder sent, bytes unchanged."""
         mine = _HELD.where(sync_claims.c.library == library.value, sync_claims.c.folder == folder)
         return dict(self.database.rows(mine.order_by(sync_claims.c.source_key)))
 
 
 def forget_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:
-    """Remove the claims on documents that are purged, as part of the caller's transaction."""
+    """Remove claims on purged documents in the caller's transaction."""
     for some in pieces(source_keys):
         sql.execute(_FORGET, {"of": library.value, "keys": some})

@@ -158,7 +158,7 @@ def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
 
 
 def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
-    """Return a build that may be written to, what its vectors are made with, and whether it is the live one."""
+    """Return a writable build: number, fingerprint, whether it is live."""
     live = sql.execute(select(libraries.c.live_build).where(libraries.c.library == library.value)).scalar()
     if live is None:
         raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")

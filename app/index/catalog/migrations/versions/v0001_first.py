@@ -1,4 +1,7 @@
-"""The first schema. A new store gets every table of this release here and skips the later migrations."""
+"""The first schema.
+
+A new store gets every table of this release here and skips the later migrations.
+"""
 
 from __future__ import annotations
 
