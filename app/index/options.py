@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Where data lives and how the projections are tuned."""
+    """Directories of data, and parameters of the projections."""
 
     data_dir: Path
     chroma_dir: Path

@@ -28,7 +28,7 @@ CONTENT_SAMPLE = 200
 
 @dataclass(frozen=True, slots=True)
 class Fsck:
-    """Everything a check looks at. A repair wants nobody else to use the store."""
+    """All checks of a store; a repair needs exclusive use."""
 
     catalog: CatalogCheck
     loader: CatalogLoader
@@ -39,7 +39,9 @@ class Fsck:
     steps: Steps
 
     def run(self, *, repair: bool = False, recover: Recover | None = None) -> FsckReport:
-        """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
+        """Check everything; with `repair`, fix projections and counters.
+
+        Projections from the catalog, counters from the rows.
 
         Args:
             repair: Whether to repair.
@@ -68,7 +70,7 @@ class Fsck:
         return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
 
     def _foreign(self, *, repair: bool) -> Iterator[Fault]:
-        """Find out whether the indexes were made from a newer catalog; a repair makes the vectors again from this one."""
+        """Find indexes of a newer catalog; a repair fills the vectors from this one."""
         last, seen = self.catalog.log.last(), seen_change(self.vectors.options.data_dir)
         if seen <= last:
             return
