@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from app.core.errors import ProviderError
-from app.core.ports import Embedder
+from app.core.ports import Embedder, LexicalIndex
 from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import FloatArray, Hit, Library, Notice, Question, Scope
@@ -34,6 +34,8 @@ class LibrarySearcher:
     retriever: PassageRetriever
     embedder: Embedder | None
     """Of the library's fingerprint; None searches by words alone."""
+    lexical: LexicalIndex | None = None
+    """Says how rare a word is in the library; None where nothing does."""
 
 
 SearcherFor = Callable[[Library], LibrarySearcher]

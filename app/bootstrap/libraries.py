@@ -130,7 +130,7 @@ class Libraries:
     def searcher(self, library: Library) -> LibrarySearcher:
         """Return what the query use case searches."""
         wired = self.wired(library)
-        return LibrarySearcher(wired.retriever, wired.embedder)
+        return LibrarySearcher(wired.retriever, wired.embedder, self._store.lexical)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         """Search one library."""

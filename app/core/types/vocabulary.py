@@ -56,4 +56,5 @@ NoticeCode = Literal[
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",
+    "subject_missing",
 ]
