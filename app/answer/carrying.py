@@ -46,8 +46,8 @@ def carried(question: str, earlier: Sequence[str], scope: Scope, searcher_for: S
 def _frequencies(tokens: list[str], scope: Scope, searcher_for: SearcherFor) -> dict[str, int]:
     counts = dict.fromkeys(tokens, 0)
     for library in libraries(scope):
-        lexical = searcher_for(library).lexical
-        if lexical is not None and tokens:
-            for token, count in lexical.document_frequencies(library, tokens)[1].items():
+        frequencies = searcher_for(library).frequencies
+        if frequencies is not None and tokens:
+            for token, count in frequencies(tokens).items():
                 counts[token] += count
     return counts

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from app.core.errors import ProviderError
-from app.core.ports import Embedder, LexicalIndex
+from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import FloatArray, Hit, Library, Notice, Question, Scope
@@ -27,6 +27,10 @@ class PassageRetriever(Protocol):
         ...
 
 
+Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
+"""Returns how many chunks of a library hold each stemmed token."""
+
+
 @dataclass(frozen=True, slots=True)
 class LibrarySearcher:
     """How one library is searched."""
@@ -34,7 +38,7 @@ class LibrarySearcher:
     retriever: PassageRetriever
     embedder: Embedder | None
     """Of the library's fingerprint; None searches by words alone."""
-    lexical: LexicalIndex | None = None
+    frequencies: Frequencies | None = None
     """Says how rare a word is in the library; None where nothing does."""
 
 

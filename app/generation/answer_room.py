@@ -18,7 +18,7 @@ _COUNTED = r"(?!.{0,30}\b(?:two|three|four|five|six|[2-9])\b)"
 _ASKS_FOR_SEVERAL = re.compile(
     rf"\b(?:what|which)\s+{_COUNTED}(?:[\w'\u2019-]+\s+){{0,3}}?(?:{_SEVERAL})\b"
     r"|\b(?:what|which) (?:are|were) (?:some|all|the (?:various|different|main|key|major))\b"
-    r"|\b(?:what|which) (?:are|were) (?:the )?(?:\w+ ){0,2}?[a-z]{3,}[^\W\dsui]s"
+    rf"|\b(?:what|which) (?:are|were) {_COUNTED}(?:the )?(?:\w+ ){{0,2}}?[a-z]{{3,}}[^\W\dsui]s"
     r" (?:of|in|for|about|between|noted|raised|made|proposed|that|to|from|behind|under|with)\b"
     r"|\b(?:list|name|describe|outline|enumerate)\b\s+(?:the|all|some)\b"
     r"|,? and (?:what|how|why|when|who|which|where)\b(?= \w+ \w+)",

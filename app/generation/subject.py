@@ -33,8 +33,7 @@ def named_things(question: str) -> tuple[str, ...]:
     """
     words = [(match.start(), match.end()) for match in _WORD.finditer(question)]
     shown = [_is_name(question[start:end], first=at == 0) for at, (start, end) in enumerate(words)]
-    content = [at for at, (start, end) in enumerate(words) if not _is_function_word(question[start:end])]
-    if len(content) >= _FEWEST and all(question[words[at][0]].isupper() for at in content):
+    if len(words) >= _FEWEST and all(question[start].isupper() for start, _ in words):
         shown = [any(char.isdigit() for char in question[start:end]) for start, end in words]
     names: list[str] = []
     for at, (start, end) in enumerate(words):

@@ -40,7 +40,10 @@ def main() -> None:
 
 
 def _report(bench: Bench, followups: list[tuple[Asking, tuple[str, ...]]]) -> tuple[list[str], dict[str, float]]:
-    searcher = LibrarySearcher(bench.retriever(RetrievalOptions()), bench.embedder, bench.store.lexical)
+    lexical = bench.store.lexical
+    searcher = LibrarySearcher(
+        bench.retriever(RetrievalOptions()), bench.embedder, lambda words: lexical.document_frequencies(Library.PUBLIC, words)[1]
+    )
     wordings: dict[str, Callable[[str, tuple[str, ...]], str]] = {
         "literal": lambda text, _: text,
         "previous question in front": lambda text, said: f"{said[-1]} {text}",

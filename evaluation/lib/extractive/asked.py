@@ -107,18 +107,22 @@ class RememberingEmbedder:
         return self._inner.count_tokens(texts)
 
 
+def evidence_for(bench: Bench, library: Library, text: str, filters: Filters = Filters()) -> tuple[Evidence, ...]:
+    """Return numbered passages as the server would read them for a question."""
+    request = SearchRequest(text, library, top_k=TOP_K, filters=filters)
+    hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
+    return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+
+
 def ask(bench: Bench, library: Library, questions: Sequence[Asking]) -> list[ReadQuestion]:
     """Return every question with its evidence, candidates and features."""
     embedder = RememberingEmbedder(bench.embedder)
-    retriever = bench.retriever(RetrievalOptions())
     documents = {passage: doc_id for doc_id, passage in bench.passage_of.items()}
     found = []
     for asking in questions:
         filters = Filters(doc_ids=(documents[asking.document],)) if asking.document else Filters()
-        request = SearchRequest(asking.question.text, library, top_k=TOP_K, filters=filters)
-        hits = retriever.retrieve(request, Trace()).hits
-        evidence = tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
-        sources = tuple(bench.passage_of.get(hit.passage.document.doc_id, "") for hit in hits)
+        evidence = evidence_for(bench, library, asking.question.text, filters)
+        sources = tuple(bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence)
         found.append(_read(asking, evidence, sources, embedder))
     return found
 

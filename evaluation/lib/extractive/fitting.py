@@ -86,7 +86,8 @@ def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Flo
 
     fitted = _minimum(loss, scaled.shape[1])
     plain = fitted[:-1] / deviation
-    return np.r_[plain, fitted[-1] - plain @ middle]
+    unscaled: Floats = np.r_[plain, fitted[-1] - plain @ middle]
+    return unscaled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
