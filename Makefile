@@ -14,11 +14,15 @@ help: ## list the targets
 
 # --- environment --------------------------------------------------------------------------------------------------------
 
+# pip's own words are for a terminal that it draws on; this is one line that counts.
+COUNTED := /^Collecting/ { printf "\r  %d of %d fetched", ++n, all; fflush() } /^Installing/ { printf "\n  unpacking, half a minute\n"; fflush() }
+
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "DocuMind needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@echo "Python packages: about 0.6 GB into $(VENV), two minutes; only the first time."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@set -o pipefail; $(BIN)/pip install --no-deps --require-hashes -r requirements.lock | awk -v all="$$(grep -c == requirements.lock)" '$(COUNTED)'
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
@@ -46,17 +50,27 @@ PAGE := app/api/static/page/index.html
 
 $(PAGE): $(WEB_SOURCES)
 	@if command -v npm >/dev/null; then \
-	  cd web && npm ci --no-audit --no-fund --silent && npm run --silent build; \
+	  echo "The page: 260 MB of build tools into web/node_modules, a minute; only when it changed."; \
+	  cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build -- --logLevel warn && echo "  built"; \
 	else \
 	  echo "npm is not here: the API runs without the page; install Node 20 and run 'make page' to build it"; \
 	fi
 
 page: $(PAGE) ## build the web page (needs Node 20)
 
+# --- release ------------------------------------------------------------------------------------------------------------
+
+.PHONY: wheel release
+wheel: setup page ## a wheel with page, samples and embedded model, into dist
+	@$(BIN)/python -m scripts.build_release --wheel-only
+
+release: dev page ## wheel, sdist, SBOM and checksums into dist, built twice with the same bytes
+	@$(BIN)/python -m scripts.build_release --twice
+
 # --- run ----------------------------------------------------------------------------------------------------------------
 
 run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
-	@exec $(BIN)/documind serve
+	@exec $(BIN)/documind serve --open
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
@@ -144,8 +158,9 @@ clean: ## remove what the targets made, but never your data
 
 # --- benchmarks ---------------------------------------------------------------------------------------------------------
 
-# Studies read the collections in DATA (BEIR layout); vectors are kept in the system's temporary directory between runs.
-DATA ?= ../shared/data
+# Studies read the collections in DATA (docs/evaluation.md says which and from where); vectors are cached in the system's temporary directory.
+DATA ?= data/collections
+export DATA
 STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
@@ -218,6 +233,10 @@ bench-ingest: dev ## files to vectors over HTTP, into evaluation/reports/ingest.
 
 bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
 	$(BIN)/python -m evaluation.benchmarks.start
+
+.PHONY: bench-install
+bench-install: dev ## time, size and packages by make, by wheel and by the steps of the image, into evaluation/reports/install.md
+	$(BIN)/python -m evaluation.benchmarks.install
 
 bench-bulk: dev ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
 	$(BIN)/python -m evaluation.benchmarks.bulk

@@ -1,7 +1,7 @@
-"""The only reader of the environment. Every field is an environment variable of the same name in upper case.
+"""Read the environment; each field is a variable of the same name in upper case.
 
-Defaults, units and meanings are here; `.env.example` and docs/configuration.md are checked against this file by
-tests/unit/test_settings.py.
+No other module reads it. Defaults, units and meanings are here; `.env.example` and
+docs/configuration.md are checked against this file by tests/unit/test_settings.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
+from app.core.data_folder import default_data_dir
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
 from app.core.types import EvidenceKind, Fusion, Library, PromptKind, Reasoning, Rerank
@@ -39,7 +40,7 @@ _FOREIGN = frozenset(
 
 
 class Settings(BaseSettings):
-    """All configuration, from the environment and a `.env` file beside the working directory."""
+    """All configuration, from the environment and `.env` in the working directory."""
 
     model_config = SettingsConfigDict(
         env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True, env_ignore_empty=True
@@ -48,7 +49,10 @@ class Settings(BaseSettings):
     # where
     api_host: str = Field("127.0.0.1", description="address to listen on")
     api_port: int = Field(8001, ge=1, le=65535, description="port to listen on")
-    data_dir: Path = Field(Path("var"), description="everything the server keeps")
+    data_dir: Path = Field(
+        default_factory=default_data_dir,
+        description="everything the server keeps; empty: ./var in a checkout or with a catalog in it, else the user's data folder",
+    )
     chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
     default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
@@ -191,7 +195,7 @@ class Settings(BaseSettings):
 
     @property
     def chroma_dir(self) -> Path:
-        """Where Chroma keeps its store."""
+        """Return the directory of Chroma's store."""
         return self.chroma_persist_dir or self.data_dir / "chroma"
 
     def ingest(self) -> IngestOptions:
@@ -297,8 +301,8 @@ def check_bind(settings: Settings) -> None:
 def dense_vectors_for(memory_bytes: int) -> int:
     """Return how many vectors a machine of this memory should keep for dense search.
 
-    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (facts/chroma.md: 133 MB for 30,000 on disk
-    includes metadata; 1.5 kB is the vector alone).
+    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (docs/facts/chroma.md: 133 MB for
+    30,000 on disk includes metadata; 1.5 kB is the vector alone).
     """
     return max(100_000, memory_bytes // 4 // 2048)
 
@@ -308,7 +312,10 @@ def _memory_bytes() -> int:
 
 
 def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return environment names that look like ours but are no setting, for a warning at start."""
+    """Return environment names that look like ours but are no setting.
+
+    For a warning at start.
+    """
     known = {name.upper() for name in Settings.model_fields} | _FOREIGN | {"DOCMIND_GIT_SHA", "DOCUMIND_CLI_URL"}
     names = os.environ if environment is None else environment
     return sorted(name for name in names if name.startswith(_PREFIXES) and name not in known and name != "API_URL")

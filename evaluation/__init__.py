@@ -1,1 +1,1 @@
-"""Programs that measure this project: benchmarks, studies, campaigns; reports/ keeps their pages."""
+"""Measure this project: benchmarks, studies, campaigns; reports/ keeps pages."""

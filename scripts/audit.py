@@ -1,4 +1,6 @@
-"""Known vulnerabilities of the locked packages: `python -m scripts.audit`, by pip-audit, which asks the package index.
+"""Look up known vulnerabilities of the locked packages: `python -m scripts.audit`.
+
+pip-audit asks the package index.
 
 Exit code 0: every package was looked up and none has a known vulnerability. 1: some have. 2: some could not be looked up; without a
 network set AUDIT_OFFLINE=1 to go on without (then nothing was audited, and that is said).
@@ -35,7 +37,7 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
 
     Args:
         packages: Replies of the index; those with `skip_reason` could not be looked up.
-        offline: Whether somebody chose to go on without.
+        offline: Whether the user chose to continue without a lookup.
     """
     lines, found = [], 0
     for package in packages:

@@ -1,4 +1,4 @@
-"""Fill the public library in one command: `python -m scripts.build_public_corpus --articles 10000`.
+"""Fill the public library: `python -m scripts.build_public_corpus --articles N`.
 
 Reads the hub's `wikimedia/wikipedia` by default, or any source that `documind bulk index` reads. Running it again goes on.
 """

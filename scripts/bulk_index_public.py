@@ -1,7 +1,9 @@
-"""Index a folder of text files, or any other source, into the public library: `python -m scripts.bulk_index_public FOLDER`.
+"""Index a source into the public library.
+
+`python -m scripts.bulk_index_public FOLDER`
 
 Interrupted runs go on by themselves: the ledger in the data directory is the checkpoint. `--checkpoint FILE` writes its account to
-a file as well, for whoever wants to watch it.
+a file as well, to watch the progress.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ SOME_FAILED = 3
 
 @dataclass(slots=True)
 class Summary:
-    """What became of the papers of a list, by id."""
+    """Outcomes of a list's papers, by id."""
 
     added: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def read_list(path: Path) -> Iterator[str]:
-    """Yield the ids of a list; a line that begins with no id is named on standard error and left out.
+    """Yield the ids of a list; report lines without an id on standard error.
 
     Raises:
         InvalidInput: The file cannot be read.
@@ -87,7 +87,7 @@ def read_list(path: Path) -> Iterator[str]:
 
 
 def ingest(client: DocuMindClient, ids: list[str], sleep: Callable[[float], object] = time.sleep) -> Summary:
-    """Fetch the papers that the library does not have, one after the other, and return what became of them.
+    """Fetch the missing papers one after the other; return their outcomes.
 
     Raises:
         ProviderError: The server or arXiv is away; what was fetched stays.
@@ -114,7 +114,7 @@ def ingest(client: DocuMindClient, ids: list[str], sleep: Callable[[float], obje
 
 
 def is_known(client: DocuMindClient, arxiv_id: str) -> bool:
-    """Whether the library has a paper, in whatever version."""
+    """Return whether the library has a paper, in any version."""
     try:
         client.document(LIBRARY, base_id(arxiv_id))
     except NotFound:
@@ -123,7 +123,7 @@ def is_known(client: DocuMindClient, arxiv_id: str) -> bool:
 
 
 def fetch(client: DocuMindClient, arxiv_id: str, sleep: Callable[[float], object]) -> Json:
-    """Return the outcome of one paper; waits and asks again where arXiv asks for patience.
+    """Return a paper's outcome; wait and ask again if arXiv says so.
 
     Raises:
         Busy: arXiv asked for it each time.

@@ -1,4 +1,4 @@
-"""Reads a Dockerfile: instructions in order, by stage. What it does not know is an error; nothing is passed over in silence."""
+"""Read a Dockerfile: instructions in order, by stage; unknown ones are errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stage:
 
 
 def stages(text: str) -> list[Stage]:
-    """Return the stages of a Dockerfile in order; an unnamed one has the name of its number.
+    """Return the stages of a Dockerfile in order; unnamed ones have a number.
 
     Raises:
         ValueError: An instruction that is not known, or one before the first FROM.
@@ -74,7 +74,7 @@ def instructions(text: str) -> Iterator[Instruction]:
 
 
 def ignored(path: PurePosixPath, patterns: list[str]) -> bool:
-    """Return whether a path of the build context is left out by .dockerignore, itself or with a folder it is in."""
+    """Return whether .dockerignore excludes a path, by itself or with its folder."""
     candidates = [path, *path.parents][:-1]
     return any(_matches(candidate, pattern) for candidate in candidates for pattern in patterns)
 

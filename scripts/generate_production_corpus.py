@@ -1,4 +1,7 @@
-"""Write a seeded synthetic MediaWiki dump: `python -m scripts.generate_production_corpus --articles 100000 OUT.xml.bz2`."""
+"""Write a synthetic MediaWiki dump from a seed.
+
+`python -m scripts.generate_production_corpus --articles 100000 OUT.xml.bz2`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Licences of everything in requirements.lock: `python -m scripts.licences` prints them; exit code 1 when one is not permissive.
+"""Print the licences of requirements.lock: `python -m scripts.licences`.
+
+Exit code 1 if one is not permissive.
 
 Packages say their licence in three ways: an SPDX expression (PEP 639), classifiers, or free text.
 """
@@ -40,20 +42,20 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """A package and what it says of its licence, as an SPDX expression where that could be told."""
+    """A package and its licence, as an SPDX expression if possible."""
 
     package: str
     expression: str
 
     @property
     def allowed(self) -> bool:
-        """True when every licence it names may be used in an Apache-2.0 project without obligations for our own files."""
+        """Return whether every licence named permits use without duties for our files."""
         names = re.findall(r"[\w.+-]+", re.sub(r"\b(AND|OR|WITH)\b", " ", self.expression))
         return bool(names) and all(name in PERMISSIVE | FILE_LEVEL for name in names)
 
 
 def expression_of(metadata: Message) -> str:
-    """Return the SPDX expression of a package; its own words where they are not known, empty where it says nothing."""
+    """Return a package's SPDX expression, its own words, or an empty text."""
     if expression := metadata.get("License-Expression"):
         return str(expression)
     classifiers = [
@@ -69,7 +71,7 @@ def locked(lock: Path = LOCK) -> list[str]:
 
 
 def licences(names: list[str]) -> list[Licence]:
-    """Return the licences of those packages that are installed; the rest are for other systems."""
+    """Return the licences of installed packages; the rest are for other systems."""
     found = []
     for name in names:
         try:

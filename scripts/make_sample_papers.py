@@ -1,4 +1,7 @@
-"""Render the sample papers from their Markdown as PDF, DOCX and Markdown: `python -m scripts.make_sample_papers`."""
+"""Render the sample papers as PDF, DOCX and Markdown from their Markdown.
+
+`python -m scripts.make_sample_papers`
+"""
 
 from __future__ import annotations
 

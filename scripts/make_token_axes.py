@@ -1,4 +1,4 @@
-"""Make the axes on which token states are coded: `python -m scripts.make_token_axes`.
+"""Make the axes that code token states: `python -m scripts.make_token_axes`.
 
 Reads the texts of data/sample_docs (written for this project, Apache-2.0), runs the embedded model over parts of 800 characters and
 writes the mean of the token states and their first 128 principal axes to app/providers/token_axes.npy (float16 `[129, 384]`).
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def principal(states: FloatArray) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.float16]], float]:
-    """Return the mean over the first principal axes, float16 `[129, width]`, and their share of the variance.
+    """Return mean and principal axes, float16 `[129, width]`, and variance share.
 
     An axis points to where its largest component is positive, so that two runs agree.
     """

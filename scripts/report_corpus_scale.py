@@ -1,4 +1,4 @@
-"""Say how large a server's libraries are, what each store takes on disk, and how fast it searches.
+"""Report a server's library sizes, disk use by store, and search times.
 
 python -m scripts.report_corpus_scale [--base-url URL] [--report-md F]
 

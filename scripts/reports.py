@@ -1,4 +1,7 @@
-"""Where scripts write: evaluation/reports in a checkout, DATA_DIR/reports where there is none, as in the image."""
+"""Choose the folder of reports: evaluation/reports, or DATA_DIR/reports.
+
+The latter without a checkout, as in the image.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def reports_folder() -> Path:
 
 
 def require_writable(paths: Iterable[Path]) -> None:
-    """Make the folders of files that are written at the end, and see now that they can be.
+    """Make the folders of files to be written, and check now that it is possible.
 
     Raises:
         InvalidInput: A file cannot be written; the message says which and why.

@@ -1,6 +1,8 @@
-"""Execute the Dockerfile without a container engine: `python -m scripts.run_dockerfile_steps [--keep DIR]`.
+"""Execute the Dockerfile without a container engine.
 
-Every COPY and RUN is done in an empty directory by a plain user (nobody, when this runs as root), with the environment of its
+`python -m scripts.run_dockerfile_steps [--keep DIR]`
+
+Every COPY and RUN is done in an empty directory by an unprivileged user, with the environment of its
 stage; absolute paths of the image are put below that directory. Then what the image holds is made read-only and the entry point is
 started with a data directory of its own, until the health check of the image passes and the server is ready.
 Left out, and said so: apt-get, useradd. Stage bases are this machine's Python and Node.
@@ -36,7 +38,7 @@ PASSED_ON = ("PIP_", "NPM_", "SSL_", "LANG")
 
 @dataclass
 class Build:
-    """The directory that stands for the image, and the environment of the stage in work."""
+    """The directory that stands for the image, and the stage's environment."""
 
     base: Path
     env: dict[str, str] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class Build:
 
     @property
     def root(self) -> Path:
-        """Where the stage in work lives; the same for every stage, so that a virtual environment can be copied between them."""
+        """Return the stage's root; equal for all stages, so a venv can be copied."""
         return self.base / "root"
 
     def place(self, path: str) -> Path:
@@ -75,7 +77,7 @@ def fail(message: str) -> NoReturn:
 
 
 def copy(build: Build, one: Instruction) -> None:
-    """Do a COPY as a builder does: folders by their content, without what .dockerignore leaves out."""
+    """Execute a COPY like a builder: folders by content, without ignored files."""
     *sources, target = one.words()
     to = build.place(target)
     stage = one.flags.get("from")
@@ -156,7 +158,7 @@ DONE = {"WORKDIR": change_directory, "COPY": copy, "ENV": set_environment, "VOLU
 
 
 def prepare(base: Path, python: str) -> Build:
-    """Make the directory that stands for the image, with the interpreter that stands for its own."""
+    """Make the directory that stands for the image, with an interpreter."""
     for folder in ("stages", "tools", "home", "npm"):
         (base / folder).mkdir(parents=True)
     wrapper = base / "tools" / "python"
@@ -178,7 +180,7 @@ def build_stages(build: Build, found: list[Stage]) -> None:
 
 
 def start(build: Build, stage: Stage) -> None:
-    """Start what the image starts, read-only but for its data, and wait for its health check."""
+    """Start the image's command, read-only but for its data; await its health."""
     last = {one.name: one for one in stage.instructions}
     data = build.place(last["VOLUME"].text)
     own(build.root)
@@ -223,7 +225,10 @@ def _get(port: str, path: str) -> bytes:
 
 
 def interpreter() -> str:
-    """Return a Python that the plain user can run: this one, or the system's when this runs as root, whose home is closed."""
+    """Return a Python that the plain user can run: this one, or the system's.
+
+    Root's home is closed to the plain user.
+    """
     if os.geteuid() != 0:
         return sys.executable
     return shutil.which("python3.11", path=SYSTEM) or shutil.which("python3.12", path=SYSTEM) or fail("no Python 3.11 in " + SYSTEM)

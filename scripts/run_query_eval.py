@@ -1,4 +1,6 @@
-"""Run the query cases against a running server: `python -m scripts.run_query_eval [--base-url URL] [--csv F]`.
+"""Run the query cases against a server: `python -m scripts.run_query_eval`.
+
+Options: [--base-url URL] [--csv F].
 
 Exit code 1 when a case fails. With --skip-empty-corpus-cases those that need documents are left out when there are none.
 """

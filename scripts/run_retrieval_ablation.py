@@ -1,4 +1,4 @@
-"""Ask a running server the ablation probes under every strategy and fusion, and write the report.
+"""Ask a server the ablation probes under every strategy and fusion; report.
 
 python -m scripts.run_retrieval_ablation [--base-url URL] [--bench FILE] [--report-md F] [--csv F] [--json-out F]
 
@@ -45,7 +45,10 @@ def main(given: argparse.Namespace | None = None) -> None:
 
 
 def arguments(description: str, name: str = "retrieval_ablation") -> argparse.ArgumentParser:
-    """Return a parser with the options of the ablation scripts, for a bench and reports of this name."""
+    """Return a parser with the options of ablation scripts.
+
+    For a bench and reports of this name.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     folder = reports_folder()
     summary = f"{name}_summary.json" if name == "retrieval_ablation" else f"{name}.json"
@@ -70,7 +73,7 @@ def files_of(given: argparse.Namespace) -> tuple[Path, Path, Path]:
 
 
 def titles_like(client: DocuMindClient, probe: Probe) -> Iterable[str]:
-    """Yield titles of a server's documents that contain the title of a probe's article."""
+    """Yield titles of a server's documents that contain a probe's article title."""
     libraries = [library.value for library in Library] if probe.library == "all" else [probe.library]
     for library in libraries:
         for document in client.documents(library, query=probe.article):

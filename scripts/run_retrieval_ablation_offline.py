@@ -1,4 +1,4 @@
-"""The ablation without a server: the sample documents in a temporary data directory, searched in this process.
+"""Run the ablation without a server, over the samples in this process.
 
 python -m scripts.run_retrieval_ablation_offline [--bench FILE] [--report-md F] [--csv F] [--json-out F]
 """
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[Experiment, ...], tuple[str, ...], Provenance]:
-    """Ask each set of probes over the sample documents; also returns what a reader must know, and the provenance.
+    """Ask each set of probes over the samples; return notes and provenance too.
 
     Raises:
         NotFound: A set has only probes about articles that are no samples.
@@ -58,7 +58,7 @@ def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[E
 
 
 def titles_like(catalog: Catalog, probe: Probe) -> list[str]:
-    """Return titles of the sample documents that contain the title of a probe's article."""
+    """Return titles of sample documents that contain a probe's article title."""
     libraries = list(Library) if probe.library == "all" else [Library(probe.library)]
     return [document.title for library in libraries for document in catalog.documents(library, probe.article)[0]]
 

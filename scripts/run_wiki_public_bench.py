@@ -1,4 +1,4 @@
-"""Ask a running server 20 questions about articles of the encyclopedia and write wiki_public_bench.{md,csv,json}.
+"""Ask a server 20 questions about articles; write wiki_public_bench.{md,csv,json}.
 
 python -m scripts.run_wiki_public_bench [--base-url URL]
 

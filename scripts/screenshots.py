@@ -1,4 +1,6 @@
-"""Take a picture of every view of the page, in two themes and two widths, into docs/images: `python -m scripts.screenshots`.
+"""Take pictures of every view of the page: `python -m scripts.screenshots`.
+
+In two themes and two widths, into docs/images.
 
 Starts a server of its own on the sample documents in a temporary directory, asks it a real question, and looks at it with Chromium.
 Needs the built page (`make page`), the development dependencies and Chromium.
@@ -51,7 +53,7 @@ def load_samples(server: DocuMind, timeout_s: float = 300) -> None:
 
 
 def evaluate(server: DocuMind) -> None:
-    """Compare the search of the public library with its parts, so that there is a report to look at."""
+    """Evaluate the public library's search, so that a report can be shown."""
     with DocuMindClient(server.base) as client:
         job = client.post("/api/v1/evaluations", {"kind": "retrieval", "library": "public"})
         ended = client.follow(str(job["id"]))

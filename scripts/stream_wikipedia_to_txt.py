@@ -1,4 +1,6 @@
-"""Write the articles of a dump as text files: `python -m scripts.stream_wikipedia_to_txt DUMP OUT --articles 1000`.
+"""Write a dump's articles as text files.
+
+`python -m scripts.stream_wikipedia_to_txt DUMP OUT --articles 1000`
 
 One file an article, its title on the first line, in folders of a thousand; `scripts.bulk_index_public OUT` indexes them.
 """

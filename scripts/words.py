@@ -1,4 +1,4 @@
-"""Count words and phrases that make our prose hard to read: `python -m scripts.words`.
+"""Count words and phrases that make prose hard to read: `make words`.
 
 The exit code is 1 when a kind of text passes its limit; `--places` lists each place. Texts are
 Markdown pages without their code, docstrings, comments, messages (string literals of more than
@@ -115,7 +115,7 @@ def web_texts(path: Path, source: str) -> Iterator[Text]:
 
 
 def first_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line number and first line of each docstring of a module, class or function."""
+    """Yield line and first line of each module's, class's or function's docstring."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             doc = ast.get_docstring(node)

@@ -1,4 +1,6 @@
-"""Write what follows from app/settings.py: `python -m scripts.write_env_example [--check]`.
+"""Write files derived from app/settings.py: `python -m scripts.write_env_example`.
+
+With `--check` only compare.
 
 That is `.env.example`, `docs/configuration.md` and the settings that docker-compose.yml hands to the server.
 """
@@ -89,7 +91,7 @@ def compose(text: str) -> str:
 
 
 def main() -> int:
-    """Write the files, or with --check report whether they are up to date (exit 1 when not)."""
+    """Write the files, or with --check exit with 1 if they are out of date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
     check = parser.parse_args().check

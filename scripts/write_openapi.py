@@ -1,4 +1,7 @@
-"""Write openapi.json, the agreed contract, and docs/http.md, its table, from the app: `python -m scripts.write_openapi`."""
+"""Write openapi.json and docs/http.md from the app.
+
+`python -m scripts.write_openapi`
+"""
 
 from __future__ import annotations
 

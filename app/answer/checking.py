@@ -1,4 +1,4 @@
-"""Check a text that someone brings: every sentence held against the libraries, or against one other text."""
+"""Check a user's text: every sentence against the libraries or another text."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class CheckService:
         self._least = options.grounding_min_similarity
 
     def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
-        """Check a text against one other text; findings have offsets in that text and no document."""
+        """Check a text against another text; findings have offsets and no document."""
         place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
         return self._check(text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True)
 
     def in_libraries(self, text: str, scope: Scope, cancel: CancelToken | None = None) -> CheckReport:
-        """Check a text against the best passages that each of its sentences finds in one library or in all."""
+        """Check a text against the best passages for each sentence, in the scope."""
         known: dict[tuple[Library, int], SourcePassage] = {}
         with ThreadPoolExecutor(_SEARCHES) as pool:
 
@@ -103,7 +103,7 @@ class CheckService:
     def _judged(
         self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[SourcePassage]], source_given: bool
     ) -> Iterator[tuple[CheckVerdict, list[Finding]]]:
-        """Yield verdict and findings of each claim of a batch, whose vectors are made together."""
+        """Yield verdict and findings of each claim of a batch; embed the batch at once."""
         distinct = {id(place.passage): place.passage for found in places for place in found}
         examination: Examination = self._judge.examine(distinct.values(), source_given=source_given)
         compared = [

@@ -1,4 +1,4 @@
-"""The `datasets` mode: names of data sets found in passages, as a Markdown inventory. No model takes part.
+"""List data sets named in passages (`datasets` mode), without a model.
 
 Three kinds of finding, each with the sentence that says it and its mark: a name that is well known, a name in a phrase such as "the
 X corpus", and a place where data can be had (repository, DOI, accession number).
@@ -53,7 +53,7 @@ _GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DatasetMention:
-    """A data set or place, the evidence that names it (each number once) and the first sentence that does."""
+    """A data set or place, its evidence (each number once) and first sentence."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ class DatasetMention:
 
 
 def scan(evidence: Sequence[Evidence]) -> tuple[DatasetMention, ...]:
-    """Return the data sets and data sources that passages name, in the order they appear."""
+    """Return the data sets and sources named in passages, in order."""
     found: dict[tuple[str, str], tuple[str, list[int], str]] = {}
     for item in evidence:
         text = item.hit.passage.chunk.text
@@ -77,7 +77,10 @@ def scan(evidence: Sequence[Evidence]) -> tuple[DatasetMention, ...]:
 
 
 def inventory(evidence: Sequence[Evidence]) -> str:
-    """Return a Markdown inventory of what `scan` found, each entry with the sentence that names it and marks; empty for nothing."""
+    """Return a Markdown inventory of `scan`'s findings, with sentences and marks.
+
+    Empty for none.
+    """
     findings = scan(evidence)
     blocks = []
     for kind, heading in (("data set", "### Data sets"), ("source", "### Where data can be had")):
@@ -103,7 +106,7 @@ def _names(sentence: str) -> Iterable[tuple[str, str]]:
 
 
 def _trimmed(name: str) -> str:
-    """Return a name without generic words at its ends; empty when nothing specific is left."""
+    """Return a name without generic words at its ends; may be empty."""
     words = name.split()
     while words and words[0].lower() in _GENERIC:
         words = words[1:]
@@ -117,7 +120,7 @@ def _key(name: str) -> str:
 
 
 def _row(finding: DatasetMention) -> str:
-    """Return one entry; the quoted sentence keeps its words and loses marks of its own."""
+    """Return one entry; the quoted sentence loses marks of its own."""
     quote = re.sub(r"\s*\[\d[\d,;\s\u2013-]*\]", "", finding.sentence).strip().rstrip(".")
     if len(quote) > _MAX_SENTENCE_CHARS:
         quote = f"{quote[:_MAX_SENTENCE_CHARS].rsplit(maxsplit=1)[0]}\u2026"

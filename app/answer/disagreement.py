@@ -1,4 +1,4 @@
-"""Where a paper and the encyclopedia give different figures for the same thing.
+"""Find figures that differ between a paper and the encyclopedia.
 
 Two sentences are compared when they share enough words about their subject; they disagree when each gives figures of the same unit
 and none of one is near any of the other, or some are not where the sentences are otherwise nearly the same. It is a pointer for a
@@ -74,7 +74,9 @@ class _Claim:
 
 
 def disagreements(evidence: Sequence[Evidence]) -> tuple[Disagreement, ...]:
-    """Return pairs of sentences, one of papers and one of public, that give different figures for the same thing.
+    """Return pairs of sentences, papers and public, with different figures.
+
+    For the same thing.
 
     Args:
         evidence: The passages of one question over both libraries; of a single library the result is empty.
@@ -106,7 +108,10 @@ def _claims(item: Evidence) -> list[_Claim]:
 
 
 def figures_by_unit(sentence: str) -> dict[str, frozenset[float]]:
-    """Return the figures of a sentence by what they count: a unit, or the stem of the word after them; years under `year`."""
+    """Return a sentence's figures by unit, or by the next word's stem.
+
+    Years are under `year`.
+    """
     found: dict[str, set[float]] = {}
     for match in _FIGURE.finditer(_NO_FIGURES.sub(" ", sentence)):
         number, word = match["number"], (match["unit"] or "").lower()
@@ -128,14 +133,17 @@ def _unit(word: str) -> str:
 
 
 def _shared_subject(one: _Claim, other: _Claim) -> float:
-    """Return the share of the shorter subject that both have, 0 when it is too little to be about the same thing."""
+    """Return the common share of the shorter subject; 0 if too small to match."""
     shared = len(one.subject & other.subject)
     share = shared / max(1, min(len(one.subject), len(other.subject)))
     return share if shared >= _MIN_SHARED and share >= _MIN_SHARE else 0.0
 
 
 def _contradiction(one: _Claim, other: _Claim, share: float) -> Disagreement | None:
-    """Return the figures of one unit that differ: all of them, or some on both sides where the sentences are nearly the same."""
+    """Return the figures of one unit that differ.
+
+    All of them, or some on both sides if the sentences are nearly equal.
+    """
     for unit, values in one.figures.items():
         others = other.figures.get(unit, frozenset())
         lone = {a for a in values if not any(_same(a, b, unit) for b in others)}

@@ -1,4 +1,4 @@
-"""The built-in questions that models are tested with, and the passages that answer them.
+"""Define the questions and passages that test models.
 
 The passages are about things that do not exist, so that no model knows an answer from elsewhere. In
 most of them the right figure or name stands next to another one of its kind.

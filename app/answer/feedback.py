@@ -1,32 +1,19 @@
-"""What users said of stored answers, as an answer set that `documind evaluate answers` reads."""
+"""Turn ratings of stored answers into an answer set for evaluation.
+
+`documind evaluate answers` reads it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import TypedDict
 
-from app.answer.record_types import StoredAnswer
-
-
-class RightPassage(TypedDict):
-    """Where the answer should have come from; offsets in the text of that revision."""
-
-    library: str
-    doc_id: str
-    start: int
-    end: int
-
-
-class Feedback(TypedDict):
-    """What is attached to a stored answer."""
-
-    thumbs: NotRequired[Literal["up", "down"]]
-    passage: NotRequired[RightPassage]
+from app.answer.records import StoredRecord
 
 
 class CaseRecord(TypedDict):
-    """One line of an answer set (REQUIREMENTS E2)."""
+    """One line of an answer set (docs/evaluation.md)."""
 
     question: str
     library: str
@@ -38,7 +25,7 @@ class CaseRecord(TypedDict):
 
 
 def to_case(record: Mapping[str, object]) -> CaseRecord | None:
-    """Return the case that feedback makes of a stored answer; None when it does not say what would have been right.
+    """Return the case that a rated answer makes; None if it names nothing right.
 
     A right passage names the document to find. Thumbs up confirm the documents that the answer cites, or that refusing was right.
     Thumbs down alone say that something was wrong, not what.
@@ -46,27 +33,31 @@ def to_case(record: Mapping[str, object]) -> CaseRecord | None:
     Args:
         record: A stored answer with its `feedback`, as `AnswerStore.list(with_feedback=True)` returns them.
     """
-    answer, feedback = cast("StoredAnswer", record), cast("Feedback", record.get("feedback") or {})
-    if answer["kept"] != "full" or answer["status"] not in ("answered", "abstained"):
+    answer = StoredRecord.model_validate(record)
+    feedback = answer.feedback or {}
+    if answer.kept != "full" or answer.status not in ("answered", "abstained"):
         return None
     passage, approved = feedback.get("passage"), feedback.get("thumbs") == "up"
     if passage is None and not approved:
         return None
-    cited = {citation["n"] for sentence in answer["sentences"] for citation in sentence["citations"]}
-    documents = [source["doc_id"] for source in answer["sources"] if source["n"] in cited]
+    cited = {citation.n for sentence in answer.sentences for citation in sentence.citations}
+    documents = [source.doc_id for source in answer.sources if source.n in cited]
     return CaseRecord(
-        question=answer["asked"]["question"],
-        library=answer["library"],
+        question=answer.asked.question,
+        library=answer.library,
         intent="question",
         expected_substrings=[],
         keywords=[],
-        expected_docs=[passage["doc_id"]] if passage else list(dict.fromkeys(documents)),
-        oos=passage is None and answer["status"] == "abstained",
+        expected_docs=[str(passage["doc_id"])] if isinstance(passage, Mapping) else list(dict.fromkeys(documents)),
+        oos=passage is None and answer.status == "abstained",
     )
 
 
 def answer_set(records: Iterable[Mapping[str, object]]) -> str:
-    """Return the cases of stored answers as JSON lines, one per question, the newest feedback counting; empty without any."""
+    """Return rated answers as JSON lines, one a question, newest rating first.
+
+    Only the newest counts. Empty without any.
+    """
     cases: dict[tuple[str, str], CaseRecord] = {}
     for record in records:  # newest first
         case = to_case(record)

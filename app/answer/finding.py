@@ -1,4 +1,4 @@
-"""A query to evidence, by the strategy that was asked for or, where that needs a model that is not there, by the baseline."""
+"""Run the requested strategy, or the baseline if a needed model is missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def strategy_of(context: StrategyContext) -> Strategy:
 
 
 def degraded_notice(found: Found, wanted: Strategy) -> tuple[Notice, ...]:
-    """Return the notice `strategy_degraded` when another strategy searched than was wanted."""
+    """Return the notice `strategy_degraded` if another strategy was used."""
     if not found.degraded:
         return ()
     return (Notice("strategy_degraded", f"{wanted} was not possible, the baseline searched instead: {found.degraded}"),)

@@ -1,7 +1,9 @@
-"""What a message wants, decided without a model: a question, a pleasantry, or a look back at the conversation.
+"""Classify a message without a model: question, pleasantry, or look back.
 
-Only whole messages count as pleasantries ("Hello!", "vielen Dank"), so that "Hello, what is entropy?" stays a question. What is
-polite and empty in front of a question is taken off before it is embedded, because it pulls the vector away from the subject.
+A look back asks about the conversation. Only whole messages count as pleasantries ("Hello!",
+"vielen Dank"), so that "Hello, what is entropy?" stays a question. What is polite and empty in
+front of a question is taken off before it is embedded, because it pulls the vector away from the
+subject.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ _SPECIAL = str.maketrans("ßøæœ\u2019\u2018", "soao''")
 
 
 def _folded(text: str) -> str:
-    """Return the text in lower case without accents, character by character, so that offsets stay true."""
+    """Return text in lower case without accents, with offsets unchanged."""
     if text.isascii():
         return text.lower()
     return "".join((unicodedata.normalize("NFD", char)[0].lower() or char)[0] for char in text).translate(_SPECIAL)
@@ -43,6 +45,7 @@ _SAYS: dict[tuple[Pleasantry, Language], re.Pattern[str]] = {
     for kind, language in phrases.REPLIES
 }
 _RECALL = re.compile(rf"{_GAP}{_any(phrases.RECALLS)}(?:\s+{_any(phrases.RECALL_ENDINGS)})*{_GAP}")
+_SUMMARY = re.compile(rf"{_GAP}{_any(phrases.SUMMARIES)}")
 _STOP = r"\s*[,.!;:\u2026]+\s*|\s*[\u2013\u2014]\s*|\s+-+\s+|\s+"
 _LEAD_IN = re.compile(
     rf"[\s\u00bf\u00a1]*(?:{_any(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind|bot)\b)?(?:{_STOP})"
@@ -52,7 +55,10 @@ _LEAD_IN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a message wants. `text` is the question without what is polite in front; the whole message for other kinds."""
+    """The kind of a message.
+
+    `text` is the question without polite words in front; the whole message for other kinds.
+    """
 
     kind: Literal["question", "greeting", "thanks", "recall"]
     text: str
@@ -76,10 +82,16 @@ def detect(message: str) -> Intent:
     return Intent("question", question)
 
 
-def without_politeness(message: str) -> str:
-    """Return the message without leading greetings and polite phrases, taken off repeatedly; never empty for a non-blank message.
+def wants_summary(question: str) -> bool:
+    """Return whether a question asks for a summary of what was written rather than for something in it."""
+    return _SUMMARY.match(_folded(without_politeness(question))) is not None
 
-    Idempotent; what is returned is the end of the message, words and case unchanged.
+
+def without_politeness(message: str) -> str:
+    """Return the message without leading greetings and polite phrases.
+
+    Never empty for a non-blank message. Idempotent; what is returned is the end of the message,
+    words and case unchanged.
     """
     text = message.strip()
     while match := _LEAD_IN.match(_folded(text)):
@@ -91,6 +103,9 @@ def without_politeness(message: str) -> str:
 
 
 def past_questions(history: Iterable[Message]) -> list[str]:
-    """Return what the user asked in a history, oldest first, pleasantries and look-backs left out."""
+    """Return the user's past questions, oldest first, without pleasantries.
+
+    Without look-backs too.
+    """
     asked = [detect(message.content) for message in history if message.role == "user"]
     return [intent.text for intent in asked if intent.kind == "question"]

@@ -1,21 +1,21 @@
-"""The answers that are kept: all, as hashes, or none (STORE_ANSWERS), and for how long.
+"""Keep answers whole, hashed, or not at all (STORE_ANSWERS), for a time.
 
 `hash` keeps what was retrieved and how it went, and replaces every text a person wrote or read by its SHA-256. That hides texts
-from a reader of the database, not from somebody who can guess a text and compare.
+from a reader of the database, not from a person who can guess a text and compare.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from app.answer.options import AnswerOptions
-from app.answer.record_types import SentenceRecord, StoredAnswer
-from app.answer.records import to_stored
+from app.answer.records import StoredRecord
 from app.core.ports import AnswerStore
-from app.core.types import Answer
+from app.core.types import Answer, Sentence
 
 _PRUNE_EVERY = timedelta(hours=1)
 
@@ -34,7 +34,7 @@ class AnswerJournal:
     def __init__(
         self, store: AnswerStore, options: AnswerOptions, settings: Callable[[], Mapping[str, str]], clock: Clock = utc_now
     ) -> None:
-        """Keep the store, what decides, and `settings`: names and values of what can change an answer besides the documents."""
+        """Take the store, the options, and the settings that affect answers."""
         self._store = store
         self._options = options
         self._settings = settings
@@ -44,7 +44,7 @@ class AnswerJournal:
 
     @property
     def keeps_traces(self) -> bool:
-        """Whether answers are stored, and with them their full traces."""
+        """Return whether answers and their full traces are stored."""
         return self._options.store_answers != "off"
 
     def keep(self, answer: Answer) -> None:
@@ -54,8 +54,9 @@ class AnswerJournal:
         """
         if self._options.store_answers == "off" or answer.status in ("retrieved", "chitchat"):
             return
-        record = to_stored(answer, self._settings(), _iso(self._clock()))
-        self._store.save(answer, hashed(record) if self._options.store_answers == "hash" else record)
+        record = StoredRecord.kept_whole(answer, self._settings(), _iso(self._clock()))
+        shown = hashed(record) if self._options.store_answers == "hash" else record
+        self._store.save(answer, shown.json_values())
         self._prune()
 
     def _prune(self) -> None:
@@ -69,40 +70,41 @@ class AnswerJournal:
         self._store.wipe(_iso(now - timedelta(days=self._options.answer_retention_days)))
 
 
-def hashed(record: StoredAnswer) -> StoredAnswer:
-    """Return the record with every text that a person wrote or read replaced by its SHA-256; places, scores and times stay."""
-    asked, quote = record["asked"], record["quote"]
-    return StoredAnswer(
-        **{
-            **record,
-            "answer": _sha256(record["answer"]),
-            "rewritten_query": None if record["rewritten_query"] is None else _sha256(record["rewritten_query"]),
-            "sources": [{**source, "preview": ""} for source in record["sources"]],
-            "sentences": _hashed_sentences(record["sentences"]),
-            "quote": None
-            if quote is None
-            else {**quote, "text": _sha256(quote["text"]), "sentences": _hashed_sentences(quote["sentences"])},
-            "model_text": None if record["model_text"] is None else _sha256(record["model_text"]),
-            "trace": None if record["trace"] is None else {**record["trace"], "disagreements": []},
-            "asked": {
-                **asked,
-                "question": _sha256(asked["question"]),
-                "history": [{**turn, "content": _sha256(turn["content"])} for turn in asked["history"]],
-            },
+def hashed(record: StoredRecord) -> StoredRecord:
+    """Return the record with every human text replaced by its SHA-256.
+
+    Offsets, scores and times stay.
+    """
+    asked, quote, trace = record.asked, record.quote, record.trace
+    history = tuple(replace(turn, content=_sha256(turn.content)) for turn in asked.history)
+    return record.model_copy(
+        update={
+            "answer": _sha256(record.answer),
+            "rewritten_query": _hash_or_none(record.rewritten_query),
+            "sources": tuple(source.model_copy(update={"preview": ""}) for source in record.sources),
+            "sentences": _hashed_sentences(record.sentences),
+            "quote": quote and replace(quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)),
+            "model_text": _hash_or_none(record.model_text),
+            "trace": trace and trace.model_copy(update={"disagreements": ()}),
+            "asked": asked.model_copy(update={"question": _sha256(asked.question), "history": history}),
             "kept": "hash",
         }
     )
 
 
-def _hashed_sentences(sentences: Sequence[SentenceRecord]) -> list[SentenceRecord]:
-    return [
-        {
-            **sentence,
-            "text": _sha256(sentence["text"]),
-            "citations": [{**citation, "quote": _sha256(citation["quote"])} for citation in sentence["citations"]],
-        }
+def _hashed_sentences(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    return tuple(
+        replace(
+            sentence,
+            text=_sha256(sentence.text),
+            citations=tuple(replace(one, quote=_sha256(one.quote)) for one in sentence.citations),
+        )
         for sentence in sentences
-    ]
+    )
+
+
+def _hash_or_none(text: str | None) -> str | None:
+    return None if text is None else _sha256(text)
 
 
 def _sha256(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether there is anything to ask."""
+"""Report whether libraries have documents to ask about."""
 
 from __future__ import annotations
 

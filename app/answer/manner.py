@@ -1,4 +1,4 @@
-"""How a model is asked: which prompt, how much evidence, and whether it may speak alone.
+"""Decide how a model is asked: prompt, amount of evidence, alone or not.
 
 What costs on a slow host is reading the prompt, and what a small model loses itself in is a long
 one. So the evidence is bounded by what this host reads in FIRST_TOKEN_TARGET_S, and a model that
@@ -27,7 +27,7 @@ _WIDE_MODES = 4
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How one model is asked one question."""
+    """The way one model is asked one question."""
 
     prompts: Literal["compact", "full"]
     evidence: Literal["short", "full"]
@@ -43,7 +43,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class MannerOptions:
-    """What the configuration says of it."""
+    """The configuration of it."""
 
     prompts: PromptKind = "auto"
     evidence: EvidenceKind = "auto"

@@ -1,7 +1,8 @@
-"""What a conversation remembers: a running summary, the last exchanges word for word, all within a token budget.
+"""Remember a conversation: a summary and the last exchanges, within a budget.
 
-Folding (older exchanges into the summary) happens when a conversation goes on, so that nobody waits for it at the end of an answer,
-and only with a model: without one nothing is lost, the exchanges stay in the store until one is there.
+The budget is in tokens; the exchanges are kept word for word. Older exchanges are folded into the
+summary when a conversation goes on, so no answer waits for it. Folding needs a model; without one
+the exchanges stay in the store until a model is available.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TITLE_CHARS = 60
 _ESTIMATE = TokenEstimate()
 _LIST_LIMIT = 20
 _HISTORY_MESSAGES = 6
-"""Of a history that comes with a question, the newest so many are used (API.md)."""
+"""Only so many of the newest messages of a request's history are used."""
 
 Summarise = Callable[[str, str], str]
 """(summary so far, new turns as text) to the new summary; empty when there is no model or it wrote nothing."""
@@ -30,7 +31,7 @@ Summarise = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is known of a conversation before the next message."""
+    """The state of a conversation before the next message."""
 
     summary: str = ""
     recent: tuple[Message, ...] = ()
@@ -43,7 +44,7 @@ class Memory:
         return bool(self.summary or self.recent)
 
     def messages(self) -> tuple[Message, ...]:
-        """Return the history as a prompt takes it; citation marks of earlier answers mean nothing now and are left out."""
+        """Return the history for a prompt, without citation marks of old answers."""
         earlier = (Message("assistant", self.summary),) if self.summary else ()
         return (*earlier, *(Message(turn.role, without_marks(turn.content)) for turn in self.recent))
 
@@ -59,7 +60,7 @@ def transcript(turns: Sequence[Message]) -> str:
 
 
 class ConversationMemory:
-    """Reads and writes conversations; stateless itself, so it may be shared between threads."""
+    """Reads and writes conversations; stateless, so threads can share it."""
 
     def __init__(self, store: ConversationStore, options: AnswerOptions) -> None:
         """Keep the store and the memory options."""
@@ -67,7 +68,9 @@ class ConversationMemory:
         self._options = options
 
     def open(self, conversation_id: str | None, library: str, message: str) -> str:
-        """Return the id of the conversation that a message belongs to: the given one, or a new one titled by the message.
+        """Return the conversation's id: the given one, or a new one's.
+
+        The message is a new conversation's title.
 
         Raises:
             NotFound: There is no conversation of this id.
@@ -118,7 +121,7 @@ class ConversationMemory:
 
 
 def recollection(memory: Memory) -> str:
-    """Return, in Markdown, what was discussed: the summary and the questions asked so far."""
+    """Return a Markdown recollection: the summary and the questions so far."""
     if not memory.summary and not memory.questions:
         return "We have not discussed anything yet."
     parts = [memory.summary] if memory.summary else []
@@ -138,7 +141,7 @@ def _last(turns: tuple[Message, ...], count: int) -> tuple[Message, ...]:
 
 
 def _kept(unfolded: tuple[Message, ...], buffered: int, room_tokens: int) -> tuple[Message, ...]:
-    """Return the turns that stay word for word; what comes before them is due for the summary.
+    """Return the turns kept word for word; older ones go into the summary.
 
     Nothing is due until twice the buffer has gathered or the room is full, and then so much at once that the next fold is about a
     buffer's length away: a summary costs a call of the model.
@@ -164,7 +167,7 @@ def _within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ..
 
 
 def _first_within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Message, ...]:
-    """Return the oldest turns that fit together, two at least: what one call of the helper can read."""
+    """Return the oldest turns that fit one call of the helper, at least two."""
     left = budget_tokens
     for count, turn in enumerate(turns):
         left -= _ESTIMATE.tokens(turn.content)
@@ -174,7 +177,7 @@ def _first_within(turns: tuple[Message, ...], budget_tokens: int) -> tuple[Messa
 
 
 def _shortened(summary: str, budget_tokens: int) -> str:
-    """Return the end of a summary that outgrew half the budget: the newest topics are told last."""
+    """Return the end of a summary over half the budget; new topics come last."""
     limit = int(budget_tokens / 2 * _ESTIMATE.chars_per_token)
     if len(summary) <= limit:
         return summary

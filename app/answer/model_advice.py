@@ -1,4 +1,4 @@
-"""What the test of a model comes to: counts, what is taken from now on, and a line of advice."""
+"""Evaluate a model's test: counts, the chosen prompt, and advice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORTH = 2
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What became of one question asked with one prompt."""
+    """The outcome of one question with one prompt."""
 
     prompts: Prompts
     question: int
@@ -43,7 +43,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of all questions asked with one prompt; times in seconds, medians."""
+    """Outcomes of all questions with one prompt; median times in seconds."""
 
     asked: int
     right: int
@@ -60,7 +60,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """What the test of one model found."""
+    """The findings of one model's test."""
 
     __test__ = False  # no test case, although its name begins like one
 
@@ -98,7 +98,7 @@ def counted(replies: Sequence[ModelReply]) -> Counts:
 
 
 def better_prompt(prompts: Mapping[Prompts, Counts]) -> Prompts:
-    """Return the prompt to take: the compact one, unless the full contract is clearly better."""
+    """Return the better prompt: compact, unless the full one clearly wins."""
     return "full" if prompts["full"].right >= prompts["compact"].right + _WORTH else "compact"
 
 
@@ -117,7 +117,7 @@ def findings_of(report: TestReport, at: str) -> ModelFindings:
 
 
 def compared(tests: Sequence[tuple[str, ModelFindings]]) -> str:
-    """Return one line that compares tested models with each other and the quotes; empty without a test."""
+    """Return a line that compares tested models and quotes; empty without a test."""
     if not tests:
         return ""
     found = sorted((_kept(findings) for _, findings in tests), key=lambda one: -one[0])

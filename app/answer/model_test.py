@@ -1,4 +1,4 @@
-"""The test of a model: the built-in questions, asked as the product asks, with both prompts.
+"""Test a model on built-in questions, as the product asks, with both prompts.
 
 It takes the same path as an answer, from the quote over the prompt and the guards to the check of
 every sentence, over passages in memory: no index is searched and nothing of the user's is read.
@@ -133,7 +133,7 @@ class ModelTester:
     def _written(
         self, choice: ModelChoice, writer: Generator, task: Assignment, cancel: CancelToken
     ) -> tuple[ModelText, int | None, float | None, float]:
-        """Return what the model wrote, the tokens it read, and the seconds to its first word and to the end.
+        """Return the model's text, tokens read, and seconds to first word and end.
 
         A host that breaks off is asked again: it may have been given something else to do.
         """
@@ -188,7 +188,7 @@ class ModelTester:
 
 
 def _timed(steps: Steps[ReadingEvent | TokenEvent, None, ModelText], begun: float) -> tuple[ModelText, float | None]:
-    """Return what was written, and the seconds until its first word; None when nothing was shown."""
+    """Return the text, and seconds until its first word; None if none was shown."""
     first: float | None = None
     while True:
         try:

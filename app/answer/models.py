@@ -1,4 +1,4 @@
-"""Who writes: the model that answers, the helper that prepares, and a count of what they were asked."""
+"""Choose the answering model and the helper; count their calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Who writes for one question, as things stand now."""
+    """The models for one question, at this moment."""
 
     model: Generator | None
     """Answers; None means that no model is at hand and passages are quoted instead."""
@@ -34,7 +34,7 @@ class ModelChoice:
 
 
 class ModelSelector(Protocol):
-    """Knows which model host answers at this moment: it may come and go while the server runs."""
+    """Knows which model host answers now; hosts come and go."""
 
     def select(self, model: str | None = None) -> ModelChoice:
         """Return who writes for the next question.
@@ -50,7 +50,10 @@ class ModelSelector(Protocol):
 
 @dataclass(slots=True)
 class ModelCalls:
-    """Calls of models for one question: each is counted in the trace, and the tokens are added up. Not shared between threads."""
+    """Model calls of one question, counted in its trace; not shared.
+
+    Their tokens are added up.
+    """
 
     trace: Trace
     cancel: CancelToken
@@ -105,7 +108,7 @@ class ModelCalls:
 
 
 def _counted(usage: Usage, prompt: Prompt) -> Usage:
-    """Return a usage with the prompt's tokens, estimated where the host does not count them."""
+    """Return a usage with the prompt's tokens, estimated if not counted."""
     if usage.prompt_tokens is not None:
         return usage
     return replace(usage, prompt_tokens=sum(len(message.content) for message in prompt.messages) // _CHARS_PER_TOKEN)

@@ -1,7 +1,7 @@
-"""What becomes of a model's words: kept, kept below the quote, or replaced by it.
+"""Decide the outcome of a model's words: kept, below the quote, or replaced.
 
-The engine has found and quoted before the model wrote; nothing that no passage supports is ever an
-answer.
+The quote replaces them. The engine has found and quoted before the model wrote; nothing that no
+passage supports is ever an answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REASONS: dict[Runaway | Literal["failed", "refused", "unsupported"], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The text of an answer, its checked sentences, and what was made of the model's words."""
+    """An answer's text, its checked sentences, and the fate of the model's words."""
 
     text: str
     sentences: tuple[Sentence, ...]
@@ -79,7 +79,7 @@ def quoted_instead(quote: Quote, reason: str, model_text: str | None) -> Outcome
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether an answer is the refusal: however it is quoted, alone or first with no citation after it."""
+    """Return whether an answer is the refusal, quoted or first without a citation."""
     plain = text.replace("\u2019", "'").strip(" \n\"'*_>")
     return plain.startswith(REFUSAL.rstrip(".")) and ("[" not in plain)
 
@@ -90,10 +90,11 @@ def reads_as_refusal(text: str) -> bool:
 
 
 def supported_share(sentences: Sequence[Sentence]) -> float:
-    """Return the share of supported sentences among those with a clear verdict, in [0, 1]; 1 when none has one.
+    """Return the supported share of sentences with a clear verdict; 1 if none.
 
-    Retrieval is calibrated on whether passages answer a question; what a model adds that they do not hold lowers that. Quotes are
-    always supported, so the calibration stands as it is for them.
+    In [0, 1]. Retrieval is calibrated on whether passages answer a question; what a model adds that
+    they do not hold lowers that. Quotes are always supported, so the calibration stands as it is
+    for them.
     """
     supported = sum(sentence.verdict == "supported" for sentence in sentences)
     clear = supported + sum(sentence.verdict == "unsupported" for sentence in sentences)
@@ -109,7 +110,7 @@ def _holding(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
 
 
 def _below(quote: Quote, own: Sequence[Sentence], words: str) -> Outcome:
-    """Return the quote with those of the model's sentences below it that say more than it does."""
+    """Return the quote, with the model's sentences below that say more."""
     said = [frozenset(tokenise(without_marks(sentence.text))) for sentence in quote.sentences]
     fresh = [one for one in own if not _repeats(one, said)]
     text, sentences = quote.text, list(quote.sentences)

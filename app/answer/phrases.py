@@ -1,4 +1,7 @@
-"""Phrases that are recognised without a model, by language. Patterns are matched on folded text: lower case, no accents, ß as s."""
+"""Define phrases per language that need no model to recognise.
+
+Patterns match folded text: lower case, no accents, ß as s.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ FILLERS = (
     r"(?:that (?:was|is) )?(?:very |really |so )?helpful|that helps|you too|and",
     r"vale|perfecto|genial|de nuevo|y|alles klar|prima|toll|perfekt|nochmals|und|parfait|d'accord|tres bien|encore|et",
 )
-"""What may stand beside a pleasantry without making it a question."""
+"""Words around a pleasantry that do not make it a question."""
 
 REPLIES: dict[tuple[Pleasantry, Language], str] = {
     ("thanks", "en"): "You're welcome! Ask away if there is more you would like to know.",
@@ -89,3 +92,15 @@ RECALLS = (
 RECALL_ENDINGS = (
     r"so far|until now|up to now|today|yet|before|earlier|together|here|hasta ahora|hoy|bisher|jusqu'a (?:present|maintenant)",
 )
+
+_WHOLE = r"(?:this|the|that|my|these|those|each|every)"
+_DOCUMENT = r"(?:paper|document|article|text|file|report|book|pdf|page)s?"
+SUMMARIES = (
+    r"summari[sz]e|sum up|tl;?dr|zusammenfass|fasse?(?: \w+){1,4} zusammen|resumez",
+    r"(?:give|write|make|show)(?: me)? (?:an? |the )?(?:\w+ )?(?:summary|overview|abstract) of",
+    r"(?:an? |the )?(?:\w+ )?(?:summary|overview) of",
+    rf"what (?:is|are) {_WHOLE} {_DOCUMENT}(?: all)? about",
+    r"what (?:is|are) the (?:key|main|most important) (?:points|takeaways|findings|messages|ideas)"
+    rf" (?:of|in|from) {_WHOLE} {_DOCUMENT}",
+)
+"""Requests for a summary: no sentence of a document answers one."""

@@ -1,272 +1,375 @@
-"""Answers as plain JSON values: the one place that knows the field names of `QueryResponse`.
+"""Answers as JSON: the one place that knows the field names of a reply.
 
-The HTTP edge renders these records, the answer store keeps them, replay reads them back.
+The API sends these models, the answer store keeps them, and replay reads them back. Parts that have no
+other name in JSON (sentences, citations, notices, traces) are the value objects themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import quote_plus
 
-from app.answer.record_types import (
-    AnswerRecord,
-    CitationRecord,
-    ContextRecord,
-    DisagreementRecord,
-    FiguresRecord,
-    FiltersRecord,
-    FullStageRecord,
-    ItemRecord,
-    MessageRecord,
-    NoticeRecord,
-    QuestionRecord,
-    QuoteRecord,
-    SentenceRecord,
-    SignalsRecord,
-    SourceRecord,
-    StageRecord,
-    StoredAnswer,
-    TraceRecord,
-    UsageRecord,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
 from app.core.links import web_link
 from app.core.types import (
     Answer,
-    Citation,
+    AnswerStatus,
+    Band,
     ContextTrace,
     Disagreement,
     Evidence,
-    Figures,
+    EvidenceKind,
     Filters,
+    Fusion,
+    Hit,
+    Library,
     Message,
+    Mode,
     Notice,
     Question,
     Quote,
+    Reasoning,
+    Rerank,
+    Scope,
     Sentence,
+    Signals,
     StageTrace,
+    Strategy,
+    TraceItem,
     TraceLevel,
     TraceReport,
+    Usage,
 )
 
 PREVIEW_CHARACTERS = 1000
-"""A chunk of the default size is shown whole, so that a client can judge the evidence without a second request."""
+"""A chunk of the default size is shown whole: a client can judge it without a second request."""
+
+WebLink = Annotated[str | None, BeforeValidator(web_link)]
+"""The address that a document names, where a browser opens it on the web; null for anything else."""
 
 
-def to_record(answer: Answer, trace: TraceLevel | None = None) -> AnswerRecord:
-    """Return the answer in the shape of QueryResponse, JSON values only.
+class JsonRecord(BaseModel):
+    """A JSON object; field docstrings become the descriptions of OpenAPI."""
 
-    Args:
-        answer: The final answer of a stream.
-        trace: How much of the trace to show; None takes the level the question asked for.
-    """
-    return AnswerRecord(
-        answer_id=answer.answer_id,
-        conversation_id=answer.conversation_id,
-        answer=answer.text,
-        status=answer.status,
-        generator=answer.generator,
-        embedder=answer.embedder,
-        library=answer.question.library,
-        query_mode=answer.question.mode,
-        retrieval_strategy=answer.strategy,
-        rewritten_query=answer.rewritten_query,
-        confidence=round(answer.confidence, 4),
-        notices=[notice_record(notice) for notice in answer.notices],
-        sources=[source_record(evidence) for evidence in answer.evidence],
-        sentences=[_sentence(sentence) for sentence in answer.sentences],
-        quote=None if answer.quote is None else quote_record(answer.quote),
-        model_text=answer.model_text,
-        trace=_trace(answer.trace, trace or answer.question.trace),
-        usage=UsageRecord(prompt_tokens=answer.usage.prompt_tokens, completion_tokens=answer.usage.completion_tokens),
+    model_config = ConfigDict(
+        frozen=True,
+        use_attribute_docstrings=True,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_serialization_defaults_required=True,
     )
 
+    @classmethod
+    def trusted(cls, values: Mapping[str, object]) -> Self:
+        """Return an object of values that this program made, without checking them again."""
+        make = cast("Callable[..., Self]", cls.model_construct)
+        return make(**values)
 
-def to_stored(answer: Answer, settings: Mapping[str, str], at: str) -> StoredAnswer:
-    """Return everything that replay and a later reader need.
-
-    Args:
-        answer: The final answer.
-        settings: Names and values of what can change an answer besides the documents.
-        at: When it was answered, UTC ISO 8601.
-    """
-    return StoredAnswer(**to_record(answer, "full"), asked=_question(answer.question), settings=dict(settings), at=at, kept="full")
-
-
-def source_record(evidence: Evidence) -> SourceRecord:
-    """Return one source as the API lists it."""
-    hit = evidence.hit
-    chunk, document, signals = hit.passage.chunk, hit.passage.document, hit.signals
-    return SourceRecord(
-        n=evidence.n,
-        doc_id=document.doc_id,
-        duplicate_of=document.duplicate_of,
-        revision=chunk.revision,
-        library=chunk.library.value,
-        title=document.title,
-        sample=document.is_sample,
-        authors=list(document.authors),
-        year=document.year,
-        section=chunk.section,
-        page=chunk.page,
-        chunk_index=chunk.ordinal,
-        start=chunk.start,
-        end=chunk.end,
-        distance=_rounded(signals.dense),
-        similarity=None if signals.dense is None else _rounded(1.0 - signals.dense),
-        band=hit.band,
-        score=round(hit.score, 6),
-        signals=SignalsRecord(
-            dense=_rounded(signals.dense),
-            bm25=_rounded(signals.bm25),
-            overlap=_rounded(signals.overlap),
-            sentence=_rounded(signals.sentence),
-        ),
-        preview=_preview(chunk.text),
-        source_url=web_link(document.source_url),
-        view_url=view_url(evidence),
-        licence=document.licence,
-        flags=list(document.flags),
-    )
+    def json_values(self) -> dict[str, Any]:
+        """Return the object as plain JSON values."""
+        return self.model_dump(mode="json")
 
 
-def quote_record(quote: Quote) -> QuoteRecord:
-    """Return what the documents say, as the API lists it."""
-    return QuoteRecord(text=quote.text, sentences=[_sentence(one) for one in quote.sentences], leads=quote.leads)
+class PassageRecord(JsonRecord):
+    """A passage of a stored revision; offsets are Unicode code points."""
+
+    doc_id: str
+    duplicate_of: str | None
+    revision: int
+    library: Library
+    title: str
+    sample: bool = False
+    """The document came with the program."""
+    authors: tuple[str, ...]
+    year: int | None
+    section: str
+    page: int | None
+    chunk_index: int
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    band: Band | None
+    score: float
+    """Order of this reply's passages; higher is better, not comparable between questions."""
+    signals: Signals
+    source_url: WebLink
+    view_url: str
+    """Where the page shows the passage highlighted, relative to the root of the server."""
+    flags: tuple[str, ...] = ()
+    """Findings at ingest a reader should see, of the whole document; absent from old answers."""
+
+    @classmethod
+    def of_hit(cls, hit: Hit, **more: object) -> Self:
+        """Return the record of a hit; `more` holds the fields that a subclass adds."""
+        chunk, document = hit.passage.chunk, hit.passage.document
+        values: dict[str, object] = {
+            "doc_id": document.doc_id,
+            "duplicate_of": document.duplicate_of,
+            "revision": chunk.revision,
+            "library": chunk.library,
+            "title": document.title,
+            "sample": document.is_sample,
+            "authors": document.authors,
+            "year": document.year,
+            "section": chunk.section,
+            "page": chunk.page,
+            "chunk_index": chunk.ordinal,
+            "start": chunk.start,
+            "end": chunk.end,
+            "band": hit.band,
+            "score": round(hit.score, 6),
+            "signals": _rounded_signals(hit.signals),
+            "source_url": web_link(document.source_url),
+            "view_url": view_url(hit),
+            "flags": document.flags,
+        }
+        values.update(more)
+        return cls.trusted(values)
 
 
-def view_url(evidence: Evidence) -> str:
-    """Return where our own page shows the passage highlighted, relative to the root of the server."""
-    chunk = evidence.hit.passage.chunk
+class Source(PassageRecord):
+    """A numbered passage of an answer."""
+
+    n: int
+    distance: float | None
+    """Cosine distance, 0 to 2."""
+    similarity: float | None
+    """1 - distance."""
+    preview: str
+    licence: str | None
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        """Return the record of numbered evidence."""
+        distance = evidence.hit.signals.dense
+        return cls.of_hit(
+            evidence.hit,
+            n=evidence.n,
+            distance=_rounded(distance),
+            similarity=None if distance is None else _rounded(1.0 - distance),
+            preview=_preview(evidence.hit.passage.chunk.text),
+            licence=evidence.hit.passage.document.licence,
+        )
+
+
+class TraceStage(JsonRecord):
+    """One step of a question."""
+
+    name: str
+    ms: float
+    """Milliseconds."""
+    n_in: int = Field(alias="in")
+    """Candidates before the step."""
+    n_out: int = Field(alias="out")
+    """Candidates after the step."""
+    items: tuple[TraceItem, ...] | None = Field(None, exclude_if=lambda items: items is None)
+    """Each candidate after the step, with trace: full."""
+
+    @classmethod
+    def of(cls, stage: StageTrace, *, full: bool) -> Self:
+        """Return the record of a step."""
+        return cls(name=stage.name, ms=stage.ms, n_in=stage.n_in, n_out=stage.n_out, items=stage.items if full else None)
+
+
+class AnswerTrace(JsonRecord):
+    """How the answer came to be."""
+
+    stages: tuple[TraceStage, ...]
+    llm_calls: int
+    context: ContextTrace | None
+    disagreements: tuple[Disagreement, ...]
+
+    @classmethod
+    def of(cls, report: TraceReport, level: TraceLevel) -> Self | None:
+        """Return the record of a trace, None for level `none`."""
+        if level == "none":
+            return None
+        return cls(
+            stages=tuple(TraceStage.of(stage, full=level == "full") for stage in report.stages),
+            llm_calls=report.llm_calls,
+            context=report.context,
+            disagreements=report.disagreements,
+        )
+
+
+class AnswerRecord(JsonRecord):
+    """An answer whose every citation can be checked."""
+
+    answer_id: str
+    conversation_id: str | None
+    answer: str
+    """Markdown with [n]; empty when retrieve_only."""
+    status: AnswerStatus
+    generator: str
+    embedder: str
+    library: Scope
+    query_mode: Mode
+    retrieval_strategy: Strategy
+    """The strategy that searched."""
+    rewritten_query: str | None
+    confidence: float = Field(ge=0, le=1)
+    """Calibrated probability that the answer is supported."""
+    notices: tuple[Notice, ...]
+    sources: tuple[Source, ...]
+    sentences: tuple[Sentence, ...]
+    quote: Quote | None = None
+    """The quoting answer, where a model was to answer and there is one."""
+    model_text: str | None = None
+    """What is kept of the model's own words; null where no model spoke."""
+    trace: AnswerTrace | None
+    usage: Usage
+
+    @classmethod
+    def of(cls, answer: Answer, trace: TraceLevel | None = None, **more: object) -> Self:
+        """Return the record of a final answer.
+
+        Args:
+            answer: The final answer of a stream.
+            trace: How much of the trace to show; None takes the level the question asked for.
+            more: The fields that a subclass adds.
+        """
+        values: dict[str, object] = {
+            "answer_id": answer.answer_id,
+            "conversation_id": answer.conversation_id,
+            "answer": answer.text,
+            "status": answer.status,
+            "generator": answer.generator,
+            "embedder": answer.embedder,
+            "library": answer.question.library,
+            "query_mode": answer.question.mode,
+            "retrieval_strategy": answer.strategy,
+            "rewritten_query": answer.rewritten_query,
+            "confidence": round(answer.confidence, 4),
+            "notices": answer.notices,
+            "sources": tuple(Source.of(evidence) for evidence in answer.evidence),
+            "sentences": answer.sentences,
+            "quote": answer.quote,
+            "model_text": answer.model_text,
+            "trace": AnswerTrace.of(answer.trace, trace or answer.question.trace),
+            "usage": answer.usage,
+        }
+        values.update(more)
+        return cls.trusted(values)
+
+
+class AskedFilters(JsonRecord):
+    """Conditions on passages, as a query gives them."""
+
+    section: tuple[str, ...] = ()
+    doc_ids: tuple[str, ...] = ()
+    year_from: int | None = None
+    year_to: int | None = None
+    author: str | None = None
+    type: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, filters: Filters) -> Self:
+        """Return the record of filters."""
+        return cls(
+            section=filters.sections,
+            doc_ids=filters.doc_ids,
+            year_from=filters.year_from,
+            year_to=filters.year_to,
+            author=filters.author,
+            type=filters.types,
+        )
+
+    def filters(self) -> Filters:
+        """Return the filters."""
+        return Filters(self.section, self.doc_ids, self.year_from, self.year_to, self.author, self.type)
+
+
+class AskedQuestion(JsonRecord):
+    """A query as it was asked, with defaults filled in; options younger than an answer are null."""
+
+    question: str
+    library: Scope
+    query_mode: Mode
+    retrieval_strategy: Strategy
+    retrieve_only: bool
+    top_k: int | None
+    filters: AskedFilters
+    history: tuple[Message, ...]
+    fusion: Fusion | None
+    rerank: Rerank | None = None
+    reasoning: Reasoning | None = None
+    model: str | None
+    fallback: bool | None = None
+    evidence: EvidenceKind | None = None
+
+    @classmethod
+    def of(cls, question: Question) -> Self:
+        """Return the record of a question."""
+        return cls(
+            question=question.text,
+            library=question.library,
+            query_mode=question.mode,
+            retrieval_strategy=question.strategy,
+            retrieve_only=question.retrieve_only,
+            top_k=question.top_k,
+            filters=AskedFilters.of(question.filters),
+            history=question.history,
+            fusion=question.fusion,
+            rerank=question.rerank,
+            reasoning=question.reasoning,
+            model=question.model,
+            fallback=question.fallback,
+            evidence=question.evidence,
+        )
+
+
+class StoredRecord(AnswerRecord):
+    """An answer as it was given, with its full trace and what was asked; quotes of deleted documents are blanked."""
+
+    asked: AskedQuestion
+    settings: dict[str, str]
+    """What can change an answer besides the documents."""
+    at: str
+    """When it was answered, UTC ISO 8601."""
+    kept: Literal["full", "hash"]
+    """hash: texts are replaced by their SHA-256."""
+    feedback: dict[str, object] | None = Field(None, exclude_if=lambda feedback: feedback is None)
+
+    @classmethod
+    def kept_whole(cls, answer: Answer, settings: Mapping[str, str], at: str) -> Self:
+        """Return everything that replay and a later reader need.
+
+        Args:
+            answer: The final answer.
+            settings: Names and values of what can change an answer besides the documents.
+            at: When it was answered, UTC ISO 8601.
+        """
+        return cls.of(answer, "full", asked=AskedQuestion.of(answer.question), settings=dict(settings), at=at, kept="full")
+
+
+def view_url(hit: Hit) -> str:
+    """Return where the page shows the passage highlighted, relative to the root of the server."""
+    chunk = hit.passage.chunk
     where = f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
     return f"/?{where}&start={chunk.start}&end={chunk.end}"
-
-
-def notice_record(notice: Notice) -> NoticeRecord:
-    """Return one notice as the API lists it."""
-    return NoticeRecord(code=notice.code, message=notice.message)
-
-
-def filters_from(record: FiltersRecord) -> Filters:
-    """Return the filters that a stored question was asked with."""
-    return Filters(
-        sections=tuple(record["section"]),
-        doc_ids=tuple(record["doc_ids"]),
-        year_from=record["year_from"],
-        year_to=record["year_to"],
-        author=record["author"],
-        types=tuple(record["type"]),
-    )
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(float(value), 6)
 
 
+def _rounded_signals(signals: Signals) -> Signals:
+    return Signals(
+        _rounded(signals.dense),
+        _rounded(signals.bm25),
+        _rounded(signals.overlap),
+        _rounded(signals.sentence),
+        _rounded(signals.rerank),
+    )
+
+
 def _preview(text: str) -> str:
-    """Return the beginning of a passage, cut at a word, with an ellipsis when something is missing."""
+    """Return a passage's beginning, cut at a word, with an ellipsis if cut."""
     if len(text) <= PREVIEW_CHARACTERS:
         return text
     cut = text[:PREVIEW_CHARACTERS]
     head = cut.rsplit(maxsplit=1)[0] if cut[-1:].strip() and text[PREVIEW_CHARACTERS].strip() else cut
     return f"{head.rstrip()}\u2026"
-
-
-def _sentence(sentence: Sentence) -> SentenceRecord:
-    return SentenceRecord(
-        text=sentence.text,
-        answer_start=sentence.answer_start,
-        answer_end=sentence.answer_end,
-        verdict=sentence.verdict,
-        citations=[_citation(citation) for citation in sentence.citations],
-    )
-
-
-def _citation(citation: Citation) -> CitationRecord:
-    return CitationRecord(
-        n=citation.n,
-        start=citation.start,
-        end=citation.end,
-        quote=citation.quote,
-        support=round(citation.support, 4),
-        cited_by=citation.cited_by,
-    )
-
-
-def _trace(report: TraceReport, level: TraceLevel) -> TraceRecord | None:
-    if level == "none":
-        return None
-    stages: list[StageRecord] | list[FullStageRecord]
-    stages = [_full_stage(stage) for stage in report.stages] if level == "full" else [_stage(stage) for stage in report.stages]
-    return TraceRecord(
-        stages=stages,
-        llm_calls=report.llm_calls,
-        context=_context(report.context),
-        disagreements=[_disagreement(pair) for pair in report.disagreements],
-    )
-
-
-def _stage(stage: StageTrace) -> StageRecord:
-    return {"name": stage.name, "ms": stage.ms, "in": stage.n_in, "out": stage.n_out}
-
-
-def _full_stage(stage: StageTrace) -> FullStageRecord:
-    items = [
-        ItemRecord(chunk=item.chunk, rank=item.rank, score=round(item.score, 6), kept=item.kept, reason=item.reason)
-        for item in stage.items
-    ]
-    return {**_stage(stage), "items": items}
-
-
-def _context(context: ContextTrace | None) -> ContextRecord | None:
-    if context is None:
-        return None
-    return ContextRecord(
-        budget=context.budget,
-        planned=context.planned,
-        seen=context.seen,
-        used=list(context.used),
-        trimmed=list(context.trimmed),
-        dropped=list(context.dropped),
-        prompts=context.prompts,
-        evidence=context.evidence,
-        why=context.why,
-    )
-
-
-def _disagreement(pair: Disagreement) -> DisagreementRecord:
-    return DisagreementRecord(paper=_figures(pair.paper), article=_figures(pair.article))
-
-
-def _figures(figures: Figures) -> FiguresRecord:
-    return FiguresRecord(n=figures.n, start=figures.start, end=figures.end, values=list(figures.values))
-
-
-def _question(question: Question) -> QuestionRecord:
-    filters = question.filters
-    return QuestionRecord(
-        question=question.text,
-        library=question.library,
-        query_mode=question.mode,
-        retrieval_strategy=question.strategy,
-        retrieve_only=question.retrieve_only,
-        top_k=question.top_k,
-        filters=FiltersRecord(
-            section=list(filters.sections),
-            doc_ids=list(filters.doc_ids),
-            year_from=filters.year_from,
-            year_to=filters.year_to,
-            author=filters.author,
-            type=list(filters.types),
-        ),
-        history=[_message(message) for message in question.history],
-        fusion=question.fusion,
-        rerank=question.rerank,
-        reasoning=question.reasoning,
-        model=question.model,
-        fallback=question.fallback,
-        evidence=question.evidence,
-    )
-
-
-def _message(message: Message) -> MessageRecord:
-    return MessageRecord(role=message.role, content=message.content)

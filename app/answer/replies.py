@@ -1,4 +1,4 @@
-"""What helper models reply, without the wrapping that small ones put around it."""
+"""Clean the replies of helper models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _QUOTES = "\"'`\u201c\u201d\u2018\u2019 "
 
 
 def listed(reply: str) -> list[str]:
-    """Return the distinct lines of a reply, without bullets, numbers or quotation marks.
+    """Return a reply's distinct lines without bullets, numbers or quotes.
 
     Lines that introduce the list ("Here are three queries:") are left out.
     """

@@ -1,4 +1,4 @@
-"""An answer from evidence: search, quote, and let a model phrase what the engine has found.
+"""Answer from evidence: search, quote, then let a model phrase the findings.
 
 The quote comes from the question's own search, before any model is called. A rewrite or a strategy
 may find other passages afterwards; numbers that were sent keep their meaning.
@@ -15,6 +15,7 @@ from app.answer.carrying import carried
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreements
 from app.answer.finding import degraded_notice, find, strategy_of
+from app.answer.intent import wants_summary
 from app.answer.manner import Manner, manner
 from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
@@ -49,13 +50,18 @@ NO_WRITER = "none"
 """Generator of an answer that nothing had to write."""
 SCANNER = "scanner"
 """Generator of the datasets mode."""
+_SUMMARY_NEEDS_MODEL = Notice(
+    "mode_needs_model",
+    "A summary has to be written, and no language model is connected. Connect one, or ask about something in the documents:"
+    " then the answer quotes them.",
+)
 
 _Steps = Steps[AnswerEvent, None, Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Research:
-    """What answering from evidence takes. Stateless between questions."""
+    """Answers from evidence; stateless between questions."""
 
     searcher_for: SearcherFor
     answer_writer: AnswerWriter
@@ -96,6 +102,9 @@ class Research:
 
     def _without_model(self, turn: Turn, query: str) -> tuple[Outcome, str]:
         """Return what is said and who wrote it: an inventory, quotes, or the refusal."""
+        if turn.question.mode != "datasets" and wants_summary(turn.question.text):
+            turn.note(_SUMMARY_NEEDS_MODEL)
+            return Outcome(REFUSAL, ()), NO_WRITER
         if not turn.evidence:
             return Outcome(REFUSAL, ()), NO_WRITER
         if turn.question.mode == "datasets":
@@ -113,7 +122,10 @@ class Research:
         return selection, quoted
 
     def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
-        """Yield the quote before any model is called, then the model's words over the final evidence."""
+        """Yield the quote before any model call, then the model's words.
+
+        The words are over the final evidence.
+        """
         search, how = self._search(turn), self._manner(turn, model)
         own = search(asked)
         turn.evidence = renumbered((), own.hits)
@@ -198,7 +210,7 @@ class Research:
         return Search(turn.question, self.top_k, self.searcher_for, turn.trace)
 
     def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
-        """Return what to search for; the datasets mode does without a model and so without a rewrite."""
+        """Return the search query; the datasets mode uses no model and no rewrite."""
         with turn.trace.stage("memory"):
             turn.memory = self.memory.recall(turn.question, lambda old, new: self._summary(turn, old, new))
         if not turn.memory or turn.question.mode == "datasets":
@@ -210,7 +222,10 @@ class Research:
 
     @staticmethod
     def _summary(turn: Turn, old: str, new: str) -> str:
-        """Return the summary with new turns folded in; empty when no model can do it now: the turns wait for the next question."""
+        """Return the summary with new turns; empty if no model is available.
+
+        The turns then wait for the next question.
+        """
         try:
             return turn.calls.ask("summary", summary=old, history=new)
         except (ProviderError, InvalidInput) as error:
@@ -242,7 +257,10 @@ class Research:
 
 
 def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
-    """Return whether a model is asked: not without passages, and not where the engine decides and finds no answer."""
+    """Return whether to ask a model.
+
+    Not without passages, and not where the engine decides and finds no answer.
+    """
     if not evidence:
         return False
     fallback = any(item.hit.fallback for item in evidence)
@@ -258,7 +276,7 @@ def missing_notice(missing: Sequence[str]) -> tuple[Notice, ...]:
 
 
 def _flagged(evidence: Sequence[Evidence]) -> str:
-    """Return the titles of documents in which instructions to a model were found, quoted, each once."""
+    """Return the quoted titles of documents that hold instructions, each once."""
     documents = (item.hit.passage.document for item in evidence)
     return ", ".join(
         dict.fromkeys(repr(document.title) for document in documents if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags))

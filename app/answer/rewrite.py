@@ -1,4 +1,4 @@
-"""A follow-up becomes a search query that stands alone; the answer still sees the user's own words.
+"""Rewrite a follow-up into a standalone query; the answer sees the original.
 
 The helper model rewrites only what points back. Small models change the question, carry the old
 subject into a new one, or answer: a rewrite is taken only where it keeps the question's words or
@@ -62,7 +62,10 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
 
 
 def cleaned(reply: str) -> str:
-    """Return the query in a model's reply: first line with words, without label and quotation marks; empty when too long."""
+    """Return the query in a reply: first line, no label or quotes; may be empty.
+
+    Empty when too long.
+    """
     for line in reply.splitlines():
         query = _LABEL.sub("", line).strip(_QUOTES)
         if any(char.isalnum() for char in query):
@@ -71,16 +74,20 @@ def cleaned(reply: str) -> str:
 
 
 def stands_alone(question: str) -> bool:
-    """Return whether a message needs no conversation to be understood: nothing in it points back."""
+    """Return whether a message is complete without the conversation.
+
+    Nothing in it points back.
+    """
     said = words(question)
     return not _REFERRING.intersection(said) and not _OPENERS.search(question) and len(content_tokens(question)) >= _FEW_WORDS
 
 
 def holds(question: str, query: str, memory: Memory) -> bool:
-    """Return whether a rewrite says the same as the question: its words are kept, what is new was said before.
+    """Return whether a rewrite keeps the question's words and adds only known ones.
 
-    A content word may go where the words around it point back ("that experiment", "the second one"),
-    because then something of the conversation stands in its place.
+    Known words are those of the conversation. A content word may go where the words around it point
+    back ("that experiment", "the second one"), because then something of the conversation stands in
+    its place.
     """
     if reads_as_refusal(query):
         return False

@@ -1,4 +1,7 @@
-"""Searches of one question: bound to its libraries, filters and mode, so that a strategy only names what to look for."""
+"""Run the searches of a question, bound to its libraries, filters and mode.
+
+A strategy only names what to search for.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from app.retrieval.search import slots
 
 
 class PassageRetriever(Protocol):
-    """What ranks the passages of a library; `app.retrieval.pipeline.Retriever` is one."""
+    """Ranks a library's passages, like `app.retrieval.pipeline.Retriever`."""
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         """Return the best passages and what must be said about them."""
@@ -33,7 +36,7 @@ Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class LibrarySearcher:
-    """How one library is searched."""
+    """The parts that search one library."""
 
     retriever: PassageRetriever
     embedder: Embedder | None
@@ -52,7 +55,7 @@ def libraries(scope: Scope) -> tuple[Library, ...]:
 
 
 def embedder_names(searcher_for: SearcherFor, scope: Scope) -> str:
-    """Return `provider:model` of the embedders in use, joined by ` + ` where libraries differ; `none` without one."""
+    """Return `provider:model` of the embedders, joined by ` + `; `none` without."""
     embedders = [searcher_for(library).embedder for library in libraries(scope)]
     names = [f"{one.identity.provider}:{one.identity.model}" for one in embedders if one is not None]
     return " + ".join(dict.fromkeys(names)) or "none"
@@ -72,9 +75,10 @@ class Search:
 
     @property
     def places(self) -> int:
-        """How many passages the answer reads at most; a search that is the answer itself shows as many as were asked for.
+        """Return how many passages the answer reads at most.
 
-        An inventory is not asked one thing: unless told otherwise, the datasets mode reads all that its slots hold.
+        A search that is the answer itself shows as many as were requested. An inventory is not
+        asked one thing: unless told otherwise, the datasets mode reads all that its slots hold.
         """
         mode = self.question.mode
         wanted = self.question.top_k or (slots(mode) if mode == "datasets" else self.top_k)
@@ -113,9 +117,10 @@ class Search:
 
 
 def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatArray | None:
-    """Return the mean of the query's and the hypothetical passage's vectors, norm 1, float32 `[dim]`; None when the host fails.
+    """Return the mean of query and hypothetical passage vectors, or None.
 
-    The passage is embedded as a passage, cut after the last sentence that the model reads whole.
+    float32 `[dim]`, norm 1; None if the host fails. The passage is embedded as a passage, cut after
+    the last sentence that the model reads whole.
 
     References:
         Gao 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels, arXiv 2212.10496, equation 8 with N = 1.
@@ -128,12 +133,15 @@ def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatAr
 
 
 def joined(own: Retrieval, further: Sequence[Retrieval], places: int) -> Retrieval:
-    """Fuse the question's own search with further ones; it weighs as much as all of them together."""
+    """Fuse the question's own search with further ones, at half the weight.
+
+    The own search weighs as much as all others together.
+    """
     return fused([own, *further], places, [max(1, len(further)), *[1] * len(further)])
 
 
 def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float] | None = None, rrf_k: int = 60) -> Retrieval:
-    """Fuse the results of several searches by weighted, summed reciprocal rank, best first.
+    """Fuse several results by weighted reciprocal rank, best first.
 
     Fallback hits count only where no search found anything better. A passage keeps the signals of the search that ranked it
     highest; ties keep first-seen order.
@@ -168,13 +176,16 @@ def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float]
 
 
 def _notices(retrievals: Sequence[Retrieval], *, fallback: bool) -> tuple[Notice, ...]:
-    """Return each notice once; that one search fell back is no news while another found something."""
+    """Return each notice once, without fallbacks if another search succeeded."""
     said = dict.fromkeys(notice for found in retrievals for notice in found.notices)
     return tuple(notice for notice in said if fallback or notice.code not in ("fallback_used", "filter_matched_nothing"))
 
 
 def _fitting(embedder: Embedder, passage: str) -> str:
-    """Return the passage cut after the last sentence that the embedder reads whole; its first words when one is too long."""
+    """Return the passage cut at the last sentence that the embedder reads whole.
+
+    Its first words if one sentence is too long.
+    """
     limit = embedder.identity.max_tokens
     ends = [end for _, end in sentence_spans(passage)] or [len(passage)]
     heads = [passage[:end] for end in ends]

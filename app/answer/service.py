@@ -1,4 +1,7 @@
-"""One way to answer: `RAGService.stream`. JSON, SSE, CLI, OpenAI endpoint, MCP and evaluation fold its events."""
+"""Answer questions: `RAGService.stream` is the one way, which all doors fold.
+
+JSON, SSE, CLI, the OpenAI endpoint, MCP and evaluation fold its events.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class RAGService:
-    """Answers questions over the libraries. Stateless between questions, so it may be shared between threads."""
+    """Answers questions over the libraries; stateless, so threads can share it."""
 
     def __init__(
         self,
@@ -121,7 +124,7 @@ class RAGService:
             yield from self._researched(turn, intent.text)
 
     def _turn(self, question: Question, intent: Intent, cancel: CancelToken, trace: Trace) -> Turn:
-        """Return a turn with the models that it may need; those of a turn that needs none are not looked for."""
+        """Return a turn with only the models that it needs."""
         remembers = question.history or question.conversation_id is not None
         searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
         needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
@@ -131,7 +134,7 @@ class RAGService:
         return Turn(new_id(), question, embedder, cancel, trace, calls, choice)
 
     def _observer(self, choice: ModelChoice) -> Callable[[str, Usage], None]:
-        """Return what learns the speed of a host's models; a store that fails costs the measurement, not the answer."""
+        """Return an observer that learns model speeds; failing to store is no error."""
 
         def observe(name: str, usage: Usage) -> None:
             try:
@@ -159,7 +162,7 @@ class RAGService:
         return MetaEvent(turn.answer_id, generator, turn.embedder, turn.question.conversation_id)
 
     def _final(self, turn: Turn, answer: Answer) -> FinalEvent:
-        """Remember and store a finished turn; a store that fails costs the record, not the answer."""
+        """Remember and store a finished turn; failing to store does not lose the answer."""
         turn.cancel.raise_if_cancelled()
         try:
             if answer.conversation_id is not None and answer.status != "retrieved":

@@ -1,4 +1,4 @@
-"""How fast each model reads and writes on its host, learned from every call and kept."""
+"""Learn and keep how fast each model reads and writes on its host."""
 
 from __future__ import annotations
 

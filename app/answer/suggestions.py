@@ -71,12 +71,15 @@ class Suggestion:
 
 
 class Suggester:
-    """Makes example questions; results are kept until the documents they came from change. Thread-safe."""
+    """Makes example questions; caches them until their documents change.
+
+    Thread-safe.
+    """
 
     def __init__(
         self, *, catalog: Catalog, searcher_for: SearcherFor, models: ModelSelector, prompts: PromptLibrary, extractive: Generator
     ) -> None:
-        """Keep the catalog, the searchers, the models and the quoting answerer that tries every question."""
+        """Take the catalog, the searchers, the models and the quoting answerer."""
         self._catalog = catalog
         self._searcher_for = searcher_for
         self._models = models
@@ -86,7 +89,9 @@ class Suggester:
         self._cache: OrderedDict[object, tuple[Suggestion, ...]] = OrderedDict()
 
     def suggest(self, scope: Scope, n: int, doc_id: str | None = None) -> tuple[Suggestion, ...]:
-        """Return up to `n` questions (at most 20), no two about the same document unless one is given or there are too few.
+        """Return up to `n` questions (at most 20), one per document if possible.
+
+        More per document if one is given or there are too few.
 
         Args:
             scope: Which library, or `all`.
@@ -123,7 +128,7 @@ class Suggester:
         return []
 
     def _questions(self, documents: Sequence[Document], wanted: int) -> Iterator[str]:
-        """Yield questions to try: the helper's first, then one made of each document before the second of any."""
+        """Yield questions to try: the helper's, then one per document, then more."""
         passages = [
             [Passage(chunk, document) for chunk in self._catalog.chunks(document.library, document.doc_id)[:_CHUNKS]]
             for document in documents
@@ -147,7 +152,7 @@ class Suggester:
             return []
 
     def _answerable(self, scope: Scope, documents: Sequence[Document], wanted: int) -> Iterator[Suggestion]:
-        """Yield the questions that are answered from one of the documents, those that have none yet first."""
+        """Yield questions answered from the documents, unserved documents first."""
         allowed = {document.doc_id: document for document in documents}
         second: list[Suggestion] = []
         used: set[str] = set()
@@ -165,7 +170,7 @@ class Suggester:
         yield from second
 
     def _answering_document(self, scope: Scope, question: str) -> str:
-        """Return the document that an answer to the question cites first; empty when there is no answer."""
+        """Return the document that an answer cites first; empty without an answer."""
         retrieval = Search(Question(question, scope), _TOP_K, self._searcher_for, Trace())(question)
         evidence = numbered([hit for hit in retrieval.hits if not hit.fallback])
         text = "".join(token.text for token in self._extractive.stream(Prompt((), question, evidence), CancelToken()))
@@ -174,7 +179,10 @@ class Suggester:
 
 
 def made_of(passages: Sequence[Passage]) -> list[str]:
-    """Return questions made from the sentences and headings of a document, without a model, best kinds first."""
+    """Return questions from a document's sentences and headings, best first.
+
+    No model takes part.
+    """
     sentences = [
         " ".join(passage.chunk.text[start:end].split()) for passage in passages for start, end in sentence_spans(passage.chunk.text)
     ]
@@ -203,7 +211,7 @@ def _date(sentence: str) -> str:
 
 
 def _subject(match: re.Match[str]) -> str:
-    """Return the subject as it stands inside a question; empty when it points at something outside the sentence."""
+    """Return the subject as in a question; empty if it refers elsewhere."""
     subject = match["subject"]
     first, *rest = subject.split()
     if first.lower() in _POINTING or subject.lower() in _POINTING:

@@ -1,4 +1,7 @@
-"""Evidence to text: quotes first, then the model's words over as much evidence as its host can read."""
+"""Write an answer: quotes first, then the model's words.
+
+The model reads as much evidence as its host can.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ CONFIDENT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class AnswerWriter:
-    """What writing takes besides the evidence; shared by all questions."""
+    """Writes answers from evidence; shared by all questions."""
 
     extractive: ExtractiveGenerator
     prompts: PromptLibrary
@@ -49,14 +52,14 @@ class AnswerWriter:
     """Parameters below which a model is best with the quoted sentences alone: evaluation/reports/models.md."""
 
     def reasoning(self, question: Question) -> Reasoning:
-        """Return how a model is told to work: as the question says, else its mode's prompt, else the configuration."""
+        """Return the reasoning mode: the question's, its mode's prompt's, or the default."""
         of_mode = self.prompts.answer(question.mode, question.library).reasoning
         return question.reasoning or of_mode or self.options.reasoning
 
 
 @dataclass(frozen=True, slots=True)
 class ModelText:
-    """A model's text as it was let through, why it was ended early, and what must be said about it."""
+    """A model's text after guards, why it was ended early, and its notices."""
 
     text: str
     stopped: Runaway | None = None
@@ -65,7 +68,7 @@ class ModelText:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a model is asked, over which evidence, and how."""
+    """The task of a model: question, evidence, and manner."""
 
     question: Question
     text: str
@@ -109,7 +112,7 @@ class Assignment:
 def quote_of(
     answer_writer: AnswerWriter, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
 ) -> tuple[Selection, Quote | None]:
-    """Return the sentences that answer best and the quote made of them, None where nothing bears on the question."""
+    """Return the best sentences and their quote; None if nothing is on topic."""
     selection = answer_writer.extractive.select(query, evidence)
     if not selection.chosen:
         return selection, None

@@ -1,20 +1,21 @@
-"""Answers as replies: one JSON body, or server-sent events. Both fold the same stream."""
+"""Send answers as one JSON body or server-sent events; both fold one stream."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import asdict
 
 from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.answer.records import quote_record, source_record, to_record
+from app.answer.records import Source
 from app.api.pump import Pump, StreamSlots, last_item
+from app.api.schemas.answers import QueryResponse
 from app.api.services import Answering
 from app.api.sse import EventStream, Made, cancel_on_disconnect, each, event
-from app.core.turns import let_others_run
 from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent
 
 
@@ -38,7 +39,10 @@ async def reply(rag: Answering, question: Question, slots: StreamSlots, request_
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
-    """Yield what is made of the answer at the end: a reply in one piece need not wake the event loop for every token."""
+    """Yield only the final answer's reply.
+
+    A reply in one piece need not wake the event loop for every token.
+    """
     with closing(each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)) as found:
         yield from (made for made in found if made is not None)
 
@@ -64,7 +68,7 @@ class AnswerReply(Response):
 
 def body(answer: Answer, request_id: str) -> bytes:
     """Return a QueryResponse as UTF-8 JSON."""
-    return to_json({**to_record(answer), "request_id": request_id})
+    return to_json(QueryResponse.of(answer, request_id=request_id))
 
 
 def render(item: AnswerEvent, request_id: str) -> bytes:
@@ -82,14 +86,12 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
                 },
             )
         case SourcesEvent():
-            let_others_run()  # what follows a long step, and the making of a long event, are steps of their own
-            return event("sources", {"sources": [source_record(evidence) for evidence in item.evidence]})
+            return event("sources", {"sources": [Source.of(evidence).json_values() for evidence in item.evidence]})
         case QuoteEvent():
-            return event("quote", quote_record(item.quote))
+            return event("quote", asdict(item.quote))
         case ReadingEvent():
             return event("reading", {"model": item.model, "tokens": item.tokens, "seconds": item.seconds})
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
-            let_others_run()
-            return event("final", {**to_record(item.answer), "request_id": request_id})
+            return event("final", QueryResponse.of(item.answer, request_id=request_id).json_values())

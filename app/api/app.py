@@ -1,4 +1,4 @@
-"""The HTTP application: routes, middleware in order, and a start that answers probes at once.
+"""Build the HTTP application: routes, middleware in order, fast start.
 
 Run it with `uvicorn app.api.app:create_app --factory` or `documind serve`.
 """
@@ -86,7 +86,8 @@ def end_process(error: BaseException) -> None:
 
 def open_services(settings: Settings) -> AbstractContextManager[ServicePort]:
     """Open the data directory and everything on it."""
-    # Chroma, ONNX Runtime and tantivy take most of a second to import: in the starting thread, probes are answered meanwhile.
+    # Chroma, ONNX Runtime and tantivy take most of a second to import. A thread imports them,
+    # so that probes are answered.
     from app.bootstrap import build_services  # noqa: PLC0415
 
     return build_services(settings)
@@ -169,7 +170,7 @@ def create_app(
 
 
 def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
-    """Return the layers, outermost first (REQUIREMENTS F1)."""
+    """Return the layers, outermost first (docs/architecture.md)."""
     upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
 
     def limit_of(path: str) -> int:
@@ -209,7 +210,10 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
 
 
 def _served_names(settings: Settings) -> tuple[str, ...]:
-    """Return the Host names besides the loopback ones: those trusted, and the address listened on unless it is all of them."""
+    """Return the allowed Host names besides the loopback ones.
+
+    The trusted ones, and the listening address unless it is every address.
+    """
     wildcard = settings.api_host in {"0.0.0.0", "::", ""}  # noqa: S104  # compared, not bound
     return settings.trusted_hosts if wildcard else (*settings.trusted_hosts, settings.api_host)
 

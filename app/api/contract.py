@@ -17,7 +17,10 @@ Node = dict[str, Any]
 
 
 def publish(app: FastAPI) -> None:
-    """Make the app's OpenAPI document say the media type that errors really have; FastAPI knows only that of successes."""
+    """Correct the media type of errors in the app's OpenAPI document.
+
+    FastAPI only knows the media type of successes.
+    """
     generate: Callable[[], Node] = app.openapi
 
     def document() -> Node:
@@ -51,7 +54,10 @@ def events(description: str) -> dict[int | str, Node]:
 
 
 def allowed_methods(app: FastAPI, path: str) -> list[str]:
-    """Return every method that the document declares for a path within the app, sorted; the framework names only one route's."""
+    """Return the methods declared for a path within the app, sorted.
+
+    The framework names only one route's methods.
+    """
     found: set[str] = set()
     for template, operations in app.openapi()["paths"].items():
         if compile_path(template)[0].match(path):

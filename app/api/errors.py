@@ -1,4 +1,4 @@
-"""Errors as problem+json: the only place where an error class meets an HTTP status."""
+"""Map errors to problem+json: the only table of error class to HTTP status."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def status_of(error: type[errors.DocuMindError]) -> int:
 
 
 def codes() -> dict[str, type[errors.DocuMindError]]:
-    """Return the class that stands for each stable code, the most general one where several share it."""
+    """Return the class of each stable code; the most general one if several share it."""
     found: dict[str, type[errors.DocuMindError]] = {}
     for cls in sorted(errors.error_classes().values(), key=lambda cls: len(cls.__mro__)):
         found.setdefault(cls.code, cls)
@@ -114,11 +114,12 @@ def response_of(error: errors.DocuMindError, request_id: str) -> Response:
 
 
 def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
-    """Return OpenAPI `responses` for stable codes, on top of those that the middleware may send on any route."""
+    """Return OpenAPI `responses` for stable codes and for the middleware's own."""
     by_status: dict[int, list[str]] = {}
     for code in dict.fromkeys((*codes_, "invalid_input", "unauthorized", "host_refused", "rate_limited", "busy")):
         by_status.setdefault(status_of_code(code), []).append(code)
     by_status.setdefault(403, []).append("origin_refused")
+    by_status.setdefault(431, []).append("too_large")  # request line and headers
     return {
         status: {"description": f"{HTTPStatus(status).phrase}: {', '.join(names)}", "model": Problem}
         for status, names in sorted(by_status.items())

@@ -1,4 +1,4 @@
-"""What the framework raises, and what the use cases raise, as problem replies."""
+"""Turn exceptions of the framework and the use cases into problem replies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_HTTP_STATUS = {401: "unauthorized", 403: "host_refused", 404: "not_found", 4
 
 
 def install(app: FastAPI) -> None:
-    """Answer our errors, validation errors and the framework's own refusals as problems."""
+    """Answer our errors, validation errors and framework refusals as problems."""
 
     def ours(request: Request, error: Exception) -> Response:
         if not isinstance(error, errors.DocuMindError):

@@ -1,4 +1,4 @@
-"""Logging of a server process: lines for people, or one JSON object per line for programs."""
+"""Log a server process: lines for people, or one JSON object a line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127, *range(128, 160))}
-"""Everything but tab and line feed: a document's or client's text must not steer a terminal (facts/security.md, LLM10)."""
+"""Everything but tab and line feed: a document's or client's text must not steer a terminal (docs/facts/libraries.md)."""
 
 
 class PlainFormatter(logging.Formatter):
@@ -31,7 +31,10 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: time, level, logger, message, what was passed as `extra`, and the traceback."""
+    """Formats a record as one JSON object a line.
+
+    Time, level, logger, message, `extra` fields, and the traceback.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -1,4 +1,4 @@
-"""The MCP door: the tools over streamable HTTP at /mcp; `documind mcp` carries them to stdio.
+"""Serve the MCP tools over streamable HTTP at /mcp; `documind mcp` uses stdio.
 
 Stateless: no session outlives a request, so nothing is lost at a restart and nothing piles up. Host, origin, key and limits are
 the middleware's, as on every other path.
@@ -41,7 +41,7 @@ class McpDoor:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Serve until left; returns at once, the SDK is loaded meanwhile."""
+        """Serve until left; return at once and load the SDK in the background."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._serve)
             try:
@@ -60,7 +60,7 @@ class McpDoor:
         await self._manager.handle_request(scope, receive, send)
 
     async def _serve(self) -> None:
-        """Keep a manager running until cancelled; one works once, so each opening makes a new one."""
+        """Run managers until cancelled; each works once, so every opening makes a new one."""
         while True:
             try:
                 manager = await to_thread.run_sync(self._make)

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: counters that requests and answers feed, and gauges that are read when asked for.
+"""Collect Prometheus metrics: counters fed by requests, gauges read on demand.
 
 Every app has a registry of its own. Labels are bounded: route templates, stage names, statuses; never a question, a document or an
 address.

@@ -1,8 +1,9 @@
-"""OpenAI's chat API over our libraries: `documind-public`, `documind-papers`, `documind-all` are its models.
+"""Serve OpenAI's chat API; each library is a model.
 
-An answer is the same as of /api/v1/query: `RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
-`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so its last chunk carries the
-annotations of what was shown and, under `documind`, the guarded answer.
+`documind-public`, `documind-papers`, `documind-all`. An answer is the same as of /api/v1/query:
+`RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
+`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so
+its last chunk carries the annotations of what was shown and, under `documind`, the guarded answer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.answer.records import to_record, view_url
+from app.answer.records import view_url
 from app.api.answers import AnswerReply, finals
 from app.api.contract import events
 from app.api.deps import AtDoor, AtEdge
@@ -57,7 +58,7 @@ MODELS: Mapping[str, Scope] = {"documind-public": "public", "documind-papers": "
 
 
 def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
-    """Return OpenAPI `responses` for errors in OpenAI's shape: any refusal, and what may fail behind it."""
+    """Return OpenAPI `responses` for errors in OpenAI's shape."""
     failures = {status_of_code(code) for code in (*codes, "busy")}
     refused: dict[int | str, dict[str, object]] = {"4XX": {"model": OpenAIErrorReply, "description": "Refused"}}
     return {**refused, **{status: {"model": OpenAIErrorReply} for status in sorted(failures) if status >= 500}}
@@ -120,7 +121,7 @@ def _model(name: str, uptime_s: float) -> Model:
 
 
 class Completion:
-    """What whole answers and streams have in common."""
+    """The parts that whole answers and streams share."""
 
     def __init__(self, model: str, base_url: str, request_id: str) -> None:
         """Keep the model's name, where our page is, and the request's id."""
@@ -138,16 +139,16 @@ class Completion:
             model=self.model,
             choices=[Choice(message=message)],
             usage=usage_of(answer),
-            documind=QueryResponse.model_validate(self.record(answer)),
+            documind=QueryResponse.of(answer, request_id=self.request_id),
         )
         return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def record(self, answer: Answer) -> dict[str, object]:
         """Return the answer as /api/v1/query gives it."""
-        return {**to_record(answer), "request_id": self.request_id}
+        return QueryResponse.of(answer, request_id=self.request_id).json_values()
 
     def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
-        """Return the verified citations of an answer, placed on the marks of the text that was shown.
+        """Return the verified citations of an answer, placed on the marks of shown text.
 
         Args:
             answer: The final answer.
@@ -167,7 +168,7 @@ class Completion:
                 cited = UrlCitation(
                     start_index=start_index,
                     end_index=end_index,
-                    url=self._base_url + view_url(evidence[n]),
+                    url=self._base_url + view_url(evidence[n].hit),
                     title=document.title,
                     quote=citation.quote,
                     doc_id=document.doc_id,
@@ -216,7 +217,7 @@ class Chunks:
         return _event(openai_error(stream_problem(error, self._completion.request_id)))
 
     def _last(self, answer: Answer) -> bytes:
-        """Return what was not shown yet, then the citations, then (when wanted) the counts."""
+        """Return text not shown yet, the citations and, if wanted, the token counts."""
         rest, lead = b"", ""
         if any(notice.code == "quoted_instead" for notice in answer.notices) and not answer.text.startswith(self._shown):
             lead, self._shown = f"{self._shown}\n\n", answer.text  # what was said does not hold: the quote follows it
@@ -242,20 +243,21 @@ class Chunks:
 
 
 def completion_id(answer_id: str) -> str:
-    """Return the id of a completion; what follows the first hyphen is the stored answer's."""
+    """Return a completion's id: the stored answer's id after the first hyphen."""
     return f"chatcmpl-{answer_id}"
 
 
 def usage_of(answer: Answer) -> CompletionUsage:
-    """Return the token counts, 0 where nothing was counted: OpenAI's clients expect numbers."""
+    """Return token counts, 0 if not counted: OpenAI's clients expect numbers."""
     read, written = answer.usage.prompt_tokens or 0, answer.usage.completion_tokens or 0
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 
 
 def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the span of each `[n]`, by how many other characters (blanks not counted) come before it, and n.
+    """Return each `[n]` mark's span, keyed by the characters before it, and n.
 
-    The guard only ever takes marks and blanks out of a text, so the same mark has the same key before and after it.
+    Blanks and marks do not count. The guard only ever takes marks and blanks out of a text, so the
+    same mark has the same key before and after it.
     """
     found: dict[tuple[int, int], tuple[int, int]] = {}
     before, at = 0, 0

@@ -34,7 +34,10 @@ _NO_PAGE = """<!doctype html>
 
 
 def add_page(app: FastAPI, directory: Path = PAGE_DIR) -> None:
-    """Serve the built page at `/`, its files, and its index for links into it; without one, say how to build it."""
+    """Serve the built page at `/`, its files, and its index for links into it.
+
+    Without a build, say how to make one.
+    """
     index = directory / "index.html"
     built = index.is_file()
 
@@ -70,13 +73,13 @@ async def _file(path: Path) -> Response:
 
 
 def _asks_for_page(request: Request) -> bool:
-    """Return whether a browser follows a link to a place inside the page, rather than a program asking the API."""
+    """Return whether a browser follows a link into the page, not an API client."""
     path = request.scope["path"]
     return not needs_key(path) and "." not in path.rpartition("/")[2] and "text/html" in request.headers.get("accept", "")
 
 
 def add_docs(app: FastAPI) -> None:
-    """Serve /docs and /redoc with assets of the fastapi-offline package instead of a content network."""
+    """Serve /docs and /redoc with local assets of the fastapi-offline package."""
     assets = Path(str(resources.files("fastapi_offline"))) / "static"
     app.mount(_DOCS_ASSETS, StaticFiles(directory=assets), name="docs-assets")
 
@@ -108,7 +111,10 @@ def add_docs(app: FastAPI) -> None:
 
 
 def _relaxed(page: HTMLResponse) -> HTMLResponse:
-    """Allow this page's own inline scripts by hash, inline styles, and Redoc's search worker; nothing from elsewhere."""
+    """Allow this page's inline scripts by hash, its styles, and Redoc's worker.
+
+    Nothing from other hosts.
+    """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in _INLINE.findall(bytes(page.body).decode())

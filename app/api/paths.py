@@ -8,7 +8,7 @@ from app.core.errors import InvalidInput
 
 
 def server_path(value: str) -> Path:
-    """Return a path that the system can be asked about; whether something is there is for the caller to see.
+    """Return a path the system can look up; the caller checks that it exists.
 
     Raises:
         InvalidInput: The system does not take it for a path (a name too long, links in a circle), or does not let us look.

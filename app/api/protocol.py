@@ -2,7 +2,7 @@
 
 They are the size and the time of a request's head, readers that do not read, how many connections there may be, and how many of
 them one address may hold without finishing a head. Measured without them: 180 MB of header lines were accepted in one request, and
-a connection that never finishes its head, or never reads its reply, stayed for ever (docs/decisions/0101, 0175).
+a connection that never finishes its head, or never reads its reply, stayed for ever (docs/decisions/0082).
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import select
-from contextlib import suppress
-from functools import partial
 from http import HTTPStatus
 
 from httptools import HttpParserCallbackError
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.direct import EXTENSION, DirectWriter
 from app.api.errors import PROBLEM_TYPE, problem
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -30,13 +27,16 @@ READER_STALL_S = 60.0
 
 
 class GuardedHttp(HttpToolsProtocol):
-    """One connection of a client; `limit_concurrency` of uvicorn's configuration is how many there may be at once."""
+    """A client's HTTP connection, limited in number.
+
+    uvicorn's `limit_concurrency` is the most there may be at once.
+    """
 
     head_s = HEAD_S
     reader_stall_s = READER_STALL_S
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its parent
-        """Begin to wait for a head, or refuse the connection at once when there are too many."""
+        """Wait for a request head, or refuse the connection if there are too many."""
         self._head_bytes = 0
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
@@ -64,7 +64,7 @@ class GuardedHttp(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
-        # Still no end of the head: what a parser buffers of an unfinished line is in nobody's hands but ours.
+        # Still no end of the head: only we can see what the parser buffers of an unfinished line.
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse_head()
         self._share_heads()
@@ -96,16 +96,6 @@ class GuardedHttp(HttpToolsProtocol):
         self._head_bytes = 0
         self._forget_head()
         super().on_headers_complete()
-        self.scope["extensions"] = {EXTENSION: {"open": partial(self._direct_writer, self.cycle)}}
-
-    def _direct_writer(self, cycle: RequestResponseCycle) -> DirectWriter | None:
-        """Return a way past the event loop for a reply in chunks that is under way on a connection without TLS."""
-        encrypted = self.transport.get_extra_info("sslcontext") is not None
-        if encrypted or not cycle.chunked_encoding or cycle.response_complete or self.transport.is_closing():
-            return None
-        with suppress(OSError):
-            return DirectWriter(self.loop, self.transport)
-        return None
 
     def on_message_complete(self) -> None:
         """The next bytes are those of another head."""
@@ -118,7 +108,7 @@ class GuardedHttp(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that nobody used, unless a request waits in it.
+        """Close an idle connection, unless a request waits in its socket.
 
         uvloop runs timers before it looks at sockets: when something held the interpreter for longer than the time-out, the next
         request of a client that is in use would be dropped unread.
@@ -127,7 +117,7 @@ class GuardedHttp(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def _has_unread(self) -> bool:
-        """Whether bytes of the client wait in the socket."""
+        """Return whether the socket holds unread bytes of the client."""
         waiting = select.poll()
         waiting.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(waiting.poll(0))
@@ -171,7 +161,10 @@ class GuardedHttp(HttpToolsProtocol):
             self._stall = None
 
     def _share_heads(self) -> None:
-        """Refuse this connection while its head is incomplete and others of its address fill half of all places that way."""
+        """Refuse this connection if its address fills half of all places with open heads.
+
+        A head is open while it is incomplete.
+        """
         if self._allowed is None or self.client is None or self._timer is None or self.transport.is_closing():
             return
         address = self.client[0]
@@ -184,7 +177,10 @@ class GuardedHttp(HttpToolsProtocol):
             self._refuse_crowd(f"{waiting} connections of {address} have not sent a whole request yet; finish those first")
 
     def waits_for_head(self, address: str) -> bool:
-        """Whether this is a connection of the address whose request has begun, or never did, and whose head is incomplete."""
+        """Return whether this connection of the address still waits for its head.
+
+        Its request has begun, or never did.
+        """
         return self._timer is not None and self.client is not None and self.client[0] == address
 
     def _refuse_crowd(self, detail: str) -> None:

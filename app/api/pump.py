@@ -1,16 +1,13 @@
-"""Blocking iterators, read on the event loop.
+"""Read blocking iterators on the event loop.
 
-A thread runs the iterator and fills a bounded queue; the event loop takes what is there, several items at once when it is behind.
-While the event loop waits, an item may take a shortcut past it.
+A thread runs the iterator and fills a bounded queue; the event loop takes all queued items at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-import math
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
@@ -20,18 +17,16 @@ from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled
 
 _LONG_S = 3600.0
-"""Of silence, where nobody is told of it."""
+"""Of silence, for readers that ask for no heartbeat."""
 QUEUE_LIMIT = 256
 """Items a slow reader may be behind before the producer has to wait."""
 
 T = TypeVar("T")
 Produce = Callable[[CancelToken], Iterator[T]]
-Shortcut = Callable[[T], bool]
-"""Delivers an item from the thread that made it, without waiting; False leaves it to the queue."""
 
 
 class StreamSlots:
-    """How many answers and event streams may be under way at once; thread-safe."""
+    """Counts answers and event streams under way against a limit; thread-safe."""
 
     def __init__(self, limit: int) -> None:
         """Allow `limit` at once."""
@@ -41,14 +36,14 @@ class StreamSlots:
 
     @property
     def taken(self) -> int:
-        """How many are under way."""
+        """Return the number under way."""
         return self._taken
 
     def take(self) -> None:
-        """Take a slot.
+        """Take a slot; never wait for one.
 
         Raises:
-            Busy: All are taken; nobody waits for one.
+            Busy: All are taken.
         """
         with self._lock:
             if self._taken >= self._limit:
@@ -62,10 +57,10 @@ class StreamSlots:
 
 
 class Pump(Generic[T]):
-    """Runs a blocking iterator in a thread of its own for one reader on the event loop."""
+    """Runs a blocking iterator in its own thread for one reader on the event loop."""
 
     def __init__(self, produce: Produce[T], slots: StreamSlots) -> None:
-        """Take a slot for the work; it is given back when the thread has ended, whatever happens.
+        """Take a slot for the work; the thread gives it back when it ends.
 
         Raises:
             Busy: All slots are taken.
@@ -79,16 +74,8 @@ class Pump(Generic[T]):
         self._items: deque[T] = deque()
         self._space = threading.Condition()
         self._ended = False
-        self._shortcut: Shortcut[T] | None = None
-        self._open = False
-        """Whether an item may take the shortcut: nothing is queued, and the reader waits."""
-        self._passed_s = -math.inf
-        """When the last item took it, seconds of `time.monotonic`; the loop's clock is another on some systems."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiter: asyncio.Future[bool] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._silent_until_s = 0.0
-        self._timeout_s = 0.0
+        self._arrived = asyncio.Event()
 
     async def start(self) -> None:
         """Start the thread; its reader's event loop is the one that runs now.
@@ -107,63 +94,27 @@ class Pump(Generic[T]):
             self._slots.release()
             raise Busy("no more threads can be started now; try again in a moment", retry_after_s=2) from error
 
-    def use_shortcut(self, shortcut: Shortcut[T] | None) -> None:
-        """Let items past the event loop from now on; None ends that, and on return none is on its way there any more."""
-        with self._space:
-            self._shortcut = shortcut
-
     async def next_batch(self, timeout_s: float) -> list[T] | None:
-        """Return what has come since the last call; an empty list after `timeout_s` seconds of silence, None at the end."""
-        loop = asyncio.get_running_loop()
-        self._timeout_s = timeout_s
-        self._silent_until_s = loop.time() + timeout_s
-        try:
-            while True:
-                with self._space:
-                    batch, ended = list(self._items), self._ended
-                    self._items.clear()
-                    self._open = not batch and not ended
-                    self._space.notify()
-                if batch:
-                    return batch
-                if ended:
-                    self._end_timer()
-                    return None
-                # Every token comes by here: a future, and one timer for all of them, cost a fraction of asyncio.Event and
-                # asyncio.timeout.
-                self._waiter = loop.create_future()
-                self._timer = self._timer or loop.call_at(self._silent_until_s, self._look_at_clock)
-                if not await self._waiter:
-                    with self._space:
-                        self._open = False  # the reader is about to write
-                    return []
-        except BaseException:  # the reader has left
-            self._end_timer()
-            raise
-        finally:
-            self._waiter = None
+        """Return the items that came since the last call.
 
-    def _look_at_clock(self) -> None:
-        """End a silence that has lasted long enough; nobody waiting, the next wait sets a timer anew."""
-        self._timer = None
-        if self._loop is None or self._waiter is None:
-            return
-        left_s = self._timeout_s - (time.monotonic() - self._passed_s)
-        self._silent_until_s = max(self._silent_until_s, self._loop.time() + left_s)
-        if self._loop.time() >= self._silent_until_s:
-            self._wake(False)
-        else:
-            self._timer = self._loop.call_at(self._silent_until_s, self._look_at_clock)
-
-    def _end_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _wake(self, something: bool) -> None:
-        """Let the reader look again, or know that nothing has come."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(something)
+        Returns:
+            An empty list after `timeout_s` seconds of silence, None at the end.
+        """
+        while True:
+            self._arrived.clear()
+            with self._space:
+                batch, ended = list(self._items), self._ended
+                self._items.clear()
+                self._space.notify()
+            if batch:
+                return batch
+            if ended:
+                return None
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return []
 
     def _wake_producer(self) -> None:
         with self._space:
@@ -171,11 +122,11 @@ class Pump(Generic[T]):
 
     def _wake_reader(self) -> None:
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
-                self._loop.call_soon_threadsafe(self._wake, True)
+            with suppress(RuntimeError):  # the loop is closed: no reader is left
+                self._loop.call_soon_threadsafe(self._arrived.set)
 
     def _run(self) -> None:
-        """Drain the iterator. An edge: whatever it raises is kept for the reader."""
+        """Drain the iterator. An edge: any exception is kept for the reader."""
         try:
             self._drain(self._produce(self.cancel))
         except Cancelled as error:
@@ -190,7 +141,10 @@ class Pump(Generic[T]):
             self._wake_reader()
 
     def _drain(self, items: Iterator[T]) -> None:
-        """Queue every item; close a generator that is left early, so that it shuts its socket."""
+        """Queue every item; close a generator that is left early.
+
+        Closing it shuts its socket.
+        """
         try:
             for item in items:
                 if not self._put(item):
@@ -199,16 +153,12 @@ class Pump(Generic[T]):
             close_early(items)
 
     def _put(self, item: T) -> bool:
-        """Deliver an item, or queue it, waiting for space; return False when the reader has left."""
+        """Queue an item, waiting for space; return False when the reader has left."""
         with self._space:
             while len(self._items) >= QUEUE_LIMIT and not self.cancel.cancelled:
                 self._space.wait()
             if self.cancel.cancelled:
                 return False
-            if self._open and self._shortcut is not None and self._shortcut(item):
-                self._passed_s = time.monotonic()
-                return True
-            self._open = False
             first = not self._items
             self._items.append(item)
         if first:
@@ -217,7 +167,9 @@ class Pump(Generic[T]):
 
 
 async def last_item(pump: Pump[T]) -> T | None:
-    """Start a pump and return its last item, None without one; the work is told to stop when the caller is cancelled.
+    """Start a pump and return its last item, None without one.
+
+    Cancelling the caller stops the work.
 
     Raises:
         BaseException: What ended the iterator.

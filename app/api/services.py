@@ -1,6 +1,6 @@
-"""What the edge asks of the composition, as Protocols; `app.bootstrap.ServicePort` fits them.
+"""Define what the edge needs of the composition, as Protocols.
 
-Routes know these and nothing of how things are made. All calls are synchronous and thread-safe.
+`app.bootstrap.Services` implements them. Routes know only these. All calls are synchronous and thread-safe.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ class DocumentReader(Catalog, Protocol):
     """The catalog, with what only lists and health pages ask."""
 
     def find(self, library: Library, name: str) -> Document:
-        """Return the live document whose doc_id, source key, file name or title is `name`; raises NotFound or Conflict."""
+        """Return the live document named `name`; raise NotFound or Conflict.
+
+        A name is a doc_id, source key, file name or title.
+        """
         ...
 
     def pages(self, library: Library, doc_id: str, revision: int | None = None) -> tuple[PageSpan, ...]:
-        """Return where the pages of a revision lie in its text; empty for media without pages."""
+        """Return the spans of a revision's pages in its text; empty without pages."""
         ...
 
     def original(self, library: Library, doc_id: str, revision: int | None = None) -> Path:
@@ -56,14 +59,20 @@ class DocumentReader(Catalog, Protocol):
 
 
 class Projections(Protocol):
-    """How far the projections are behind the catalog."""
+    """Reports how far the projections are behind the catalog."""
 
     def watermarks(self) -> Mapping[str, int]:
-        """Return the last change each projection has applied, by `library/projection`, and the newest there is as `changes`."""
+        """Return the last change that each projection has applied.
+
+        Keys are `library/projection`; `changes` is the newest change there is.
+        """
         ...
 
     def lags(self) -> Mapping[str, int]:
-        """Return how many changes each projection has yet to apply, by `library/projection`; 10,000 stands for more."""
+        """Return how many changes each projection is behind; 10,000 means more.
+
+        Keys are `library/projection`.
+        """
         ...
 
 
@@ -71,7 +80,7 @@ class DocumentWriter(IndexWriter, Protocol):
     """The write side, with what only the edge asks."""
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
-        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        """Remove originals of a refused upload, unless a revision or a job needs them."""
         ...
 
     def restore(self, library: Library, doc_id: str) -> Document:
@@ -84,14 +93,14 @@ class DocumentWriter(IndexWriter, Protocol):
 
 
 class SyncedFolders(Protocol):
-    """What synced folders sent."""
+    """Records which documents each synced folder sent."""
 
     def record(self, library: Library, folder: str, sent: Mapping[str, str]) -> None:
         """Remember the SHA-256 by source key of what a folder sends, durably."""
         ...
 
     def held(self, library: Library, folder: str) -> dict[str, str]:
-        """Return the doc_id by source key of live documents that a folder sent and that still hold those bytes."""
+        """Return source key to doc_id of live documents a folder sent, bytes unchanged."""
         ...
 
 
@@ -111,7 +120,7 @@ class Conversations(Protocol):
     """Conversations as the chat route begins them."""
 
     def open(self, conversation_id: str | None, library: str, message: str) -> str:
-        """Return the id of the conversation a message belongs to, a new one for None; raises NotFound."""
+        """Return the conversation's id, a new one for None; raise NotFound."""
         ...
 
 
@@ -153,27 +162,27 @@ class ServicePort(Protocol):
 
     @property
     def bulk(self) -> BulkService:
-        """Where bulk runs are asked for."""
+        """Return the service that runs bulk jobs."""
         ...
 
     @property
     def evaluations(self) -> EvaluationService:
-        """Where evaluations are asked for and their reports are found."""
+        """Return the service that runs evaluations and finds their reports."""
         ...
 
     @property
     def model_tests(self) -> ModelTestService:
-        """Where tests of models are asked for, and what they found."""
+        """Return the service that runs tests of models and keeps their findings."""
         ...
 
     @property
     def projections(self) -> Projections:
-        """How far the projections are behind the catalog."""
+        """Return the state of the projections against the catalog."""
         ...
 
     @property
     def ledger(self) -> BulkLedger:
-        """What became of every article of the bulk sources."""
+        """Return the ledger of all articles of bulk sources."""
         ...
 
     @property
@@ -218,7 +227,7 @@ class ServicePort(Protocol):
 
     @property
     def generator(self) -> Generator:
-        """Who answers."""
+        """Return the generator in use."""
         ...
 
     @property
@@ -228,7 +237,7 @@ class ServicePort(Protocol):
 
     @property
     def spans(self) -> Spans:
-        """Where spans begin, for whoever watches from outside."""
+        """Return the source of spans for tracing."""
         ...
 
     def model_report(self) -> ModelReport:
@@ -236,9 +245,15 @@ class ServicePort(Protocol):
         ...
 
     def missing(self) -> tuple[str, ...]:
-        """Return which files are gone under the server: the catalog, the lexical index of a library; empty when all are there."""
+        """Return which files are gone: the catalog, a library's lexical index.
+
+        Empty when all exist.
+        """
         ...
 
     def status(self) -> ServiceStatus:
-        """What health and diagnostics show; may ask the model hosts, never runs a model."""
+        """Return the state for health and diagnostics.
+
+        May ask the model hosts; never runs a model.
+        """
         ...

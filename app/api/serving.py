@@ -1,4 +1,4 @@
-"""How an application is put behind a socket: one configuration for `documind serve` and for the tests that need connections."""
+"""Put an application behind a socket, for `documind serve` and for tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEEP_ALIVE_S = 5
 GRACE_S = 8
 """How long requests under way may take when the server is told to stop, seconds; those that wait for a job are answered at once."""
 EXIT_S = 18.0
-"""When a server that was told to stop ends whatever is still under way, seconds: all that was acknowledged is durable by then."""
+"""Seconds from the stop to the forced end of open requests; acknowledged data is durable by then."""
 _M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
 _ARENAS = 2
@@ -38,7 +38,7 @@ wait so long each time: with Python's 5 ms, `/health` took 33 ms (median, two co
 
 
 class StoppingServer(uvicorn.Server):
-    """uvicorn's server, which tells those who wait when it stops, and does not take longer than it may."""
+    """uvicorn's server that reports its stop to waiters and ends in bounded time."""
 
     exit_s = EXIT_S
 
@@ -48,7 +48,7 @@ class StoppingServer(uvicorn.Server):
         self._stopping = stopping
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let requests end and the application close, then return; the process ends after `exit_s` seconds all the same."""
+        """Let requests end and the app close; end the process after `exit_s` seconds."""
         late = threading.Timer(self.exit_s, _end_now)
         late.daemon = True
         late.start()
@@ -63,7 +63,7 @@ def _end_now() -> None:
 
 
 def make_server(app: FastAPI, settings: Settings) -> uvicorn.Server:
-    """Return a server of the app on the settings' address; `run` blocks until it is told to stop."""
+    """Return a server on the settings' address; `run` blocks until it is stopped."""
     bound_arenas()
     sys.setswitchinterval(_SWITCH_S)
     edge: Edge = app.state.edge
@@ -95,12 +95,15 @@ def server_config(app: FastAPI, settings: Settings, *, port: int | None = None) 
 
 
 def connections_allowed(settings: Settings) -> int:
-    """Return how many connections there may be: twice what can be answered at once, for those that idle between requests."""
+    """Return the limit of connections: twice the requests answered at once.
+
+    The other half is for connections that idle between requests.
+    """
     return 2 * (settings.thread_pool_size + settings.max_streams)
 
 
 def bound_arenas() -> None:
-    """Let all threads share two arenas of memory, where the C library is glibc; elsewhere nothing happens."""
+    """Limit glibc to two arenas of memory; elsewhere do nothing."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # musl has no mallopt
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)

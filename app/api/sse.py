@@ -1,9 +1,7 @@
-"""Server-sent events of what a pump yields.
+"""Send server-sent events from a pump.
 
-What is there goes out in one write, several events when the reader is slow, and a comment when nothing happens; events that come
-while nothing waits are written by the thread that made them, where the server offers that (`direct.py`). The reader's
-leaving cancels the token at once, also before the first item: the reply starts immediately, so there is a connection to watch
-(facts/security.md 4.3, SSE disconnect).
+Queued events leave in one write, and a comment is sent in silence. A reader that leaves cancels the token at
+once, also before the first item: the reply starts immediately, so there is a connection to watch.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from typing import TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.api.direct import direct_writer
 from app.api.errors import ProblemDict, internal_problem, problem_of
 from app.api.pump import Pump, close_early
 from app.core.cancel import CancelToken
@@ -33,7 +30,7 @@ Made = TypeVar("Made")
 
 
 async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
-    """Cancel the token when the client goes away; runs beside the reply until cancelled itself."""
+    """Cancel the token when the client disconnects; runs until cancelled itself."""
     while (await receive())["type"] != "http.disconnect":
         pass
     cancel.cancel()
@@ -64,28 +61,21 @@ class EventStream(Response):
         self._heartbeat_s = heartbeat_s
         self._end = end or self._problem
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI
         """Send events until the iterator or the reader ends."""
-        pump, direct = self._pump, None
+        pump = self._pump
         watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
         try:
             await pump.start()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": b": connected\n\n", "more_body": True})
-            if (direct := direct_writer(scope)) is not None:
-                pump.use_shortcut(direct.write)
             while (batch := await pump.next_batch(self._heartbeat_s)) is not None:
-                if not batch and direct is not None and direct.behind:
-                    continue
                 if body := b"".join(batch) if batch else b": heartbeat\n\n":
                     await send({"type": "http.response.body", "body": body, "more_body": True})
             await send({"type": "http.response.body", "body": self._end(pump.error), "more_body": False})
         finally:
             pump.cancel.cancel()
             watcher.cancel()
-            if direct is not None:
-                pump.use_shortcut(None)
-                direct.close()
 
     def _problem(self, error: BaseException | None) -> bytes:
         return b"" if error is None else error_event(error, self._request_id)
@@ -106,7 +96,7 @@ def event(name: str, data: object) -> bytes:
 
 
 def error_event(error: BaseException, request_id: str) -> bytes:
-    """Return the closing event of a stream that failed: a problem body, the same as a reply would have."""
+    """Return a failed stream's closing event: the same problem body as a reply."""
     return event("error", stream_problem(error, request_id))
 
 

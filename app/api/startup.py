@@ -1,4 +1,4 @@
-"""The time before everything is open: the server answers probes while its services are built in a thread."""
+"""Answer probes while a thread builds the services."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ class Startup:
     def __init__(
         self, build: Build, on_failure: Callable[[BaseException], None], on_ready: Callable[[], None] | None = None
     ) -> None:
-        """Keep how to build, what to do when that fails (end the process, in a server), and whom to tell when all is there."""
+        """Store how to build, and what to call on failure and when ready.
+
+        On failure a server ends the process.
+        """
         self._build = build
         self._on_ready = on_ready
         self._on_failure = on_failure
@@ -36,7 +39,7 @@ class Startup:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What a request would wait for: empty when ready."""
+        """Return what is not ready yet; empty when ready."""
         return self._missing
 
     @property
@@ -73,7 +76,7 @@ class Startup:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        """Build, then warm the embedder. An edge: a failure is kept and reported, it never leaves the thread."""
+        """Build, then warm the embedder. An edge: a failure is kept and reported."""
         try:
             services = self._stack.enter_context(self._build())
         except Exception as error:
@@ -91,7 +94,7 @@ class Startup:
         try:
             services.embedder.embed_query("warm up")
         except ProviderError as error:
-            # Opening never fails for a missing embedder: the library serves lexical and says so (DESIGN 2.4).
+            # Opening never fails for a missing embedder: the library serves lexical search and says so.
             logger.warning("the embedder does not answer yet; search is lexical until it does: %s", error.message)
         self._missing = ()
         logger.info("ready")

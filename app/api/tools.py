@@ -7,7 +7,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from anyio import to_thread
@@ -26,14 +26,14 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field, ValidationError
 
-from app.answer.records import to_record
+from app.answer.records import AnswerRecord
 from app.api.answers import finals
 from app.api.deps import Edge
 from app.api.pump import Pump, last_item
 from app.api.routes import documents, papers, query
 from app.api.schemas.base import LibraryName, ScopeName, Tolerant
 from app.api.schemas.checks import CheckResponse
-from app.api.schemas.documents import Document
+from app.api.schemas.documents import DocumentReply
 from app.api.schemas.query import QueryRequest, SearchQuery
 from app.core.errors import Busy, DocuMindError
 from app.core.types import Library, Mode
@@ -49,7 +49,7 @@ _A = TypeVar("_A", bound=BaseModel)
 
 
 class SearchArguments(Tolerant):
-    """What to look for."""
+    """The query of a search."""
 
     query: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
     library: ScopeName = Field("all", description="where to look")
@@ -57,7 +57,7 @@ class SearchArguments(Tolerant):
 
 
 class AskArguments(Tolerant):
-    """What to answer."""
+    """The question to answer."""
 
     question: Annotated[str, Field(min_length=1, max_length=4000, description="a question in full words")]
     library: ScopeName = Field("all", description="where to look")
@@ -74,7 +74,7 @@ class GetDocumentArguments(Tolerant):
 
 
 class CheckArguments(Tolerant):
-    """What to check."""
+    """The text to check."""
 
     text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to hold against documents")]
     library: ScopeName = Field("all", description="where to look")
@@ -82,7 +82,7 @@ class CheckArguments(Tolerant):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a model reads, and the same for programs."""
+    """Text for a model, and the same as data for programs."""
 
     text: str
     data: Mapping[str, object]
@@ -125,7 +125,7 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
 
 
 def _warning(flags: Sequence[str]) -> str:
-    """Return what a model should know of a document before it reads it, empty for most."""
+    """Return a document's warning for a model to read first; empty for most."""
     return f", flagged: {', '.join(flags)}" if flags else ""
 
 
@@ -144,7 +144,7 @@ async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
         if any(citation.n == item.n for sentence in answer.sentences for citation in sentence.citations)
     ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
-    return ToolResult("\n".join([answer.text, "", *sources, *notices]).strip(), {**to_record(answer)})
+    return ToolResult("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer).json_values())
 
 
 async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
@@ -152,13 +152,13 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
 
     def read() -> ToolResult:
         doc_id = papers.resolve(services, library, asked.document)
-        document = Document.of(services.catalog.document(library, doc_id))
+        document = DocumentReply.model_validate(services.catalog.document(library, doc_id))
         end = max(asked.start, min(asked.start + asked.length, document.characters))
         span = documents.document_text(services, library, doc_id, asked.start, end)
         more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
         return ToolResult(
             f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}",
-            {"document": document.model_dump(mode="json"), **span.model_dump(mode="json")},
+            {"document": document.model_dump(mode="json"), **asdict(span)},
         )
 
     return await to_thread.run_sync(read)
@@ -225,7 +225,7 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
 
 
 async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
-    """Run a tool. What a model can mend or must know comes back as the tool's error, in words."""
+    """Run a tool. Errors that a model can correct become the tool's error text."""
     tool = _TOOLS.get(asked.name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(_TOOLS)}")

@@ -1,4 +1,7 @@
-"""Multipart bodies to files on disk, in constant memory, under caps that hold while the bytes arrive."""
+"""Write multipart bodies to files in constant memory, under caps.
+
+The caps hold while the bytes arrive.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class _Part:
 
 
 class UploadReceiver:
-    """Feed it the bytes of a multipart body; files go to a directory of their own under `staging`.
+    """Parses a multipart body; stages its files in a new directory.
 
     Blocking (it writes files): call it on a worker thread. `discard` removes what was staged, always.
     """

@@ -14,9 +14,10 @@ from app.jobs.board import JobBoard, is_finished
 
 
 async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool], stopping: CancelToken) -> Job | None:
-    """Return the job once `until` holds or it has ended; None when the server stops first, and the next start goes on with it.
+    """Return the job once `until` holds or it has ended; None if the server stops.
 
-    Many uploads may wait at once, each for minutes; a blocked thread for each would use up the pool that all requests share.
+    After a stop, the next start continues the job. Many uploads may wait at once, each for minutes;
+    a blocked thread for each would use up the pool that all requests share.
 
     Raises:
         NotFound: No such job.
@@ -29,7 +30,7 @@ async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool], st
         return job if until(job) or is_finished(job) else None
 
     def wake() -> None:
-        # In the job's thread: a job changes hundreds of times, and the loop need not be woken for what nobody waits for.
+        # In the job's thread: a job changes hundreds of times; wake the loop only for waiters.
         if look() is not None:
             loop.call_soon_threadsafe(woken.set)
 

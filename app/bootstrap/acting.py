@@ -1,4 +1,4 @@
-"""Which thresholds act: under a fusion some settings have no effect, and constants of the embedder's row take their place."""
+"""Tell which thresholds act under a fusion and an embedder's calibration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.settings import Settings
 
 
 def inert_settings(settings: Settings) -> list[str]:
-    """Return, for each setting that differs from its default and has no effect, a line that names what acts instead."""
+    """Return a line for each changed setting without effect, naming what acts."""
     if settings.fusion == "dense":
         return []
     options = settings.retrieval()
@@ -29,7 +29,9 @@ def inert_settings(settings: Settings) -> list[str]:
 
 
 def acting_constants(options: RetrievalOptions, library: Library, row: Calibration | None) -> dict[str, float]:
-    """Return what decides in a library: by the fusion, and by the row of its embedder (None: MiniLM's).
+    """Return the constants that decide in a library, by fusion and calibration.
+
+    `row` None: MiniLM's.
 
     Args:
         options: Of the server.

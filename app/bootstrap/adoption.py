@@ -1,6 +1,6 @@
-"""What embeds each library, and what to do when the model that is configured comes later than its documents.
+"""Offer each library the configured model when it becomes available later.
 
-A library that nobody has put anything into takes the model by itself; any other library is offered it, because embedding a person's
+An empty library takes the model by itself; any other library is offered it, because embedding a person's
 documents again takes time and changes what is found.
 """
 
@@ -52,9 +52,9 @@ class LibraryEmbedders:
         return replace(state, notices=self.notices(library))
 
     def better(self, library: Library) -> EmbedderChoice | None:
-        """Return the model that a library was not made with, is configured and is there; None when there is none.
+        """Return a better available, configured model for a library, or None.
 
-        A model that the library went back from is none: that was somebody's choice.
+        A model that the library went back from does not count: that was a person's choice.
         """
         fingerprint = self._store.made_with(library)
         better = None if fingerprint is None else self._models.better_embedder(fingerprint)
@@ -64,7 +64,10 @@ class LibraryEmbedders:
         return better
 
     def look(self, library: Library) -> str:
-        """Return what is offered to a library now, for people; empty when nothing is. `notices` say it until the next look."""
+        """Check and return the offer to a library as text; empty for none.
+
+        `notices` repeat it until the next check.
+        """
         try:
             better = self.better(library)
         except InvalidInput as error:
@@ -76,13 +79,13 @@ class LibraryEmbedders:
             offer = (
                 f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r}, and {better.model!r}"
                 f" ({better.provider}) is there now; to use it, run: documind reembed --library {library.value}"
-                " (to keep what is there and not be told: set EMBEDDING_PROVIDER to it)"
+                " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
             )
         self._offers[library] = offer
         return offer
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
-        """Return what a search of the library says of it; asks no host, so that no question waits for one."""
+        """Return notices of a library; asks no host, so that no question waits."""
         offer = self._offers.get(library)
         offers = (Notice("reembed_offered", offer),) if offer else ()
         fingerprint = self._store.made_with(library)
@@ -96,7 +99,10 @@ class LibraryEmbedders:
 
 
 class Adopter:
-    """A thread that looks whether a model has come, and lets libraries take it that hold nothing of a person's own."""
+    """Thread that checks for a new model, and re-embeds libraries without own data.
+
+    Own data are a person's documents.
+    """
 
     def __init__(self, embedders: LibraryEmbedders, store: IndexStore, runner: JobRunner) -> None:
         """Watch the libraries of `store`; jobs of `runner` embed them."""
@@ -111,7 +117,7 @@ class Adopter:
         self._thread = threading.Thread(target=self._run, name="adopter", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start a chat."""
         self._thread.start()
 
     def close(self) -> None:
@@ -130,7 +136,7 @@ class Adopter:
             wait_s = LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
 
     def look(self, library: Library) -> bool:
-        """Embed a library with the model that has come if it may; return whether it would take one."""
+        """Re-embed a library with the new model if allowed; return whether it would."""
         self._embedders.look(library)
         if not self._store.catalog.counts(library).is_disposable:
             self._calibrate(library)
@@ -160,7 +166,7 @@ class Adopter:
             )
 
     def _is_filled(self, library: Library) -> bool:
-        """Whether a job that writes into the library is under way; the next look comes soon."""
+        """Return whether a job writes to the library now; the next check comes soon."""
         return any(
             job.kind in _WRITERS and job.state in ("queued", "running") and job.payload.get("library", library) == library.value
             for job in self._runner.list(1000)

@@ -1,4 +1,4 @@
-"""Collections indexed as the server would, in a temporary directory: the same parser, chunker, writer, backfill and projections."""
+"""Index collections as the server does, in a temporary directory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ Step = Callable[[str, int, int], None]
 
 
 class CachedEmbedder:
-    """An embedder that keeps the vectors of whole batches of passages on disk; questions are embedded each time."""
+    """Embedder that caches vectors of whole batches of passages on disk.
+
+    Questions are embedded each time.
+    """
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         """Keep vectors in `folder`, named by model and texts."""
@@ -94,7 +97,7 @@ def bench(
     encoder: PassageEncoder | None = None,
     step: Step = lambda *_: None,
 ) -> Iterator[Bench]:
-    """Index collections, one text file per passage, and close and remove the index afterwards.
+    """Index collections, one file per passage; remove the index afterwards.
 
     Args:
         collections: By library.

@@ -39,7 +39,7 @@ class ScratchIndex:
 
 @contextmanager
 def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
-    """Yield an empty index beside the data, so that it is measured on the same disk."""
+    """Yield an empty index on the data's disk, so that measurements fit it."""
     with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
         there = Path(directory)
         with IndexStore(replace(options, data_dir=there, chroma_dir=there / "chroma"), vector_store="off") as store:

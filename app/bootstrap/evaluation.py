@@ -1,4 +1,4 @@
-"""The evaluation, composed: searches under any options over the libraries, or over an index of its own."""
+"""Compose evaluations: searches under any options over libraries or an own index."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class EvaluationWorkshop:
 
     @property
     def has_cross_encoder(self) -> bool:
-        """Whether a cross-encoder is configured."""
+        """Return whether a cross-encoder is configured."""
         return self.reranker is not None
 
     def live(self, library: Library) -> SearchableIndex:
@@ -80,7 +80,10 @@ class EvaluationWorkshop:
 
     @contextmanager
     def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[SearchableIndex]:
-        """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
+        """Index a collection apart from the libraries; remove the index afterwards.
+
+        Its vectors may be kept for the next run.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         embedder = self.bench_embedder()
         if keep_vectors:
@@ -129,7 +132,7 @@ class EvaluationWorkshop:
 
 
 def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationService:
-    """Register the evaluation job over a workshop; the judge is whatever model answers when a run begins.
+    """Register the evaluation job; the judge is the model in use when a run begins.
 
     What a run that was killed left of its index is removed.
     """

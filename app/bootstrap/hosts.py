@@ -1,4 +1,4 @@
-"""The model host by itself, for commands that look after it before a server is there."""
+"""Check the model host for commands that run before a server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ollama_host(settings: Settings) -> OllamaHost:
 
 
 def wanted_models(settings: Settings) -> tuple[str, ...]:
-    """Return the Ollama models that the configuration can use, each once; empty when it uses none."""
+    """Return the Ollama models of the configuration, each once; empty for none."""
     options = settings.providers()
     wanted: list[str] = []
     if options.llm_provider in {"auto", "ollama"}:
@@ -33,7 +33,7 @@ def wanted_models(settings: Settings) -> tuple[str, ...]:
 
 
 def embedders_compared(settings: Settings, host: OllamaHost) -> TwinComparison:
-    """Return the embedded model beside the configured one of Ollama: vectors and speeds.
+    """Compare the embedded model with Ollama's configured one: vectors and speed.
 
     Raises:
         ProviderError: The host failed, or its model cannot embed.

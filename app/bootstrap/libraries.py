@@ -1,4 +1,7 @@
-"""How each library is searched and filled: its embedder, retriever, pipeline and backfill, as its fingerprint says."""
+"""Build each library's embedder, retriever, pipeline and backfill.
+
+Its fingerprint decides which.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ EmbedderFor = Callable[[Fingerprint | None], Embedder | None]
 
 
 def chunker_name(options: IngestOptions) -> str:
-    """Return what tells chunks apart: version, sizes, and the chunker where it is not the usual one."""
+    """Return a name of the chunking: version, sizes, and an unusual chunker."""
     usual = f"{CHUNKER_VERSION}:{options.chunk_size}:{options.chunk_overlap}"
     return usual if options.chunker == "headings" else f"{usual}:{options.chunker}"
 
@@ -63,7 +66,7 @@ class Wired:
 
 
 class Libraries:
-    """The libraries of an open store, wired anew when a fingerprint changes. Thread-safe."""
+    """Libraries of an open store, rebuilt when a fingerprint changes; thread-safe."""
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class Libraries:
     def wired(self, library: Library) -> Wired:
         """Return how a library is searched and filled now."""
         live = self._store.builds.of(library, "live")
-        # A library without a vector takes what is there now; `claim` makes its build over.
+        # A library without a vector takes the embedder available now; `claim` replaces its build.
         embedder = self._embedder_for(self._store.made_with(library))
         build = live.number if live else None
         row = self._calibrations.of(live.fingerprint) if live else None
@@ -138,7 +141,7 @@ class Libraries:
         return self.wired(request.library).retriever.retrieve(request, trace)
 
     def backfill(self, library: Library) -> VectorBackfill | None:
-        """Return what embeds the pending chunks of a library; None while its embedder cannot be had.
+        """Return a library's backfill; None while its embedder is unavailable.
 
         Raises:
             FingerprintMismatch: The library holds vectors made otherwise.

@@ -20,7 +20,7 @@ from app.providers.minilm import MiniLmEmbedder
 from app.settings import Settings
 
 PURGE_AFTER_S = 60.0
-"""Seconds without a further deletion until a library's files are made anew: a tidy-up of twenty papers costs one purge."""
+"""Seconds after the last deletion until a library's files are rewritten; deleting 20 papers costs one purge."""
 
 PURGE_SMALL_CHUNKS = 20_000
 """Up to here a purge takes seconds. A larger library waits PURGE_LARGE_AFTER_S, or for `documind purge`."""
@@ -30,7 +30,9 @@ PURGE_LARGE_AFTER_S = 3_600.0
 
 
 def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) -> int:
-    """Make the codes of both libraries again and return their number; a run that is cut short goes on at the server's next start.
+    """Rebuild the codes of both libraries; return their number.
+
+    The server's next start continues an interrupted run.
 
     Raises:
         ModelNotInstalled: The embedded model is missing.
@@ -74,7 +76,7 @@ class StoreMaintenance:
         return {**purged, "report_passages": self.reports.forget(self._alive)}
 
     def _alive(self, doc_id: str) -> bool:
-        """Whether a document is still in a library."""
+        """Return whether a document is still in a library."""
         for library in Library:
             try:
                 self.store.catalog.document(library, doc_id)
@@ -88,7 +90,10 @@ class StoreMaintenance:
         return self.store.remover.purge_due()
 
     def purge_is_due(self) -> bool:
-        """Whether bytes of deleted documents were left for long enough: a minute, or an hour in a large library."""
+        """Return whether deleted bytes are old enough: a minute, or an hour if large.
+
+        Large is the size of the library.
+        """
         now = datetime.now(UTC)
         for library in Library:
             at = self.store.remover.deleted_at(library)
@@ -101,7 +106,9 @@ class StoreMaintenance:
 
 
 def open_stopped(settings: Settings, *, heal: bool) -> IndexStore:
-    """Return the store of a data directory that no server owns; the caller holds its lock and closes the store.
+    """Open the store of a data directory that no server uses.
+
+    The caller holds its lock and closes the store.
 
     Args:
         settings: The configuration.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,16 +10,13 @@ from types import TracebackType
 from typing import Self, cast
 
 from app.answer.models import ModelChoice
+from app.bootstrap.embedded import EmbeddedModels
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput, ProviderError, Unreadable
-from app.core.ports import Embedder, Generator, Reranker
+from app.core.errors import ProviderError
+from app.core.ports import Embedder, Generator
 from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
-from app.generation.extractive import ExtractiveGenerator
 from app.generation.options import GenerationOptions
 from app.providers.arxiv import ArxivClient
-from app.providers.cross_encoder import CrossEncoder
-from app.providers.late import LateEncoder
-from app.providers.minilm import MiniLmEmbedder
 from app.providers.model_size import parameters_in_name, parameters_of
 from app.providers.ollama import OllamaHost, PullProgress, same_model
 from app.providers.ollama_embedder import OllamaEmbedder
@@ -29,8 +25,6 @@ from app.providers.ollama_memory import MemoryWatch
 from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
-from app.providers.paced import PacedEmbedder
-from app.providers.remembered import RememberedEmbedder
 from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
 from app.providers.slots import CallSlots
 from app.providers.twin import Twins
@@ -42,7 +36,10 @@ BUSY_AFTER_S = 30.0
 
 
 class Models:
-    """Makes adapters for what `app.providers.selection` chooses, once each; a ModelSelector. Thread-safe."""
+    """Makes each adapter that `app.providers.selection` chooses once; thread-safe.
+
+    A ModelSelector.
+    """
 
     def __init__(
         self,
@@ -57,13 +54,14 @@ class Models:
             generation: Defaults of writing.
             findings: What the test of a model found, by its digest.
         """
+        self.embedded = EmbeddedModels(options)
         self._findings = findings
         self._options = options
         self._generation = generation
         self.ollama = OllamaHost(
             options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
         )
-        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.sentence_embedder))
+        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder))
         self._memory = MemoryWatch()
         self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
         self._lock = threading.RLock()
@@ -71,9 +69,6 @@ class Models:
         self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
         self._endpoints: dict[str, HostedEndpoint] = {}
         self._told: set[str] = set()
-        self._extractive: ExtractiveGenerator | None = None
-        self._minilm: MiniLmEmbedder | None = None
-        self._late: LateEncoder | None = None
 
     def __enter__(self) -> Self:
         """Return the models."""
@@ -86,14 +81,6 @@ class Models:
             endpoint.http.close()
 
     # --- who answers
-
-    @property
-    def extractive(self) -> ExtractiveGenerator:
-        """Quotes the best supporting sentences; always there."""
-        with self._lock:
-            if self._extractive is None:
-                self._extractive = ExtractiveGenerator(RememberedEmbedder(self.sentence_embedder))
-            return self._extractive
 
     def select(self, model: str | None = None) -> ModelChoice:
         """Return who writes for the next question.
@@ -110,7 +97,7 @@ class Models:
         return ModelChoice(generator, helper, choice.hosted, choice.reason, self._profile(choice, generator.name))
 
     def _profile(self, choice: GeneratorChoice, name: str) -> ModelProfile:
-        """Return what is known of a model: by its host, or by its name where the host does not say."""
+        """Return a model's profile from its host, or guess it from the name."""
         if choice.provider == "ollama":
             installed = next((one for one in self.watch.status().models if same_model(one.name, choice.model)), None)
             parameters = parameters_of(installed.parameters if installed else "") or parameters_in_name(choice.model)
@@ -123,9 +110,9 @@ class Models:
 
     @property
     def generator_name(self) -> str:
-        """Who answers now, as answers report it."""
+        """Return the generator in use, as answers report it."""
         model = self.select().model
-        return model.name if model else self.extractive.name
+        return model.name if model else self.embedded.extractive.name
 
     def _generator(self, provider: str, model: str) -> Generator:
         with self._lock:
@@ -163,30 +150,10 @@ class Models:
 
     # --- who embeds
 
-    @property
-    def sentence_embedder(self) -> MiniLmEmbedder:
-        """The embedded model: it always serves quoting and grounding, whose thresholds were measured with it."""
-        with self._lock:
-            if self._minilm is None:
-                self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
-            return self._minilm
-
-    @property
-    def late_encoder(self) -> LateEncoder:
-        """What makes codes for late interaction, with the embedded model whoever embeds a library."""
-        with self._lock:
-            if self._late is None:
-                self._late = self.sentence_embedder.late_encoder()
-            return self._late
-
-    @property
-    def grounding_embedder(self) -> Embedder:
-        """The embedded model, leaving a core to tokens that are on their way; make one and share it."""
-        cores = self._options.model_threads or os.cpu_count() or 1
-        return RememberedEmbedder(PacedEmbedder(self.sentence_embedder.on_one_core(), cores - 1))
-
     def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
-        """Return the embedder of a library, by what it was made with; None while its host lacks the model or is away.
+        """Return a library's embedder by fingerprint; None while it is unavailable.
+
+        Its host lacks the model or does not respond.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
@@ -194,7 +161,7 @@ class Models:
         choice = choose_embedder(self._options, self.watch, fingerprint)
         self._tell(choice)
         if choice.provider == "minilm":
-            return self.sentence_embedder
+            return self.embedded.sentence_embedder
         if choice.provider == "ollama" and not self.watch.status().has(choice.model):
             return None
         dimension = fingerprint.dimension if fingerprint else None
@@ -205,7 +172,7 @@ class Models:
             return self._embedders[key]
 
     def embedding_state(self, fingerprint: Fingerprint | None) -> EmbeddingState:
-        """Return what embeds a library, by what it was made with, and whether it can be reached; asks the host, runs nothing.
+        """Return a library's embedder and whether it responds; runs no model.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
@@ -220,7 +187,7 @@ class Models:
         return EmbeddingState(name, reachable=False, detail=f"Ollama does not have the model; run: ollama pull {choice.model}")
 
     def better_embedder(self, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the embedder that is configured and there, where a library was made with another.
+        """Return the configured, available embedder if a library has another.
 
         Raises:
             InvalidInput: A hosted provider is configured without a model.
@@ -228,7 +195,7 @@ class Models:
         return better_embedder(self._options, self.watch, fingerprint)
 
     def embedder_named(self, provider: str | None, model: str | None) -> Embedder:
-        """Return an embedder by name, for a library that is to be embedded anew; what is not named is as configured.
+        """Return an embedder by name for a re-embedding; defaults are as configured.
 
         Raises:
             ModelNotInstalled: Ollama does not have the model.
@@ -244,7 +211,7 @@ class Models:
             options = replace(options, embedding_model=model)
         choice = choose_embedder(options, self.watch, None)
         if choice.provider == "minilm":
-            return self.sentence_embedder
+            return self.embedded.sentence_embedder
         return self._make_embedder(choice, None)
 
     def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
@@ -258,20 +225,6 @@ class Models:
         if choice.notice and choice.notice not in self._told:
             self._told.add(choice.notice)
             logger.warning("%s", choice.notice)
-
-    def reranker(self) -> Reranker | None:
-        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
-
-        Raises:
-            InvalidInput: The directory holds no such model; the message names the setting and the file.
-        """
-        folder = self._options.cross_encoder_dir
-        if folder is None:
-            return None
-        try:
-            return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
-        except Unreadable as error:
-            raise InvalidInput(f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}") from error
 
     def arxiv(self) -> ArxivClient:
         """Return the client of ARXIV_BASE_URL."""
@@ -290,7 +243,7 @@ class Models:
             embedder: The one in use.
         """
         choice = self.select()
-        answers = choice.model or self.extractive
+        answers = choice.model or self.embedded.extractive
         in_use = {"answers": answers.name, "embeds": f"{embedder.identity.provider}:{embedder.identity.model}"}
         if choice.helper is not None:
             in_use["helper"] = choice.helper.name
@@ -305,7 +258,7 @@ class Models:
         return ModelReport(installed, tuple(model.name for model in loaded), in_use, self._memory.together(digests, loaded))
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
-        """Fetch a model into Ollama, yielding progress; it can be chosen as soon as this ends.
+        """Fetch a model into Ollama and yield progress; then it can be chosen.
 
         Raises:
             ModelNotInstalled: The registry has no such model.

@@ -1,4 +1,4 @@
-"""Entries for uploaded files that the catalog does not know, made by the path that every upload takes."""
+"""Restore catalog entries of orphan uploads by the normal upload path."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _SUFFIXES: dict[Kind, str] = {"pdf": ".pdf", "docx": ".docx", "html": ".html", "
 
 
 def recover_originals(store: IndexStore, settings: Settings, library: Library, names: Sequence[str]) -> Mapping[str, str]:
-    """Parse originals again and make an entry for each, titled from its first page and flagged `recovered`.
+    """Parse originals again and add an entry for each, flagged `recovered`.
 
-    Words are found at once; vectors follow when a server next runs.
+    Its title comes from the first page. Words are found at once; vectors follow when a server next
+    runs.
 
     Args:
         store: Open, and used by no one else.

@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the edge uses; made by `build_services`."""
+    """The parts the edge uses; made by `build_services`."""
 
     settings: Settings
     store: IndexStore
@@ -91,7 +91,7 @@ class Services:
 
     @property
     def projections(self) -> ProjectionStatus:
-        """How far the projections are behind the catalog."""
+        """Return the state of the projections against the catalog."""
         return self.store.status
 
     @property
@@ -111,7 +111,7 @@ class Services:
 
     @property
     def ledger(self) -> SqliteLedger:
-        """What became of every article of the bulk sources."""
+        """Return the ledger of all articles of bulk sources."""
         return self.store.ledger
 
     @property
@@ -127,12 +127,12 @@ class Services:
     @property
     def embedder(self) -> Embedder:
         """The embedder of the default library; the embedded one while that cannot be had."""
-        return self.libraries.wired(self.settings.library).embedder or self.models.sentence_embedder
+        return self.libraries.wired(self.settings.library).embedder or self.models.embedded.sentence_embedder
 
     @property
     def generator(self) -> Generator:
-        """Who answers now."""
-        return self.models.select().model or self.models.extractive
+        """Return the generator in use."""
+        return self.models.select().model or self.models.embedded.extractive
 
     def model_report(self) -> ModelReport:
         """Return installed, loaded and used models; asks the host, runs nothing."""
@@ -180,7 +180,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
         speeds = ModelSpeeds(store.models)
         models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models.findings))
-        reranker = models.reranker()
+        reranker = models.embedded.reranker()
         embedders = LibraryEmbedders(store, models)
         libraries = Libraries(
             store,
@@ -190,14 +190,14 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             settings.retrieval(),
             reranker,
             embedders.notices,
-            lambda: models.late_encoder,
+            lambda: models.embedded.late_encoder,
         )
         memory = ConversationMemory(store.conversations, settings.answer())
         journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
-        answer_writer = AnswerWriter(models.extractive, prompts, TokenCalibrator(), settings.generation())
-        grounder = Grounder(models.grounding_embedder, settings.generation(), prompts.instructions())
+        answer_writer = AnswerWriter(models.embedded.extractive, prompts, TokenCalibrator(), settings.generation())
+        grounder = Grounder(models.embedded.grounding_embedder, settings.generation(), prompts.instructions())
         checker = CheckService(
-            searcher_for=libraries.searcher, judge=SupportJudge(models.grounding_embedder), options=settings.generation()
+            searcher_for=libraries.searcher, judge=SupportJudge(models.embedded.grounding_embedder), options=settings.generation()
         )
         research = Research(
             libraries.searcher, answer_writer, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k
@@ -224,7 +224,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         workshop = EvaluationWorkshop(
             store=store,
             embedder_of=lambda library: libraries.wired(library).embedder,
-            bench_embedder=lambda: libraries.wired(settings.library).embedder or models.sentence_embedder,
+            bench_embedder=lambda: libraries.wired(settings.library).embedder or models.embedded.sentence_embedder,
             models=models,
             answer_writer=answer_writer,
             grounder=grounder,
@@ -248,7 +248,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             options=settings.retrieval(),
             made_with=store.made_with,
             embedder_of=lambda library: libraries.wired(library).embedder,
-            reference=lambda: models.sentence_embedder,
+            reference=lambda: models.embedded.sentence_embedder,
         )
         jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
         maintenance = StoreMaintenance(store, evaluations.reports)
@@ -266,7 +266,11 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
             seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
         )
         suggester = Suggester(
-            catalog=store.catalog, searcher_for=libraries.searcher, models=models, prompts=prompts, extractive=models.extractive
+            catalog=store.catalog,
+            searcher_for=libraries.searcher,
+            models=models,
+            prompts=prompts,
+            extractive=models.embedded.extractive,
         )
         yield Services(
             settings,

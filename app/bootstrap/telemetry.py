@@ -1,4 +1,4 @@
-"""Whether anybody watches: spans for a collector when one is configured, silence otherwise."""
+"""Create spans for a configured collector; otherwise none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands for stored answers: what would change now, what was said of them, forgetting them."""
+"""Commands for stored answers: replay them, export ratings, delete them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def replay(
     answer_id: Annotated[str, typer.Argument(help="id of a stored answer")],
     as_json: JsonOption = False,
 ) -> None:
-    """Search again for a stored answer's question, and say what would change now and why.
+    """Search again for a stored answer's question; say what changed and why.
 
     Example: documind replay 9f86d081884c7d659a2feaa0c55ad015
     """
@@ -58,7 +58,7 @@ def show_replay(found: Json) -> None:
 
 
 def feedback() -> None:
-    """Print what was said of answers as an answer set, one JSON object a line, for `documind evaluate answers`.
+    """Print ratings of answers as JSON Lines for `documind evaluate answers`.
 
     Example: documind feedback > feedback.jsonl
     """

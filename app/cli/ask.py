@@ -30,12 +30,12 @@ def register(app: typer.Typer) -> None:
 def ask(
     question: Annotated[str, typer.Argument(help="what you want to know")],
     library: LibraryOption = None,
-    mode: Annotated[str, typer.Option(help="general, compare, methodology, datasets or reproduce")] = "general",
+    mode: Annotated[str, typer.Option("--mode", "-m", help="general, compare, methodology, datasets or reproduce")] = "general",
     strategy: Annotated[
         str | None,
         typer.Option(help="baseline, hyde, multi_query or flare [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"),
     ] = None,
-    top_k: Annotated[int | None, typer.Option(help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
     model: Annotated[str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")] = None,
     evidence: Annotated[str | None, typer.Option(help="what a model reads: auto, short or full [default: EVIDENCE]")] = None,
     fallback: Annotated[
@@ -77,7 +77,10 @@ def ask(
 
 
 def show_answer(answer: Json) -> None:
-    """Print an answer, its notices and a table of the sources it cites; a quote and what a model says below it apart."""
+    """Print an answer, its notices and a table of the sources it cites.
+
+    A quote, and the model's words below it, are printed apart.
+    """
     quote, words = _parts(answer)
     if quote and words:
         out.print("[dim]From your documents[/]")

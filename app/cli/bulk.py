@@ -47,7 +47,7 @@ def absolute(source: str) -> str:
 
 @app.command()
 def plan(source: SourceArgument, library: LibraryOption = "public", name: NameOption = None, as_json: JsonOption = False) -> None:
-    """Say what a source will take in time, disk and memory, from a timed sample. Nothing is indexed.
+    """Estimate a source's time, disk and memory from a timed sample; index nothing.
 
     Example: documind bulk plan enwiki-latest-pages-articles-multistream.xml.bz2
     """
@@ -102,7 +102,9 @@ def index(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Index a source: its text is searchable when this ends. Ctrl-C pauses; the same command goes on where it stopped.
+    """Index a source; its text is searchable when this ends.
+
+    Ctrl-C pauses; the same command continues.
 
     Example: documind bulk index enwiki-latest-pages-articles-multistream.xml.bz2 --library public
     """
@@ -147,7 +149,7 @@ def embed(
 
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply as JSON")] = False) -> None:
-    """Show the ledger, how many chunks have vectors, and bulk jobs that have not ended.
+    """Show the ledger, how many chunks have vectors, and unfinished bulk jobs.
 
     Example: documind bulk status
     """
@@ -170,7 +172,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply
 
 @app.command()
 def cancel(library: LibraryOption = "public") -> None:
-    """End bulk jobs for good; what they have done stays, and indexing the same source later goes on from there.
+    """End bulk jobs for good; their results stay.
+
+    Indexing the same source later continues from there.
 
     Example: documind bulk cancel --library public
     """
@@ -187,7 +191,7 @@ def run_job(client: DocuMindClient, job: Json, title: str, again: str = "", *, a
     """Follow a job to its end and return it; Ctrl-C pauses it and ends the command.
 
     Raises:
-        DocuMindError: The job failed, or somebody else paused or cancelled it.
+        DocuMindError: The job failed, or it was paused or cancelled elsewhere.
     """
     job_id = str(job["id"])
     try:

@@ -46,7 +46,9 @@ def chat(
     model: Annotated[str | None, typer.Option(help="another model for this chat [default: LLM_MODEL]")] = None,
     conversation: Annotated[str | None, typer.Option(help="id of a conversation to go on with [default: a new one]")] = None,
 ) -> None:
-    """Talk with the libraries; earlier turns are remembered, also after a restart. /help lists what else there is.
+    """Chat with the libraries; earlier turns are remembered. /help lists commands.
+
+    A restart of the server keeps them.
 
     Example: documind chat --library papers
     """
@@ -60,12 +62,12 @@ class Chat:
     """One sitting: reads lines until the end, answers each."""
 
     def __init__(self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None) -> None:
-        """Begin.
+        """Start a chat.
 
         Args:
             client: The server.
             options: Fields of QueryRequest to start with.
-            conversation_id: What to go on with; None begins anew.
+            conversation_id: The conversation to continue; None starts one.
         """
         self._client = client
         self._options = dict(options)

@@ -33,7 +33,9 @@ def check(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
 ) -> None:
-    """Check every sentence of a text: supported, contradicted or not found, with the place that says so.
+    """Check every sentence of a text: supported, contradicted or not found.
+
+    Each verdict names the place in a document.
 
     Example: documind check draft.docx --library papers
     """
@@ -51,7 +53,7 @@ def check(
 
 
 def as_markdown(report: Json) -> str:
-    """Return a report for reading: counts, then each sentence with its verdict and best place."""
+    """Return a report for reading: counts, then each sentence with verdict and place."""
     lines = ["# Check", "", _counts(report), ""]
     for sentence in _sentences(report):
         lines.append(f"- **{_SAID[str(sentence['verdict'])]}**: {_line(sentence['text'])}")

@@ -1,4 +1,4 @@
-"""How a command reaches the data: through the server that owns it, or through one of its own for as long as it runs.
+"""Connect a command to its data: a running server, or one started for it.
 
 Either way it speaks HTTP by the same client, so there is one path for every command.
 """

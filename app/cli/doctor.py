@@ -26,11 +26,12 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="leave out what is in order")] = False,
 ) -> None:
-    """Check everything a stuck user needs to know, with the cure. Exit code 1 when something is a problem.
+    """Check everything that may stop a user, and say how to fix it.
 
-    Python, packages, clock, settings, keys, disk, file system, locks, ports, Ollama and its models, memory, every store,
-    vectors that are missing, indexes that lag behind. A server is asked when one runs; otherwise one is opened for as long as
-    this takes, which probes the stores.
+    Exit code 1 if there is a problem. Python, packages, clock, settings, keys, disk, file system,
+    locks, ports, Ollama and its models, memory, every store, vectors that are missing, indexes that
+    lag behind. A server is asked when one runs; otherwise one is opened for as long as this takes,
+    which probes the stores.
 
     Example: documind doctor
     """

@@ -1,4 +1,4 @@
-"""How commands reach the edge and the composition: by name and late.
+"""Import the edge and the composition by name, as late as possible.
 
 `cli` and `api` never import each other (the import rule), and both take most of a second to import, which must come after the data
 directory's lock, so that a second process is refused at once.
@@ -16,7 +16,10 @@ from app.settings import Settings
 
 
 def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
-    """Return the HTTP application over a data directory whose lock is held; `told` are its `on_ready` and `on_failure`."""
+    """Return the HTTP application over a data directory whose lock is held.
+
+    `told` holds its `on_ready` and `on_failure`.
+    """
     edge = importlib.import_module("app.api.app")
     bootstrap = importlib.import_module("app.bootstrap")
     return edge.create_app(settings, build=partial(bootstrap.build_services, lock=lock), **told)

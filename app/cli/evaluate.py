@@ -1,4 +1,4 @@
-"""`documind evaluate`: how well searches and answers do, and whether another setting does better."""
+"""`documind evaluate`: measure searches and answers, and compare settings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def retrieval(
     to: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the search as it is set, beside its two legs and plain fusions of them.
+    """Measure the configured search against its two legs and plain fusions.
 
     Example: documind evaluate retrieval --library papers --out evaluation
     """
@@ -98,9 +98,9 @@ def ablation(
     to: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare settings with each other, and say which differences are more than chance.
+    """Compare settings, and say which differences are more than chance.
 
-    Example: documind evaluate ablation ../shared/data/squad --axis fusion=rrf,relative_score --axis chunk_size=500,1000
+    Example: documind evaluate ablation data/collections/squad --axis fusion=rrf,relative_score --axis chunk_size=500,1000
     """
     body = _searched("ablation", source, library, dataset, cases, questions, half, top_k, seed)
     _run({**body, "axes": dict(read_axis(text) for text in axis or ())}, to, as_json=as_json)

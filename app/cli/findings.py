@@ -1,4 +1,4 @@
-"""What `documind doctor` finds: one line per thing that was looked at, with its cure."""
+"""Define what `documind doctor` reports: a line for each check, with its fix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ State = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that was looked at. A note is worth knowing; a problem keeps something from working."""
+    """The result of one check.
+
+    A note is worth knowing; a problem keeps something from working.
+    """
 
     what: str
     state: State

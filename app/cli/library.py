@@ -11,7 +11,7 @@ import typer
 
 from app.cli.connection import connect
 from app.cli.output import emit, err, job_progress, say, table
-from app.client import DocuMindClient, FileToSend, Json
+from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import InputError, InvalidInput
 from app.ingest.sources.files import visible_files
 from app.settings import Settings
@@ -37,9 +37,14 @@ def register(app: typer.Typer) -> None:
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="files or folders")],
     library: LibraryOption = "papers",
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="return when words find the files; search by meaning follows in the server")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Index files: PDF, DOCX, HTML, Markdown and text. Folders are read whole, hidden files left out.
+    """Index files: PDF, DOCX, HTML, Markdown and text.
+
+    Folders are indexed whole, without hidden files.
 
     Example: documind ingest paper.pdf notes/ --library papers
     """
@@ -47,7 +52,7 @@ def ingest(
     if not files:
         raise InvalidInput(f"there are no files in {', '.join(map(str, paths))!r}")
     with connect(Settings()) as client:
-        rows = send_files(client, files, library)
+        rows = send_files(client, files, library, wait="text" if no_wait else "true")
     _report(rows, as_json=as_json)
 
 
@@ -62,28 +67,33 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
 
 
-def send_files(client: DocuMindClient, files: Sequence[FileToSend], library: str, *, sync_folder: str = "") -> list[Json]:
-    """Send files in batches and return their outcomes in order; one that is refused alone does not stop the others."""
+def send_files(
+    client: DocuMindClient, files: Sequence[FileToSend], library: str, *, sync_folder: str = "", wait: Wait = "true"
+) -> list[Json]:
+    """Send files in batches; return outcomes in order.
+
+    A file refused alone does not stop the others.
+    """
     rows: list[Json] = []
     with job_progress(f"indexing into {library}") as changed:
         for start in range(0, len(files), BATCH_FILES):
             batch = files[start : start + BATCH_FILES]
             try:
-                rows += cast("list[Json]", client.ingest(batch, library, sync_folder=sync_folder)["documents"])
+                rows += cast("list[Json]", client.ingest(batch, library, wait, sync_folder=sync_folder)["documents"])
             except InputError as error:
                 if len(batch) == 1:
                     rows.append(_failure(batch[0], error))
                 else:
-                    rows += _one_by_one(client, batch, library, sync_folder)
+                    rows += _one_by_one(client, batch, library, sync_folder, wait)
             changed({"done": len(rows), "total": len(files), "unit": "files"})
     return rows
 
 
-def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str) -> list[Json]:
+def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str, wait: Wait) -> list[Json]:
     rows: list[Json] = []
     for file in batch:
         try:
-            rows += cast("list[Json]", client.ingest([file], library, sync_folder=sync_folder)["documents"])
+            rows += cast("list[Json]", client.ingest([file], library, wait, sync_folder=sync_folder)["documents"])
         except InputError as error:
             rows.append(_failure(file, error))
     return rows
@@ -135,7 +145,9 @@ def samples(
     remove: Annotated[bool, typer.Option("--remove", help="remove the samples from both libraries, and nothing else")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Index the bundled sample documents into both libraries, or remove them; doing it again changes nothing.
+    """Index the bundled sample documents into both libraries, or remove them.
+
+    Repeating it changes nothing.
 
     Example: documind samples --remove
     """
@@ -206,7 +218,7 @@ def delete(
 
 def clear(
     library: LibraryOption,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Remove every document of a library.

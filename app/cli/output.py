@@ -1,4 +1,4 @@
-"""What commands print: tables and progress for people, JSON for programs, errors with their cure."""
+"""Print tables and progress for people, JSON for programs, errors with a fix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def emit(value: object) -> None:
 
 
 def emit_line(value: object) -> None:
-    """Print one JSON value on a line of its own, at once, for programs that read as it goes."""
+    """Print a JSON value on its own line and flush, for programs that read along."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
     sys.stdout.flush()
 
@@ -52,7 +52,10 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Se
 
 @contextmanager
 def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json], None]]:
-    """Show a job's progress with its ETA on standard error; nothing when quiet or not a terminal."""
+    """Show a job's progress and ETA on standard error.
+
+    Nothing when quiet or not a terminal.
+    """
     bar = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
         TimeElapsedColumn(), TextColumn("{task.fields[eta]}"), console=err, transient=True, disable=quiet or not err.is_terminal,

@@ -1,7 +1,7 @@
-"""Processes that outlive the command that started them: begin, recognise, end.
+"""Start, recognise and end processes that outlive their command.
 
-A pid alone names nobody: it is given again after its process has ended. A process is recognised by its pid and its start time
-together, and only one that is recognised is ever signalled.
+The system reuses a pid after its process has ended. So a process is recognised by pid and start
+time together, and only a recognised one is signalled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Background:
 
     @classmethod
     def of(cls, pid: int) -> Background | None:
-        """Return the process that has this pid now; None when there is none, or only its remains."""
+        """Return the running process with this pid; None if there is none.
+
+        A zombie does not count.
+        """
         started = start_time(pid)
         return cls(pid, started) if started else None
 
@@ -39,7 +42,7 @@ class Background:
         return start_time(self.pid) == self.started
 
     def stop(self, grace_s: float) -> bool:
-        """End the process and return whether it was there: politely first, by force after `grace_s` seconds.
+        """End the process, by force after `grace_s` seconds; return whether it ran.
 
         Force ends its process group, which `start` made its own, so that no runner of a model host stays behind.
         """
@@ -71,7 +74,7 @@ class Background:
 
 
 def start_time(pid: int) -> str:
-    """Return when a process started, in the system's words; empty when it does not run.
+    """Return a process's start time in the system's words; empty if not running.
 
     On Linux the boot's id and field 22 of /proc/PID/stat, clock ticks since that boot (proc(5)); elsewhere what `ps` prints.
     """
@@ -96,11 +99,13 @@ def _start_time_by_ps(pid: int) -> str:
 
 
 def start(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], Background | None]:
-    """Start a program that goes on after this one has ended, in a session of its own, so that no Ctrl-C here reaches it.
+    """Start a program in its own session that outlives this one.
+
+    No Ctrl-C here reaches it.
 
     Args:
         command: Program and arguments.
-        log: Where both its outputs go; what an earlier run wrote is kept beside it as `.1`.
+        log: Where both its outputs go; an earlier run's log is kept as `.1`.
         environment: Added to this process's.
 
     Returns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import logging
 import socket
 import sys
 from typing import Annotated
@@ -14,6 +13,7 @@ import typer
 from app.cli.connection import base_url
 from app.cli.edge import configure_logs, make_app, make_server
 from app.cli.output import complain, err, say
+from app.cli.page import open_page
 from app.core.errors import Conflict, InvalidInput
 from app.index.files.lock import DirectoryLock
 from app.settings import Settings, check_bind, unknown_names
@@ -26,7 +26,8 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
-    port: Annotated[int | None, typer.Option(help="port to listen on [default: API_PORT]")] = None,
+    port: Annotated[int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="open the page in a browser when it is ready")] = False,
 ) -> None:
     """Start the server and stay in the foreground; Ctrl-C ends it cleanly.
 
@@ -42,7 +43,7 @@ def serve(
         from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
 
         refuse_foreign_catalog(settings.data_dir)
-        run(settings, lock)
+        run(settings, lock, open_when_ready=open_it)
 
 
 def check_port(settings: Settings) -> None:
@@ -73,7 +74,7 @@ def check_port(settings: Settings) -> None:
                     raise InvalidInput(f"API_HOST {settings.api_host!r} is no address of this machine") from exc
 
 
-def run(settings: Settings, lock: DirectoryLock) -> None:
+def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = False) -> None:
     """Serve until told to stop; the data directory's lock is held by the caller.
 
     Raises:
@@ -86,6 +87,8 @@ def run(settings: Settings, lock: DirectoryLock) -> None:
         # What is loaded by now stays. Looking through it for garbage would stop every thread for 80 ms, about once in 300 searches.
         gc.freeze()
         say(f"DocuMind is ready: {url}  (Ctrl-C ends it)")
+        if open_when_ready:
+            open_page(url)
 
     failures: list[BaseException] = []
 
@@ -94,7 +97,7 @@ def run(settings: Settings, lock: DirectoryLock) -> None:
         server.should_exit = True
 
     server = make_server(make_app(settings, lock, on_ready=ready, on_failure=failed), settings)
-    logging.getLogger(__name__).info("listening on %s", url)
+    say(f"DocuMind is starting on {str(settings.data_dir.resolve())!r}; a first start takes a minute, later ones seconds.")
     server.run()
     for error in failures:
         if isinstance(error, InvalidInput):  # a setting, or a file that a setting names

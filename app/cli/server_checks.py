@@ -1,4 +1,4 @@
-"""What `documind doctor` asks of the model host and of a server."""
+"""Check, for `documind doctor`, the model host and the server."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Diagnosis]:
-    """Compare Ollama's embedding model with the embedded one, where the configuration can use it and it is there."""
+    """Compare Ollama's embedding model with the embedded one, if both can be used."""
     from app.bootstrap.hosts import embedders_compared  # noqa: PLC0415  # most of a second to import
 
     model = settings.embedding_model
@@ -88,7 +88,10 @@ def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[Installed
 
 
 def server(settings: Settings) -> Iterator[Diagnosis]:
-    """Ask the server, the one that runs or one for this command; opening it probes every store."""
+    """Check the running server, or one opened for this command.
+
+    Opening it probes every store.
+    """
     try:
         with connect(settings) as client:
             yield from _ask(client)
@@ -124,7 +127,10 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
 
 
 def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
-    """Look at a library, a row of `/api/v1/libraries`; `jobs` are its own, the latest first."""
+    """Check a library, a row of `/api/v1/libraries`.
+
+    `jobs` are its own, the latest first.
+    """
     name, behind = str(row["library"]), cast("int", row["chunks"]) - cast("int", row["embedded"])
     detail = f"{row['documents']} documents, {row['chunks']} chunks"
     embedding = cast("Json", row["embedding"])
@@ -136,7 +142,7 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
         message, _, cure = str(notice["message"]).partition("run: ")
         yield note(name, message.rstrip(" ;,"), f"run: {cure}" if cure else "documind status")
     if row["build"] != "ready":
-        yield note(name, f"{detail}; its vector index is being made anew ({row['build']})", "wait: documind status")
+        yield note(name, f"{detail}; its vector index is being rebuilt ({row['build']})", "wait: documind status")
     if behind:
         since = takewhile(lambda job: job["kind"] != "reembed", jobs)
         said = next((error for job in since for error in cast("Sequence[str]", job["errors"]) if _MISMATCH in error), "")

@@ -1,4 +1,4 @@
-"""`documind sync`: make a library follow a folder, once or for as long as it is watched."""
+"""`documind sync`: make a library follow a folder, once or continuously."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEBOUNCE_MS = 2000
 
 @dataclass(frozen=True, slots=True)
 class SyncOutcome:
-    """What one sync did, by source key."""
+    """The outcome of one sync, by source key."""
 
     library: str
     added: tuple[str, ...]
@@ -58,11 +58,13 @@ def sync(
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")] = "papers",
     watching: Annotated[bool, typer.Option("--watch", help="go on, following every change, until Ctrl-C")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="send unchanged files too: what an older release has read is read anew")
+        bool, typer.Option("--again", help="send unchanged files too: the server parses again what an older release has parsed")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print what was done as JSON, one object a line with --watch")] = False,
 ) -> None:
-    """Add, replace and remove documents until a library has what a folder has; only documents that came from it are removed.
+    """Add, replace and remove documents until a library equals a folder.
+
+    Only documents that came from the folder are removed.
 
     Example: documind sync ~/papers --library papers --watch
     """
@@ -95,13 +97,13 @@ def library_named(name: str) -> Library:
 
 
 def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: bool = False) -> SyncOutcome:
-    """Make a library have what a folder has; the server remembers what came from it.
+    """Make a library equal a folder; the server remembers which files came from it.
 
     Args:
         client: Of the server.
         folder: The folder.
         library: The library to mirror it into.
-        again: Send unchanged files too; the server reads anew what an older release has read.
+        again: Send unchanged files too; the server parses again what an older release has parsed.
 
     Raises:
         InvalidInput: `folder` is no folder, or cannot be written.
@@ -138,7 +140,10 @@ def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: boo
 
 
 def folder_name(folder: Path) -> str:
-    """Return what the server knows a folder by: this machine's name and the folder's path, never what the folder says of itself."""
+    """Return the folder's name on the server: this machine's name and its path.
+
+    Never a name stored in the folder.
+    """
     return f"{socket.gethostname()}:{folder.resolve()}"
 
 
@@ -159,7 +164,10 @@ def show(outcome: SyncOutcome) -> None:
 
 
 def follow(folder: Path, once: Callable[[], SyncOutcome], tell: Callable[[SyncOutcome], None], stop: threading.Event) -> None:
-    """Sync after every change of visible files until `stop` is set; a sync that fails is told and tried at the next change."""
+    """Sync after every change of visible files until `stop` is set.
+
+    A failed sync is reported and repeated at the next change.
+    """
     for _ in changes(folder, stop):
         try:
             outcome = once()
@@ -171,7 +179,10 @@ def follow(folder: Path, once: Callable[[], SyncOutcome], tell: Callable[[SyncOu
 
 
 def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
-    """Yield changes below a folder in groups; not of hidden files, where our own manifest is."""
+    """Yield changes below a folder in groups, without hidden files.
+
+    Our own manifest is hidden.
+    """
     root = folder.resolve()
 
     def visible(_: Change, path: str) -> bool:

@@ -1,12 +1,13 @@
-"""`documind up` and `documind down`: everything at once, in the background, for people without make."""
+"""`documind up` and `documind down`: start and stop everything in the background.
+
+For people without make.
+"""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -18,6 +19,7 @@ import typer
 from app.cli.connection import START_TIMEOUT_S, base_url
 from app.cli.ollama_start import OllamaFound, find_or_start, missing, pull
 from app.cli.output import complain, emit, err, say
+from app.cli.page import open_page
 from app.cli.processes import Background, last_lines, start
 from app.cli.serve import check_port
 from app.cli.up_state import Started, UpState
@@ -43,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 @dataclass(slots=True)
 class UpReport:
-    """What `up` found and did."""
+    """The findings and actions of `up`."""
 
     url: str
     server: str = "running"
@@ -59,13 +61,14 @@ def up(
     pull_models: Annotated[bool, typer.Option("--pull", help="fetch the models that are missing (several GB)")] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="do not open the page in a browser")] = False,
     host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
-    port: Annotated[int | None, typer.Option(help="port to listen on [default: API_PORT]")] = None,
+    port: Annotated[int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start everything in the background: Ollama when it is installed, then the server; open the page when it is ready.
+    """Start Ollama if installed, then the server, and open the page when ready.
 
-    Without Ollama it works too: a built-in model finds, and answers are quotes. `documind down` ends what this started.
-    Logs are in the folder `run` of the data directory.
+    All in the background. Without Ollama it works too: a built-in model finds, and answers are
+    quotes. `documind down` ends what this started. Logs are in the folder `run` of the data
+    directory.
 
     Example: documind up --pull
     """
@@ -116,7 +119,7 @@ def down(as_json: JsonOption = False) -> None:
 
 
 def await_release(settings: Settings, pid: int) -> None:
-    """Wait until the data can be used again: parsing processes let go of it just after their server."""
+    """Wait until the data directory is free: parsing processes outlive their server."""
     deadline = time.monotonic() + RELEASE_S
     while (held_by := owner(settings.data_dir)) is not None and held_by.pid == pid and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -124,7 +127,10 @@ def await_release(settings: Settings, pid: int) -> None:
 
 @contextmanager
 def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
-    """End what this command has started when it fails or is interrupted; what ran before goes on."""
+    """End what this command started if it fails or is interrupted.
+
+    Processes that ran before keep running.
+    """
     before = (started.server, started.ollama)
     try:
         yield
@@ -141,7 +147,7 @@ def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
 
 
 def prepare_ollama(settings: Settings, started: Started, state: UpState, report: UpReport, *, fetch: bool, quiet: bool) -> None:
-    """Find or start Ollama and see to its models; what is missing is reported, never a reason to stop."""
+    """Find or start Ollama and check its models; report missing ones, never stop."""
     from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
 
     wanted = wanted_models(settings)
@@ -196,7 +202,10 @@ def serve_in_background(
 
 
 def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport) -> None:
-    """Wait until the server answers questions; a first start makes its models ready, a later one may rebuild an index."""
+    """Wait until the server answers questions.
+
+    A first start prepares its models; a later one may rebuild an index.
+    """
     deadline = time.monotonic() + START_TIMEOUT_S
     with DocuMindClient(report.url, settings.api_key, timeout_s=5.0) as client:
         while not _ready(client):
@@ -217,13 +226,6 @@ def _ready(client: DocuMindClient) -> bool:
 
 
 # --- what a person sees
-
-
-def open_page(url: str) -> None:
-    """Open the page in a browser, where there is a screen for it."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return
-    webbrowser.open(url)
 
 
 def tell(report: UpReport) -> None:

@@ -1,4 +1,4 @@
-"""What `documind up` has started, kept in the data directory so that `documind down` ends that and nothing else."""
+"""Store what `documind up` started, so that `documind down` ends only that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.index.files.lock import DirectoryLock, owner
 
 @dataclass(slots=True)
 class Started:
-    """The processes that `up` started and that may still run; None where it started none."""
+    """Processes that `up` started and that may still run; None for each other."""
 
     server: Background | None = None
     ollama: Background | None = None
@@ -27,7 +27,7 @@ class Started:
 
 
 class UpState:
-    """The folder `run` of a data directory: one state file, and the logs of what was started."""
+    """The folder `run` of a data directory: a state file, and logs."""
 
     def __init__(self, data_dir: Path) -> None:
         """Point at the folder; nothing is made yet."""
@@ -57,7 +57,7 @@ class UpState:
             yield started
 
     def save(self, started: Started) -> None:
-        """Keep what was started; called as soon as it is, so that an interruption loses nothing."""
+        """Store what was started, at once, so that an interruption loses nothing."""
         part = self._file.with_suffix(".part")
         part.write_text(json.dumps(asdict(started)), encoding="utf-8")
         part.replace(self._file)

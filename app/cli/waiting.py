@@ -1,4 +1,4 @@
-"""An answer on its way: the quote, what a model reads and for how long, then its words."""
+"""Show an answer in progress: quote, time to read, then the model's words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAR_COLUMNS = 24
 
 
 class Provisional:
-    """What is known of an answer so far; the newest lines that fit on the screen."""
+    """The state of an answer so far; the newest lines that fit on the screen."""
 
     def __init__(self, console: Console) -> None:
         """Begin with nothing but a spinner.
@@ -43,7 +43,7 @@ class Provisional:
 
     @property
     def _words(self) -> str:
-        """What came below the quote, which may itself be the first that comes."""
+        """Return the text below the quote; the quote may come first."""
         return self._said.removeprefix(self._quote).strip()
 
     def live(self) -> Live:
@@ -84,6 +84,9 @@ class Provisional:
 
 
 def reading_line(reading: ReadingEvent) -> str:
-    """Return "llama3.2 is reading about 1,300 tokens, about 9 s"; round, as both are estimates."""
+    """Return a line such as "llama3.2 is reading about 1,300 tokens, about 9 s".
+
+    Rounded, since both are estimates.
+    """
     line = f"{reading.model} is reading about {float(f'{reading.tokens:.2g}'):,.0f} tokens"
     return line if reading.seconds is None else f"{line}, about {duration(max(1, reading.seconds))}"

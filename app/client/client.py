@@ -1,4 +1,4 @@
-"""What the HTTP API offers, one method each."""
+"""Call the HTTP API, one method an operation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FINISHED = frozenset({"done", "failed", "cancelled"})
 
 
 class DocuMindClient(Connection):
-    """Our own HTTP API, typed; replies are JSON objects as API.md describes them."""
+    """Our own HTTP API, typed; replies are JSON objects (docs/http.md)."""
 
     # --- status -----------------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ class DocuMindClient(Connection):
         return self._get("/api/v1/collection/stats", {"library": library})
 
     def diagnostics(self) -> Json:
-        """Return everything somebody who helps a user asks for."""
+        """Return everything that support needs."""
         return self._get("/api/v1/diagnostics")
 
     # --- documents --------------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ class DocuMindClient(Connection):
         return self._read(self._send("POST", "/api/v1/ingest", params={"wait": wait}, data=body, headers=headers))
 
     def documents(self, library: str, query: str = "", limit: int = 500) -> Iterator[Json]:
-        """Yield every document of a library whose title or file name contains `query`, page by page."""
+        """Yield every document whose title or file name contains `query`, by page."""
         cursor: object = None
         while True:
             page = self._get("/api/v1/papers", {"library": library, "q": query, "limit": limit, "cursor": cursor})
@@ -94,13 +94,13 @@ class DocuMindClient(Connection):
         return self._read(self._send("DELETE", f"/api/v1/libraries/{_part(library)}/documents", params={"confirm": library}))
 
     def synced(self, library: str, folder: str) -> set[str]:
-        """Return the source keys of the documents that the server knows to come from a folder."""
+        """Return the source keys of documents that came from a folder."""
         return set(
             cast("Sequence[str]", self._get("/api/v1/sync/documents", {"library": library, "folder": folder})["source_keys"])
         )
 
     def remove_synced(self, library: str, folder: str, source_keys: Sequence[str]) -> tuple[str, ...]:
-        """Remove documents that came from a folder, and return the source keys of those that the server removed."""
+        """Remove documents that came from a folder; return the removed source keys."""
         body: Json = {"library": library, "folder": folder, "source_keys": list(source_keys)}
         return tuple(cast("Sequence[str]", self._post("/api/v1/sync/remove", body)["source_keys"]))
 
@@ -113,11 +113,14 @@ class DocuMindClient(Connection):
         return self._post("/api/v1/samples", params={"wait": wait})
 
     def remove_samples(self) -> Json:
-        """Remove the bundled documents and nothing else, and return how many went by library."""
+        """Remove the bundled documents only; return the number removed by library."""
         return self._read(self._send("DELETE", "/api/v1/samples"))
 
     def bulk(self, action: str, library: str, **options: object) -> Json:
-        """Start, join or resume a bulk job (`plan`, `index`, `embed`) and return it; options are the fields of BulkRequest."""
+        """Start, join or resume a bulk job; return it.
+
+        `action` is `plan`, `index` or `embed`; options are the fields of BulkRequest.
+        """
         return self._post("/api/v1/bulk", {"action": action, "library": library, **options})
 
     def bulk_ledger(self, library: str | None = None, source: str | None = None) -> Json:
@@ -147,7 +150,7 @@ class DocuMindClient(Connection):
 
     @contextmanager
     def chat_stream(self, message: str, conversation_id: str | None = None, **options: object) -> Iterator[Iterator[ServerEvent]]:
-        """Say something in a conversation and yield the events as they come; leaving the block stops the model."""
+        """Send a message and yield the events as they come; leaving stops the model."""
         body = {"message": message, "conversation_id": conversation_id, "stream": True, **options}
         with self._stream("POST", "/api/v1/chat", body) as events:
             yield events

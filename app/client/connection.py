@@ -1,4 +1,4 @@
-"""Requests to one server: JSON objects and server-sent events as they came, errors as the classes of `app.core.errors`."""
+"""Send requests to one server; raise errors as classes of `app.core.errors`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One server-sent event: `meta`, `sources`, `quote`, `reading`, `token`, `final` of an answer, `job` of a job."""
+    """A server-sent event.
+
+    `meta`, `sources`, `quote`, `reading`, `token`, `final` of an answer; `job` of a job.
+    """
 
     name: str
     data: Json
 
 
 class Connection:
-    """Talks to one server; keeps its connections. Not for use from several threads at once."""
+    """Talks to one server over kept connections; not for several threads at once."""
 
     def __init__(self, base_url: str, api_key: str = "", *, timeout_s: float = 600.0, connect_timeout_s: float = 5.0) -> None:
         """Point at a server; nothing is sent yet.
@@ -50,7 +53,7 @@ class Connection:
 
     @property
     def base_url(self) -> str:
-        """Where the server is, without a slash at the end."""
+        """Return the server's address without a trailing slash."""
         return self._base
 
     def close(self) -> None:
@@ -131,7 +134,10 @@ def error_of(reply: requests.Response) -> errors.DocuMindError:
 
 
 def error_from(problem: Json, retry_after_s: float | None = None) -> errors.DocuMindError:
-    """Return the error of a problem body: the most specific class with its code, or the root for one we do not know."""
+    """Return a problem's error: the most specific class of its code, or the root.
+
+    The root is for unknown codes.
+    """
     classes = [cls for cls in errors.error_classes().values() if cls.code == problem["code"]]
     cls = max(classes, key=lambda found: len(found.__mro__), default=errors.DocuMindError)
     return cls(str(problem.get("detail", "")), retry_after_s=retry_after_s)
@@ -158,7 +164,7 @@ def _events(reply: requests.Response) -> Iterator[ServerEvent]:
 
 
 def _lines(reply: requests.Response) -> Iterator[str]:
-    """Yield lines as soon as they are complete; events end lines with a line feed alone.
+    """Yield lines as soon as they are complete; a line feed alone ends a line.
 
     Raises:
         ProviderUnreachable: The connection broke.

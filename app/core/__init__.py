@@ -1,1 +1,1 @@
-"""The vocabulary every other package speaks: types, ports, errors, text, ids, vectors, trace."""
+"""Define the vocabulary of all packages: types, ports, errors, ids, text, trace."""

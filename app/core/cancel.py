@@ -10,7 +10,10 @@ from app.core.errors import Cancelled
 
 
 class CancelToken:
-    """Thread-safe; callbacks run once, in the thread that cancels (or at once when already cancelled)."""
+    """Signal cancellation to callbacks; thread-safe.
+
+    Each callback runs once, in the thread that cancels; at once if already cancelled.
+    """
 
     def __init__(self) -> None:
         """Start out not cancelled."""
@@ -43,7 +46,10 @@ class CancelToken:
 
     @contextmanager
     def calling(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Run `callback` when cancelled while the block runs, and forget it afterwards: for tokens that outlive who waits."""
+        """Run `callback` if cancelled inside the block; forget it afterwards.
+
+        For tokens that outlive the caller who waits.
+        """
         self.on_cancel(callback)
         try:
             yield

@@ -1,4 +1,4 @@
-"""The error tree. Each class has a stable `code` (API.md) and says whether trying again can help.
+"""Define the error tree: stable codes, and whether a retry can help.
 
     DocuMindError
     ├── InputError
@@ -53,7 +53,7 @@ class DocuMindError(Exception):
 
 
 class InputError(DocuMindError):
-    """What was sent cannot be used."""
+    """The input cannot be used."""
 
     code = "invalid_input"
 
@@ -63,11 +63,14 @@ class InvalidInput(InputError):
 
 
 class PassageTooLong(InvalidInput):
-    """A passage has more tokens than the embedding model reads; the caller splits it, nobody cuts it."""
+    """A passage has more tokens than the embedding model reads.
+
+    The caller splits it; no layer cuts it.
+    """
 
 
 class UnsupportedType(InputError):
-    """The content is of no type we parse, whatever its name says."""
+    """The content is of no type we parse; its name does not matter."""
 
     code = "unsupported_type"
 

@@ -1,4 +1,4 @@
-"""Words that say how something is asked, not what: one list a language, for every step that speaks of function words."""
+"""List function words by language: words that shape a question, not its topic."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLAIMLESS_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def content_or_all(tokens: Sequence[str], language: str = "en") -> list[str]:
-    """Return the tokens of a question without its function words; all of them where nothing else is left.
+    """Return a question's tokens without function words; all if none are left.
 
     Args:
         tokens: Stemmed, as `tokenise` returns them.

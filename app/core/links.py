@@ -1,4 +1,7 @@
-"""Which address of a document may leave as a link: what a browser opens on the web, and nothing that is malformed."""
+"""Decide which address of a document may leave as a link.
+
+A link is an address that a browser opens on the web, and never a malformed one.
+"""
 
 from __future__ import annotations
 

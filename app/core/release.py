@@ -20,9 +20,14 @@ def package_version() -> str:
         return CHECKOUT
 
 
+def bundle(name: str) -> Path:
+    """Return a folder that the wheel carries (`minilm`, `samples`); in a checkout it exists only after `make wheel`."""
+    return Path(__file__).resolve().parents[1] / "bundle" / name
+
+
 @cache
 def checkout_sha() -> str:
-    """Return the commit of the checkout that this code lies in; empty outside of one, or without git."""
+    """Return the commit of this checkout; empty outside of one or without git."""
     root = Path(__file__).resolve().parents[2]
     git = shutil.which("git")
     if git is None or not (root / ".git").exists():

@@ -1,4 +1,4 @@
-"""What a deletion reaches, and what it cannot."""
+"""Describe what a deletion removes and what it cannot remove."""
 
 from __future__ import annotations
 

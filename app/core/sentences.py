@@ -1,4 +1,4 @@
-"""Where sentences begin and end."""
+"""Split text into sentences."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _LONGEST_ITEM_NUMBER = 12
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Return half-open spans of sentences within `[start, end)`, in order, blank margins trimmed.
+    """Return half-open spans of sentences within `[start, end)`, in order.
 
-    Every non-blank character is in exactly one span. Blank lines always end a sentence; single line breaks do where a list
-    item or heading starts or the line before it ended short without punctuation and the next begins in upper case. The number of an
-    item belongs to what it numbers.
+    Blank margins are trimmed. Every non-blank character is in exactly one span. Blank lines always
+    end a sentence; single line breaks do where a list item or heading starts or the line before it
+    ended short without punctuation and the next begins in upper case. The number of an item belongs
+    to what it numbers.
     """
     stop = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
@@ -107,13 +108,19 @@ _DOTTED = re.compile(r"(?:[a-z]\.)+[a-z]\Z")
 
 
 def stop_may_be_final(text: str) -> bool:
-    """Return whether a text that ends in a full stop ends a sentence there, as far as its last word tells: no after `Charles W`."""
+    """Return whether a final full stop ends a sentence: not after `Charles W`.
+
+    Judged by the last word alone.
+    """
     word = _WORD_BEFORE.search(text[-41:-1])
     return word is None or _may_be_final(word.group(), "", at_line_start=False)
 
 
 def _may_be_final(word: str, following: str, *, at_line_start: bool) -> bool:
-    """Whether the full stop after `word` can end a sentence, given the next visible character, which is not in lower case."""
+    """Return whether the full stop after `word` can end a sentence.
+
+    `following` is the next visible character, which is not in lower case.
+    """
     lowered = word.lower()
     if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):  # a title, or an initial: J. Smith
         return False

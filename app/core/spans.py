@@ -1,4 +1,4 @@
-"""Spans: named stretches of time with a few attributes, for whoever watches a running server from outside.
+"""Define spans: named durations with attributes, for external tracing.
 
 A span never carries a question, an answer, a file name or an error's message: class names, counts, models and durations only.
 Without a watcher `SILENT` costs a call that does nothing.
@@ -28,12 +28,12 @@ class Span(Protocol):
         ...
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the span; an error marks it failed by its class's name. A second call does nothing."""
+        """End the span; an error marks it failed with its class name. Idempotent."""
         ...
 
 
 class Spans(Protocol):
-    """Where spans begin; thread-safe."""
+    """Starts spans; thread-safe."""
 
     def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:
         """Begin a span, inside the one that surrounds this thread or task if any.
@@ -46,13 +46,16 @@ class Spans(Protocol):
         ...
 
     def around(self, span: Span) -> AbstractContextManager[None]:
-        """Surround a block of this thread or task with a span: what begins there is inside it."""
+        """Make a span current for a block: spans started inside are its children."""
         ...
 
 
 @contextmanager
 def ended_with_block(span: Span) -> Iterator[Span]:
-    """End a span with a block, failed when the block fails. A block that is left early or cancelled has not failed."""
+    """End a span with its block; failed if the block raises an error.
+
+    A block that is left early or cancelled has not failed.
+    """
     error: BaseException | None = None
     try:
         yield span

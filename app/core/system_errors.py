@@ -1,4 +1,4 @@
-"""What the operating system refuses, in our words: too many open files, and files that may not be written."""
+"""Translate errors of the operating system: too many files, files not writable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDI
 
 
 def refusal(error: BaseException) -> DocuMindError | None:
-    """Return our error for one of the system's, or for one that was raised from such a one; None when it means something else."""
+    """Return our error for an operating system's error, or one caused by it.
+
+    None for any other error.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _NO_FILES:
@@ -23,12 +26,12 @@ def refusal(error: BaseException) -> DocuMindError | None:
 
 
 def no_files() -> Busy:
-    """Return the error of a process that has as many files and connections open as it may."""
+    """Return the error for a process that has reached its limit of open files."""
     return Busy("too many open files and connections; try again in a moment, or start with a higher `ulimit -n`", retry_after_s=2)
 
 
 def says_no_files(message: str) -> bool:
-    """Whether a message of tantivy or the system says that too many files are open."""
+    """Return whether a message of tantivy or the system says: too many open files."""
     return "Too many open files" in message or "os error 24" in message
 
 

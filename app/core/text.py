@@ -1,4 +1,4 @@
-"""Text: normal form, lexical form, tokens. The one tokenizer for all lexical work in Python.
+"""Normalise, fold and tokenise text: the tokenizer for all lexical work in Python.
 
 tantivy's analyzer (app/index/lexical/index.py) is configured to agree with `tokenise`: split at non-alphanumerics, drop tokens over
 40 bytes, lower-case, Snowball English stemmer. `lexical_form` runs before both.
@@ -103,10 +103,11 @@ def normalise(text: str) -> tuple[str, int]:
 
 
 def _without_piles(text: str) -> tuple[str, int]:
-    """Return text with at most 30 combining marks in a row, and how many were dropped; no language piles up more.
+    """Return text with at most 30 combining marks in a row, and the count dropped.
 
-    Putting marks in canonical order costs the square of a run's length, in C and with the interpreter's lock held: half a
-    megabyte of them would stop the whole server for minutes.
+    No language stacks more. Putting marks in canonical order costs the square of a run's length, in
+    C and with the interpreter's lock held: half a megabyte of them would stop the whole server for
+    minutes.
 
     References:
         Unicode Standard Annex 15, section 13: Stream-Safe Text Format.
@@ -130,7 +131,10 @@ _MARKLIKE_RUN = re.compile(f"{MARKLIKE}{MARKLIKE}{{{_MOST_MARKS},}}")
 
 @cache
 def _piles() -> re.Pattern[str]:
-    """Runs of more marks than any language piles up; made with the first long text that is not ASCII (10 ms)."""
+    """Return the pattern of mark runs longer than any language has.
+
+    Compiled with the first long text that is not ASCII (10 ms).
+    """
     marks = "".join(chr(point) for point in range(0x300, _LAST_MARK + 1) if unicodedata.combining(chr(point)))
     return re.compile(f"[{marks}]{{{_MOST_MARKS + 1},}}")
 
@@ -150,11 +154,13 @@ def _strip_joiners(text: str) -> tuple[str, int]:
 
 
 def lexical_form(text: str) -> str:
-    """Return text as both analyzers see it: compatibility forms and accents folded, runs of CJK as spaced bigrams.
+    """Return text as both analyzers see it.
 
-    Runs of Han and kana go on over spaces and single line ends, which their writing does not have between words. ASCII text comes
-    back unchanged. Where all letters beyond ASCII fold into it, signs beyond it become `?`: no analyzer tells them apart. Offsets
-    are not kept: use it for matching, never for quoting.
+    Compatibility forms and accents are folded; runs of CJK become spaced bigrams. Runs of Han and
+    kana go on over spaces and single line ends, which their writing does not have between words.
+    ASCII text comes back unchanged. Where all letters beyond ASCII fold into it, signs beyond it
+    become `?`: no analyzer tells them apart. Offsets are not kept: use it for matching, never for
+    quoting.
     """
     if text.isascii():
         return text
@@ -163,9 +169,10 @@ def lexical_form(text: str) -> str:
 
 
 def _spelt_in_ascii(text: str) -> str | None:
-    """Return a text whose letters all fold into ASCII; None for others, and for those with too many different runs beyond it.
+    """Return a text whose letters all fold into ASCII; None for any other.
 
-    Most texts hold a few accents, dashes and quotes: folding those alone halves the time of `tokenise`.
+    Also None for a text with too many different runs beyond ASCII. Most texts hold a few accents,
+    dashes and quotes: folding those alone halves the time of `tokenise`.
     """
     runs = set(_BEYOND_ASCII.findall(text))
     if len(runs) > _MOST_RUNS:
@@ -185,9 +192,10 @@ def _folded(text: str) -> str:
 
 
 class _Spellings(dict[str, str | None]):
-    """Runs beyond ASCII folded into it, with `?` for every sign; None when a letter is left that it lacks.
+    """Folds runs beyond ASCII into it; None if a letter has no ASCII form.
 
-    Such a run means the same wherever it stands: the only marks that join an ASCII letter before them are dropped by folding.
+    Every other sign becomes `?`. Such a run means the same wherever it stands: the only marks that
+    join an ASCII letter before them are dropped by folding.
     """
 
     def __missing__(self, run: str) -> str | None:
@@ -228,7 +236,10 @@ _MOST_STEMS = 200_000
 
 
 class _Stems(dict[str, str]):
-    """The stem of every word seen, for all threads; forgets all when full. A look-up here is a tenth of a call into Snowball."""
+    """Caches the stem of every word seen, for all threads; clears itself when full.
+
+    A look-up costs a tenth of a call into Snowball.
+    """
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _MOST_STEMS:
@@ -238,7 +249,7 @@ class _Stems(dict[str, str]):
 
 
 class _AsciiStems(dict[bytes, str]):
-    """The same for lower-case ASCII words as bytes; those too long to be indexed are refused."""
+    """Caches stems of lower-case ASCII words as bytes; refuses over-long words."""
 
     def __missing__(self, word: bytes) -> str:
         if len(word) > MAX_TOKEN_BYTES:
@@ -257,7 +268,7 @@ _STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
 
 
 def word_count(text: str) -> int:
-    """Return how many words a text has to a reader: runs between spaces, and a word for every two characters of Han and kana."""
+    """Return the number of words: runs between spaces; two Han or kana count as one."""
     return len(text.split()) + (0 if text.isascii() else sum(map(len, _UNSPACED_RUN.findall(text))) // 2)
 
 
@@ -270,7 +281,7 @@ def words(text: str) -> list[str]:
 
 
 def tokenise(text: str) -> list[str]:
-    """Return the stemmed tokens of a text, in order, as tantivy's analyzer would index them."""
+    """Return the stemmed tokens in order, as tantivy's analyzer indexes them."""
     form = lexical_form(text)
     if form.isascii():
         return _ascii_tokens(form.encode())
@@ -281,7 +292,10 @@ def tokenise(text: str) -> list[str]:
 
 
 def _ascii_tokens(text: bytes) -> list[str]:
-    """Return the tokens of most text: folded and split as bytes, which takes half the time of the expression."""
+    """Return the tokens of ASCII text, folded and split as bytes.
+
+    This takes half the time of the expression.
+    """
     found = text.translate(_ASCII_FOLD).split()
     try:
         return list(map(_ASCII_STEMS.__getitem__, found))

@@ -1,4 +1,7 @@
-"""What happened while a question was answered: stages, durations, counts, and on request each candidate's fate."""
+"""Record how a question was answered: stages, durations, counts, candidates.
+
+Candidates are recorded on request.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ class StageRecorder:
 
 @dataclass(slots=True)
 class Trace:
-    """A recorder for one question; not shared between threads. `full` asks stages to record candidates.
+    """Records one question; not shared between threads.
 
-    `span` is the question's for whoever watches from outside; stages and model calls are spans inside it.
+    `full` asks stages to record candidates. `span` is the question's span for tracing; stages and
+    model calls are spans inside it.
     """
 
     full: bool = False
@@ -51,7 +55,7 @@ class Trace:
     def within(self, name: str, attributes: Attributes) -> Iterator[Span]:
         """Surround a block with a span; what happens there is inside it."""
         outer = self.span
-        if outer is SILENT_SPAN:  # nobody watches: a search has nine stages
+        if outer is SILENT_SPAN:  # no tracing: a search has nine stages
             yield outer
             return
         try:
@@ -61,7 +65,7 @@ class Trace:
             self.span = outer
 
     def items(self, rows: Iterable[TraceItem]) -> tuple[TraceItem, ...]:
-        """Keep candidate rows on a full trace only; the iterable is not consumed otherwise."""
+        """Return candidate rows on a full trace; otherwise leave the iterable unread."""
         return tuple(rows) if self.full else ()
 
     def report(self) -> TraceReport:

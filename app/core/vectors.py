@@ -29,13 +29,16 @@ def l2_normalise(rows: npt.ArrayLike) -> FloatArray:
 
 
 def cosine_distances(query: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return `1 - cosine` of a `[dim]` query to `[n, dim]` rows, both of norm 1: float32 `[n]` in [0, 2]."""
+    """Return `1 - cosine` of a `[dim]` query to `[n, dim]` rows, all of norm 1.
+
+    float32 `[n]` in [0, 2].
+    """
     distances: FloatArray = np.clip(1.0 - rows @ query, 0.0, 2.0).astype(np.float32, copy=False)
     return distances
 
 
 def top_k_smallest(values: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
-    """Return the positions of the k smallest values, ascending, ties by position (stable)."""
+    """Return the positions of the k smallest values, ascending; ties by position."""
     n = len(values)
     if k <= 0 or n == 0:
         return np.empty(0, dtype=np.intp)
@@ -56,9 +59,10 @@ _FARTHEST = 4.0
 
 
 def _at_least_kth(values: FloatArray, k: int) -> float:
-    """Return a number that at least k of n values do not exceed: the k-th smallest or, of many values, hardly more.
+    """Return a number that at least k of n values do not exceed.
 
-    Of the least values of more than k groups, the k smallest are k values; that spares a partition of all of them.
+    It is the k-th smallest or, of many values, hardly more. Of the least values of more than k
+    groups, the k smallest are k values; that spares a partition of all of them.
     """
     groups = len(values) // _GROUP
     if groups > 4 * k:
@@ -74,11 +78,12 @@ def nearest(
     distances: FloatArray | None = None,
     slack: float = 0.0,
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Return the positions of the k nearest rows and their cosine distances, ascending; the same wherever the rows stand.
+    """Return positions and cosine distances of the k nearest rows, ascending.
 
-    A fast product decides which rows come into question: all that may be as near as the k-th, given how far off it may be. Its last
-    bits depend on where a row stands among the others, so those rows are summed again one by one, and equal distances are ordered
-    by id.
+    The result does not depend on where rows stand. A fast product decides which rows come into
+    question: all that may be as near as the k-th, given how far off it may be. Its last bits depend
+    on where a row stands among the others, so those rows are summed again one by one, and equal
+    distances are ordered by id.
 
     Args:
         query: float32 `[dim]`, norm 1.

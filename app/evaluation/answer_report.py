@@ -1,4 +1,7 @@
-"""Answers of several strategies as an experiment, so that reports, the dashboard and the page show them like searches."""
+"""Turn answers of several strategies into an experiment, like searches.
+
+Reports, dashboard and page show both alike.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ MEASURES = (
 
 
 def outcome_of(row: CaseOutcome) -> QuestionOutcome:
-    """Return what a report keeps of an answer: its measures, and its text before the passages it was made from."""
+    """Return an answer's measures and its text followed by its passages."""
     answer = row.answer
     asks = row.case.intent == "question" and not row.case.oos
     wanted = [row.intent_right, row.recalled, row.correct, row.refused if row.case.oos else None, not row.refused if asks else None]
@@ -67,7 +70,7 @@ def experiment_of(
     documents: int,
     resamples: int = RESAMPLES,
 ) -> Experiment:
-    """Return the experiment of what each arm answered to each case; the first arm is the baseline.
+    """Return the experiment of each arm's answers; the first arm is the baseline.
 
     Args:
         name: Of the set.

@@ -1,4 +1,4 @@
-"""Answer sets: questions with what a good answer holds, and how answers do against them."""
+"""Score answers against answer sets: questions and what a good answer holds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AnswerCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """How one question went; None where the case does not ask for it."""
+    """The scores of one question; None where the case does not ask for it."""
 
     case: AnswerCase
     answer: Answer
@@ -68,7 +68,10 @@ class AnswerReport:
     outcomes: tuple[CaseOutcome, ...]
 
     def rates(self) -> dict[str, float]:
-        """Return every measure's mean by name, latency in milliseconds; measures that no case asks for are absent."""
+        """Return every measure's mean by name, latency in milliseconds.
+
+        Measures that no case asks for are absent.
+        """
         rows = self.outcomes
         columns: dict[str, list[float | bool | None]] = {
             "intent_accuracy": [row.intent_right for row in rows],
@@ -88,7 +91,9 @@ class AnswerReport:
 
 
 def load(path: Path) -> list[AnswerCase]:
-    """Read an answer set: JSON Lines with question, library, intent, expected_substrings, keywords, expected_docs, oos.
+    """Read an answer set in JSON Lines.
+
+    Fields: question, library, intent, expected_substrings, keywords, expected_docs, oos.
 
     Raises:
         InvalidInput: The file is missing, or a line lacks a field, has an unknown one, or one of the wrong kind.
@@ -176,7 +181,7 @@ def _outcome(case: AnswerCase, ask: Callable[[Question], Answer], judge: Judge |
 
 
 def _names(answer: Answer, n: int) -> set[str]:
-    """What a case may call the document of evidence n: its id, file name, source key."""
+    """Return the names of evidence n's document: its id, file name, source key."""
     for evidence in answer.evidence:
         if evidence.n == n:
             document = evidence.hit.passage.document
@@ -185,9 +190,10 @@ def _names(answer: Answer, n: int) -> set[str]:
 
 
 def faithfulness(answer: Answer) -> float:
-    """Return the share of the answer's word trigrams that stand in its sources, in [0, 1]; 1 for an answer too short to have one.
+    """Return the share of the answer's word trigrams that its sources hold, [0, 1].
 
-    Citation marks are left out. A paraphrase scores low without being wrong: read it beside the judge.
+    1 for an answer too short to have a trigram. Citation marks are left out. A paraphrase scores
+    low without being wrong: read it together with the judge's.
 
     References:
         Extractive fragment density, Grusky, Naaman, Artzi: Newsroom, NAACL 2018, simplified to trigrams.
@@ -218,7 +224,9 @@ class Judge:
     prompts: PromptLibrary
 
     def share_supported(self, answer: Answer) -> float | None:
-        """Return the share of supported statements in [0, 1]; None when the model does not reply as asked or counts none.
+        """Return the share of supported statements in [0, 1], or None.
+
+        None if the model does not reply as asked or counts none.
 
         Raises:
             ProviderError: The model host failed.

@@ -1,4 +1,4 @@
-"""Finished reports on disk, one folder each; what they quote of one's own documents goes when those are purged."""
+"""Store finished reports, one folder each; purge quotes of purged documents."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ReportArchive:
         return cast("dict[str, object]", json.loads(self.text(report_id, "json")))
 
     def forget(self, alive: Callable[[str], bool]) -> int:
-        """Remove what reports quote of documents that are gone; return how many passages and questions that were.
+        """Remove what reports quote of deleted documents; return the number of texts.
 
         Scores stay: they say nothing of a text. Outcomes of runs that have not ended go too; those are asked again.
 
@@ -114,7 +114,7 @@ class ReportArchive:
 
 
 def _redact(experiment: dict[str, Any], alive: Callable[[str], bool]) -> int:
-    """Empty the previews and questions made of documents that are gone; return how many were not empty."""
+    """Empty previews and questions of deleted documents; return how many had text."""
     previews, texts = experiment["previews"], experiment["question_texts"]
     dead = {name for name in previews if _document(name) != ANSWER and not alive(_document(name))}
     for by_question in experiment["found"].values():

@@ -1,4 +1,4 @@
-"""What is compared: named settings of retrieval, alone or as a grid."""
+"""Define what an evaluation compares: named retrieval settings, alone or a grid."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from app.retrieval.options import RetrievalOptions
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How documents are cut for an arm; None takes the server's own."""
+    """Chunking options of an arm; None takes the server's setting."""
 
     size: int | None = None
     """Ceiling of a chunk, in characters."""
     chunker: Chunker | None = None
 
     def options(self, base: IngestOptions) -> IngestOptions:
-        """Return the options of ingest with this cutting; a smaller size keeps the share of the overlap."""
+        """Return ingest options with this cutting; the overlap's share stays."""
         size = self.size or base.chunk_size
         overlap = base.chunk_overlap if size == base.chunk_size else base.chunk_overlap * size // base.chunk_size
         return replace(base, chunk_size=size, chunk_overlap=overlap, chunker=self.chunker or base.chunker)
@@ -59,7 +59,7 @@ def plain(name: str, fusion: Fusion, note: str = "") -> Arm:
 
 
 def plain_arms() -> tuple[Arm, ...]:
-    """Return what everything is measured against: the legs, and RRF and min-max fusion of the same two lists."""
+    """Return the baselines: both legs, and RRF and min-max fusion of their lists."""
     return (
         plain("dense", "dense", "nearest neighbours alone"),
         plain("bm25", "lexical", "BM25 alone"),
@@ -69,7 +69,7 @@ def plain_arms() -> tuple[Arm, ...]:
 
 
 def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
-    """Return the arms of every report: the legs, RRF, and the default with each of its steps taken away or added."""
+    """Return the arms of every report: legs, RRF, default, and steps on or off."""
     default = default or RetrievalOptions()
     return (
         *plain_arms(),
@@ -83,7 +83,7 @@ def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
 
 
 def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterator[Arm]:
-    """Yield an arm per combination of option values, named like `dense_weight=0.3 keyword_fusion_weight=0.2`.
+    """Yield an arm per combination, named like `dense_weight=0.3 rrf_k=60`.
 
     Args:
         base: Options that every arm shares.

@@ -1,4 +1,4 @@
-"""The two charts of a report as inline SVG: means with their intervals, and means against time."""
+"""Draw a report's charts as inline SVG: means with intervals, means over time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Return the distance from the beginning of the side, in pixels; the middle where all values are equal."""
+        """Return the distance from the side's start in pixels; the middle if all equal."""
         low, high, at = (math.log(v) if self.log else v for v in (self.low, self.high, value))
         return (at - low) / (high - low) * self.pixels if high > low else self.pixels / 2
 
@@ -48,7 +48,7 @@ class Scale:
 
 
 def quality(points: Sequence[Point], measure: str) -> str:
-    """Return a chart of means with their 95 % intervals, one row per arm in the given order."""
+    """Return a chart of means with 95 % intervals, one row per arm, in order."""
     left = max(len(point.arm) for point in points) * _CHARACTER + 12
     height = _ROW * len(points)
     x = Scale(min(p.low for p in points), max(p.high for p in points), _WIDTH)
@@ -64,7 +64,7 @@ def quality(points: Sequence[Point], measure: str) -> str:
 
 
 def quality_by_time(points: Sequence[Point], measure: str) -> str:
-    """Return a chart of means against the median search time, one labelled point per arm; time on a log scale."""
+    """Return a chart of means over median search time, a point per arm, log scale."""
     height = _ROW * max(len(points), 4)
     times = [max(point.p50_ms, 0.01) for point in points]
     x = Scale(min(times), max(times), _WIDTH, log=True)

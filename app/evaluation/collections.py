@@ -1,4 +1,7 @@
-"""Test collections: passages, questions and which passage answers which; from a folder, from `datasets`, from one's own library."""
+"""Read test collections: passages, questions, judgements.
+
+From a folder, from `datasets`, or from the user's own library.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class Collection:
 
     @property
     def size(self) -> int:
-        """How many documents are searched."""
+        """Return how many documents are searched."""
         return len(self.passages) if self.documents is None else self.documents
 
     def with_passages(self, texts: Iterable[tuple[str, str]]) -> Collection:
@@ -79,7 +82,7 @@ class Collection:
         return replace(self, questions=kept)
 
     def half(self, parity: Parity) -> Collection:
-        """Return the questions of even or odd lines: choose on the one half, report on the other."""
+        """Return the questions of even or odd lines: tune on one, report on the other."""
         remainder = 0 if parity == "even" else 1
         return replace(self, questions=tuple(q for q in self.questions if q.line % 2 == remainder))
 
@@ -92,9 +95,10 @@ class Collection:
 
 
 def from_folder(folder: Path) -> Collection:
-    """Read BEIR layout: corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv with or without a header line.
+    """Read BEIR layout: corpus.jsonl, queries.jsonl, qrels.tsv or qrels/test.tsv.
 
-    Passages without text are left out. Questions may carry `answers` and `answerable`.
+    With or without a header line. Passages without text are left out. Questions may carry `answers`
+    and `answerable`.
 
     Raises:
         InvalidInput: A file is missing or a line is not what the layout says.
@@ -111,9 +115,10 @@ def from_folder(folder: Path) -> Collection:
 
 
 def from_datasets(location: str, split: str = "test") -> Collection:
-    """Read BEIR layout through `datasets`: a folder with corpus, queries and qrels as Parquet, or a repository on the hub.
+    """Read BEIR layout through `datasets`: a Parquet folder, or a hub repository.
 
-    On the hub, `BeIR/scifact` keeps its judgements in `BeIR/scifact-qrels`.
+    A folder has corpus, queries and qrels. On the hub, `BeIR/scifact` keeps its judgements in
+    `BeIR/scifact-qrels`.
 
     Args:
         location: Folder or repository name.
@@ -150,9 +155,10 @@ def from_datasets(location: str, split: str = "test") -> Collection:
 def from_library(
     catalog: Catalog, lexical: LexicalIndex, library: Library, *, questions: int = 100, seed: int = 7, words_per_question: int = 6
 ) -> Collection:
-    """Make a known-item collection of one's own library: for drawn passages, the telling words of one sentence are the question.
+    """Make a known-item collection of a library: a sentence's telling words ask.
 
-    Such questions lean towards lexical search; they compare settings on one's own text, they do not say how good a system is.
+    For drawn passages. Such questions lean towards lexical search; they compare settings on one's
+    own text, they do not say how good a system is.
 
     Args:
         catalog: Where the documents are.

@@ -1,4 +1,4 @@
-"""Whether a library is found as well with other vectors: the same questions to both, question by question."""
+"""Compare how well a library is found with other vectors, question by question."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RankingCase:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How the new vectors did against the old ones."""
+    """The new vectors' result against the old ones."""
 
     questions: int
     before: float
@@ -63,7 +63,7 @@ Search = Callable[[str], Sequence[Hit]]
 
 
 def from_answer_set(cases: Sequence[AnswerCase], library: Library) -> list[RankingCase]:
-    """Return the questions of an answer set that concern a library and say where their answer is."""
+    """Return an answer set's questions about a library that name their answer."""
     return [
         RankingCase(case.question, frozenset(case.expected_docs), case.expected_substrings)
         for case in cases
@@ -75,7 +75,7 @@ def from_answer_set(cases: Sequence[AnswerCase], library: Library) -> list[Ranki
 
 
 def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int = QUESTIONS) -> list[RankingCase]:
-    """Return questions made of a library's own sentences and titles, each with the document it came from.
+    """Return questions from a library's sentences and titles, with their document.
 
     A sentence has to lead to another passage of its document, because to find the passage that holds it word for word is no task;
     a document of one passage is asked for by that.
@@ -101,7 +101,7 @@ def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int =
         document = documents[at]
         try:
             chunks = catalog.chunks(library, document.doc_id)
-        except NotFound:  # deleted meanwhile
+        except NotFound:  # deleted since
             continue
         if len(words(document.title)) in _SENTENCE_WORDS and at % 4 == 0:
             found.append(RankingCase(document.title, frozenset({document.doc_id})))
@@ -113,7 +113,10 @@ def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int =
 
 
 def listed_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
-    """Yield documents of a library that are no copies, up to a bound that keeps a large library quick."""
+    """Yield documents of a library that are no copies, up to a bound.
+
+    The bound keeps a large library quick.
+    """
     cursor: str | None = None
     for _ in range(_PAGES):
         page, cursor = catalog.documents(library, "", cursor, _PAGE)
@@ -123,7 +126,7 @@ def listed_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
 
 
 def telling_sentences(chunks: Sequence[Chunk]) -> Iterator[tuple[str, int]]:
-    """Yield sentences long enough to ask something, with the chunk that each stands in."""
+    """Yield sentences long enough to ask something, with the index of their chunk."""
     for chunk in chunks:
         for start, end in sentence_spans(chunk.text):
             text = " ".join(chunk.text[start:end].split())
@@ -132,7 +135,7 @@ def telling_sentences(chunks: Sequence[Chunk]) -> Iterator[tuple[str, int]]:
 
 
 def reciprocal_rank(case: RankingCase, hits: Sequence[Hit]) -> float:
-    """Return one over the rank of the first right passage among the first ten, 0 when there is none."""
+    """Return the reciprocal rank of the first right passage in the top ten, else 0."""
     rank = 0
     for hit in hits:
         if hit.passage.chunk.chunk_id == case.not_chunk:

@@ -1,4 +1,7 @@
-"""An evaluation as one HTML file: charts as inline SVG, no script, nothing from outside."""
+"""Write an evaluation as one HTML file: inline SVG charts, no script.
+
+Nothing is loaded from outside.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ Content = Mapping[str, Any]
 
 
 def to_html(report: Report) -> str:
-    """Return the whole page: per collection two charts, the verdicts, and a scorecard with the passages."""
+    """Return the page: two charts per collection, verdicts, and a scorecard.
+
+    The scorecard shows passages.
+    """
     return page_of(json.loads(to_json(report, passages=True)))
 
 

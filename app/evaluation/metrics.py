@@ -1,4 +1,4 @@
-"""What a ranking is worth: measures as trec_eval defines them, and what users see of a result."""
+"""Measure rankings as trec_eval does, and what users see of a result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ranking = Sequence[str]
 def per_question(
     rankings: Mapping[str, Ranking], relevance: Mapping[str, Mapping[str, int]], measures: Sequence[str] = MEASURES
 ) -> dict[str, dict[str, float]]:
-    """Return each measure of each question, as `measure -> question -> value` in [0, 1].
+    """Return each measure of each question: `measure -> question -> value`, [0, 1].
 
     Args:
         rankings: Best first by question; an empty one scores 0.
@@ -65,29 +65,37 @@ def _value(measure: str, ranking: Ranking, grades: Mapping[str, int]) -> float:
 
 
 def _discounted(gains: Sequence[int]) -> float:
-    """Return the discounted cumulative gain (Jarvelin, Kekalainen: Cumulated gain-based evaluation, TOIS 2002)."""
+    """Return the discounted cumulative gain (Jarvelin, Kekalainen, TOIS 2002).
+
+    Cumulated gain-based evaluation of IR techniques.
+    """
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
 def grounded(texts: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether any expected string stands in any of the passages, letter case aside."""
+    """Return whether any passage contains an expected string, ignoring case."""
     lowered = [text.casefold() for text in texts]
     return any(part.casefold() in text for part in expected for text in lowered)
 
 
 def overlap_with(ranking: Ranking, other: Ranking) -> float:
-    """Return the Jaccard similarity of two rankings as sets, in [0, 1]; two empty ones are alike."""
+    """Return the Jaccard similarity of two rankings as sets, [0, 1]; 1 if empty."""
     one, two = set(ranking), set(other)
     return len(one & two) / len(one | two) if one | two else 1.0
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which `share` (0..1) of the values lie, interpolated; 0 without values."""
+    """Return the value below which `share` (0..1) of the values lie, interpolated.
+
+    0 without values.
+    """
     return float(np.quantile(np.asarray(values, dtype=np.float64), share)) if values else 0.0
 
 
 def area_under_curve(positives: Sequence[float], negatives: Sequence[float]) -> float:
-    """Return the probability that a positive outscores a negative, ties counting half: the area under the ROC curve.
+    """Return the probability that a positive outscores a negative; ties count half.
+
+    This is the area under the ROC curve.
 
     Raises:
         ValueError: One side is empty.

@@ -1,4 +1,4 @@
-"""Outcomes of a run, kept question by question, so that a run that was interrupted goes on where it stopped."""
+"""Store outcomes question by question, so an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -15,14 +15,20 @@ Values = dict[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """What one arm returned for one question; `values` are measures that only the asking can tell (answers)."""
+    """One arm's result for one question.
+
+    `values` are measures known only when asking (answers).
+    """
 
     found: RankedPassages
     values: Values = field(default_factory=dict)
 
 
 class OutcomeLog:
-    """An append-only file of outcomes, one JSON object a line; a line that was cut short by a crash is asked again."""
+    """An append-only file of outcomes, one JSON object a line.
+
+    A line cut short by a crash is asked again.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read what an earlier run left at `path`."""

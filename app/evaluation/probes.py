@@ -1,4 +1,7 @@
-"""Probes: questions whose passages must hold a given string, asked of a running server or of a service in this process."""
+"""Define probes: questions whose passages must hold a given string.
+
+They ask a running server or a service in this process.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,9 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
 
 
 def with_articles(probes: Sequence[Probe], titles_like: TitlesLike) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
-    """Return the probes whose article is indexed (or that name none), and the titles of the articles that are not.
+    """Return the probes whose article is indexed, and titles of missing articles.
+
+    Probes that name no article are returned too.
 
     Raises:
         NotFound: No article that a probe names is indexed.
@@ -154,7 +159,7 @@ def run_probes(
 
 @dataclass(frozen=True, slots=True)
 class ServerAsk:
-    """Asks a running server by its HTTP contract; passage texts are read back afterwards and not timed."""
+    """Asks a running server over HTTP; passage texts are fetched later, untimed."""
 
     client: DocuMindClient
     degraded: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Query cases: what must hold of the reply to a question, whoever answers."""
+"""Define query cases: what must hold of the reply to a question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class QueryCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseReply:
-    """What of a reply the cases look at."""
+    """The parts of a reply that the cases check."""
 
     status: str
     answer: str

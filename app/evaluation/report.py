@@ -1,4 +1,4 @@
-"""An evaluation as Markdown for people, CSV for spreadsheets and JSON for programs."""
+"""Write an evaluation as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.evaluation.statistics import PairedComparison
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a report was made from; two runs that agree in it give the same JSON apart from `timings`."""
+    """A report's inputs; runs with equal inputs give equal JSON except `timings`."""
 
     git_sha: str
     settings_hash: str
@@ -27,7 +27,10 @@ class Provenance:
     seed: int
 
     def in_words(self) -> str:
-        """Return what is known of it in one line; an unknown commit, index or model is left out."""
+        """Return the known inputs in one line, without unknown ones.
+
+        Commit, index or model may be unknown.
+        """
         models = ", ".join(f"{name} {digest[:12]}".strip() for name, digest in self.models.items())
         known = (
             ("git", self.git_sha[:12]),
@@ -66,7 +69,7 @@ _SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a JSON report, cha
 
 
 def to_json(report: Report, *, passages: bool = False) -> str:
-    """Return the report with every question's outcome; only the key `timings` differs between runs.
+    """Return the report with all outcomes; only the key `timings` varies.
 
     Args:
         report: What was found.

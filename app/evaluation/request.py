@@ -1,8 +1,9 @@
-"""What somebody asks of an evaluation, as JSON values and back, and the arms it means."""
+"""Define the request of an evaluation as JSON values, and its arms."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, cast, get_args
@@ -26,7 +27,7 @@ CONFIGURED = "configured"
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Values to try, combined with each other; an empty axis keeps the server's own value."""
+    """Values to try in all combinations; an empty axis keeps the server's value."""
 
     fusion: tuple[Fusion, ...] = ()
     dense_weight: tuple[float, ...] = ()
@@ -42,21 +43,24 @@ class Axes:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is to be varied."""
+        """Return whether nothing varies."""
         return not any(asdict(self).values())
 
     @property
     def cuts_anew(self) -> bool:
-        """Whether documents must be indexed anew."""
+        """Return whether documents must be indexed again."""
         return bool(self.chunk_size or self.chunker)
 
     def arms(self, base: RetrievalOptions) -> tuple[Arm, ...]:
-        """Return an arm per combination, named by what it sets, after the arm `configured`.
+        """Return an arm per combination, named by its settings, after `configured`.
 
         Raises:
             InvalidInput: There are too many, or an option is out of its range.
         """
         named = [(name, values) for name, values in asdict(self).items() if values]
+        made = 1 + math.prod(len(values) for _, values in named)
+        if made > MOST_ARMS:
+            raise InvalidInput(f"these values make {made} arms, and at most {MOST_ARMS} are compared at once; name fewer")
         arms = [Arm(CONFIGURED, base, note="the server's own settings")]
         for combination in itertools.product(*(values for _, values in named)):
             chosen = dict(zip((name for name, _ in named), combination, strict=True))
@@ -64,8 +68,6 @@ class Axes:
             for name, value in chosen.items():
                 arm = _SETTERS[name](arm, value)
             arms.append(arm)
-        if len(arms) > MOST_ARMS:
-            raise InvalidInput(f"these values make {len(arms)} arms, and at most {MOST_ARMS} are compared at once; name fewer")
         return tuple(arms)
 
 
@@ -97,9 +99,9 @@ class EvaluationRequest:
     library: Library = Library.PUBLIC
     """Whose documents are asked; not looked at with a collection or a data set."""
     collection: str | None = None
-    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed beside the libraries."""
+    """A folder in BEIR layout, as JSON lines or Parquet, on the machine of the server; indexed apart from the libraries."""
     dataset: str | None = None
-    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed beside the libraries."""
+    """A repository in BEIR layout on the Hugging Face hub; fetched and indexed apart from the libraries."""
     cases: tuple[AnswerCase, ...] = ()
     """An answer set: what `answers` asks, and whose questions the others may take."""
     axes: Axes = Axes()
@@ -164,7 +166,10 @@ class EvaluationRequest:
         return standard_arms(base)
 
     def baseline(self, arms: Sequence[Arm]) -> str:
-        """Return what the other arms are compared with: the settings in use for a grid, RRF otherwise, the first strategy."""
+        """Return the baseline's name.
+
+        The settings in use for a grid, else RRF, else the first strategy.
+        """
         names = [arm.name for arm in arms]
         return "rrf" if "rrf" in names else names[0]
 

@@ -19,12 +19,12 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 
 DOCUMENTS = "unique documents"
-"""A measure beside those of relevance: how many documents the passages are of."""
+"""A measure besides those of relevance: how many documents the passages are of."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPassages:
-    """What one arm returned for one question."""
+    """One arm's result for one question."""
 
     passages: tuple[str, ...]
     """Ids as the collection knows them, best first, each once."""
@@ -38,7 +38,7 @@ class RankedPassages:
 
 
 class RetrieverSearch:
-    """Asks the retriever in this process; chunks are judged by the document they are of."""
+    """Asks the retriever in this process; chunks are judged by document."""
 
     def __init__(self, retriever_of: Callable[[Arm], Retriever], library: Library, passage_of: Mapping[str, str]) -> None:
         """Keep how to make a retriever for an arm.
@@ -107,7 +107,10 @@ class ArmResult:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """All arms over one collection, and how each compares with the baseline on the first measure."""
+    """All arms over one collection, each compared with the baseline.
+
+    On the first measure.
+    """
 
     collection: str
     questions: Mapping[str, str]

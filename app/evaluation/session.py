@@ -1,4 +1,4 @@
-"""One evaluation from request to report; it may be stopped between two questions and goes on where it stopped."""
+"""Run one evaluation from request to report; resumable between questions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from app.evaluation.statistics import RESAMPLES
 from app.evaluation.workshop import BenchSearch, PlaceSearch, SearchableIndex, Workshop
 
 RECUT_DOCUMENTS = 2_000
-"""Documents of one's own that are cut anew for a run; more would take longer than anybody waits."""
+"""Documents of the user's own that a run cuts and indexes again; more would take too long."""
 
 
 class Watch(Protocol):
-    """Who waits for a run."""
+    """The caller that waits for a run."""
 
     def __call__(self, done: int, total: int, unit: str) -> None:
         """Be told how far it is; may raise Cancelled, after which the run can go on later."""
@@ -188,7 +188,7 @@ TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "
 
 
 def _folder(folder: Path) -> Collection:
-    """Read a folder in BEIR layout, as Parquet where it holds some, as JSON lines otherwise."""
+    """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
     if not folder.is_dir():
         raise InvalidInput(f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv")
     if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
@@ -197,7 +197,7 @@ def _folder(folder: Path) -> Collection:
 
 
 def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) -> Collection:
-    """Return the questions of an answer set about one library, relevant being the documents that they expect.
+    """Return an answer set's questions about a library, with expected documents.
 
     Cases that name no document of the library are left out: nothing says what a search should find for them.
 
@@ -228,7 +228,7 @@ def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) 
 
 
 def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Collection:
-    """Return the collection with the texts of a library's documents, to be cut anew.
+    """Return the collection with the texts of a library's documents, to cut again.
 
     Raises:
         InvalidInput: There are more documents than anybody waits for.

@@ -1,4 +1,4 @@
-"""Whether two arms differ, and by how much: paired intervals, paired tests, a plain verdict."""
+"""Test whether arms differ, and by how much: paired intervals and tests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PairedComparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the arms can be told apart at the family-wise level."""
+        """Return whether the arms differ at the family-wise level."""
         return self.p_holm <= LEVEL
 
 
@@ -81,7 +81,9 @@ def bootstrap_interval(values: Values, *, seed: int, resamples: int = RESAMPLES)
 
 
 def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES) -> float:
-    """Return the two-sided p-value of a paired permutation test: signs of the differences flipped at random.
+    """Return a paired permutation test's two-sided p-value.
+
+    Signs of the differences are flipped at random.
 
     Args:
         differences: Arm minus baseline per question, float64 `[n]`.
@@ -116,7 +118,7 @@ def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values, in the given order, that control the family-wise error.
+    """Return p-values adjusted for family-wise error, in the given order.
 
     References:
         Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.

@@ -1,4 +1,4 @@
-"""Where an evaluation searches: the libraries as they are, or passages indexed beside them for the time of a run."""
+"""Provide the place of an evaluation: the libraries, or a temporary index."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Workshop(Protocol):
 
     @property
     def has_cross_encoder(self) -> bool:
-        """Whether a cross-encoder is configured."""
+        """Return whether a cross-encoder is configured."""
         ...
 
     def live(self, library: Library) -> SearchableIndex:
@@ -64,12 +64,18 @@ class Workshop(Protocol):
     def indexed(
         self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool
     ) -> AbstractContextManager[SearchableIndex]:
-        """Index a collection beside the libraries and remove the index afterwards; its vectors may be kept for next time."""
+        """Index a collection apart from the libraries; remove the index afterwards.
+
+        Its vectors may be kept for the next run.
+        """
         ...
 
 
 class PlaceSearch:
-    """An `ArmSearch` over one place: the retriever alone for the baseline strategy, the whole query use case for the others."""
+    """An `ArmSearch` over one place.
+
+    The retriever alone for the baseline strategy, the whole query use case for the others.
+    """
 
     def __init__(self, place: SearchableIndex) -> None:
         """Keep the place."""
@@ -110,7 +116,7 @@ class PlaceSearch:
 
 
 class BenchSearch:
-    """An `ArmSearch` over a collection that is cut as each arm says; one index is open at a time."""
+    """An `ArmSearch` over a collection that each arm cuts; one index at a time."""
 
     def __init__(self, workshop: Workshop, collection: Collection, step: Step, *, keep_vectors: bool) -> None:
         """Keep what indexes; nothing is indexed before it is searched."""

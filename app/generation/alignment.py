@@ -1,4 +1,4 @@
-"""Where in its passage a sentence of an answer stands: deterministic, without a model.
+"""Find the place of an answer's sentence in its passage, without a model.
 
 A claim is compared with windows of one to three consecutive sentences by the weighted share of its words that the window holds; the
 shortest best window becomes the quote. Weights are inverse document frequencies over the sentences of the evidence at hand, so that
@@ -23,7 +23,10 @@ _LENGTH_PENALTY = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Characters `[start, end)` of the passage that hold `coverage` in [0, 1] of the claim's weighted words."""
+    """Characters `[start, end)` of the passage, and the claim's share they hold.
+
+    `coverage` is the share of weighted words, in [0, 1].
+    """
 
     start: int
     end: int
@@ -31,7 +34,10 @@ class Alignment:
 
 
 def term_weights(sentences: Iterable[str]) -> dict[str, float]:
-    """Return `log(1 + N / df)` per stemmed token over N sentences; `WeightedTokens` gives unknown tokens the heaviest weight."""
+    """Return `log(1 + N / df)` per stemmed token over N sentences.
+
+    `WeightedTokens` gives unknown tokens the heaviest weight.
+    """
     return token_weights(frozenset(tokenise(sentence)) for sentence in sentences)
 
 
@@ -60,13 +66,13 @@ class WeightedTokens:
         self._whole = sum(weight for _, weight in self._weighted)
 
     def share(self, found: AbstractSet[str]) -> float:
-        """Return the weighted share of the tokens that were found, in [0, 1]; 0 without tokens."""
+        """Return the weighted share of the tokens found, in [0, 1]; 0 without tokens."""
         part = sum(weight for token, weight in self._weighted if token in found)
         return part / self._whole if self._whole else 0.0
 
 
 def align(claim: Claim, text: ReadText, weights: Mapping[str, float]) -> Alignment | None:
-    """Return the best window of a text for a claim, or None when they share no content word.
+    """Return a text's best window for a claim; None without a shared content word.
 
     Args:
         claim: What is looked for.

@@ -77,7 +77,10 @@ class Candidate:
 
 
 def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
-    """Return the quotable sentences of the evidence, in rank and reading order; questions and headings are left out."""
+    """Return quotable sentences in rank and reading order.
+
+    Without questions and headings.
+    """
     found: list[Candidate] = []
     for item in evidence:
         text, title = item.hit.passage.chunk.text, frozenset(tokenise(item.hit.passage.document.title))
@@ -131,12 +134,15 @@ def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def one_line(text: str) -> str:
-    """Return stored characters as they read: line breaks and hyphenation undone, list markers and the source's own `[12]` gone."""
+    """Return stored characters as one readable line.
+
+    Line breaks and hyphenation are undone; list markers and the source's own `[12]` are removed.
+    """
     return " ".join(_LIST_MARKER.sub("", _NATIVE_MARK.sub("", _HYPHENATED.sub("", text))).split())
 
 
 def _is_cut_off(line: str) -> bool:
-    """Return whether a chunk ends in the middle of a sentence: its last stop is that of an initial or of an abbreviation."""
+    """Return whether a chunk ends inside a sentence: at an initial or abbreviation."""
     return line.endswith(".") and not stop_may_be_final(line)
 
 

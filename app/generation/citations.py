@@ -40,7 +40,10 @@ def without_marks(text: str) -> str:
 
 
 def with_mark(sentence: str, n: int) -> str:
-    """Return a sentence with the mark `[n]` before its full stop, or behind what closes it."""
+    """Return a sentence with the mark `[n]` before its full stop.
+
+    Or behind what closes the sentence.
+    """
     body = sentence.rstrip(" \t|")
     tail = sentence[len(body) :]
     if body.endswith(_FULL_STOPS) and not body.endswith(".."):
@@ -49,7 +52,9 @@ def with_mark(sentence: str, n: int) -> str:
 
 
 def normalise_marks(text: str, allowed: Collection[int]) -> str:
-    """Return the text with every mark as `[n]`, n allowed; other marks are gone, with the blank before them.
+    """Return the text with allowed marks as `[n]`; remove all other marks.
+
+    The blank before a removed mark goes too.
 
     Args:
         text: Model output.
@@ -69,7 +74,10 @@ def normalise_marks(text: str, allowed: Collection[int]) -> str:
 
 
 def guard(text: str, allowed: Collection[int]) -> str:
-    """Return a final answer: marks normalised, lines of bare marks gone, the refusal for no words."""
+    """Return a final answer: marks normalised, bare-mark lines gone, or the refusal.
+
+    The refusal if no words are left.
+    """
     guarded = _BARE_LINE.sub("", normalise_marks(text, allowed)).strip()
     return guarded if any(char.isalnum() for char in without_marks(guarded)) else REFUSAL
 
@@ -103,7 +111,7 @@ def _numbers(body: str, allowed: Collection[int]) -> list[int]:
 
 
 class StreamGuard:
-    """The guard for provisional tokens: lets text through, holds back what may become a mark.
+    """Passes provisional tokens through and holds back what may become a mark.
 
     The pieces that come out, joined, are `normalise_marks` of the pieces that went in, except inside code and nested brackets; the
     closing event carries the exact text.

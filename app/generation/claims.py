@@ -1,4 +1,7 @@
-"""Which sentences of a text claim something: headings, table heads, code and lead-ins do not."""
+"""Decide which sentences claim something: no heading, table head or code.
+
+No lead-in either.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class ClaimReader:
         return ClaimReader(text, tuple(match.span() for match in (*_FENCE.finditer(text), *_INDENTED.finditer(text))))
 
     def claims(self, start: int, end: int) -> bool:
-        """Return whether the sentence at `[start, end)` says something that can be true or false."""
+        """Return whether the sentence at `[start, end)` can be true or false."""
         sentence = self.text[start:end]
         plain = plain_claim(sentence)
         return not (
@@ -58,7 +61,10 @@ class ClaimReader:
         )
 
     def _is_heading(self, sentence: str, end: int) -> bool:
-        """Whether a sentence is a heading by its marks, or a short line in title case or numbered above other text."""
+        """Return whether a sentence is a heading.
+
+        By its marks, or as a short line in title case or numbered, above other text.
+        """
         if _HEADING.match(sentence) or _BOLD_LINE.fullmatch(sentence) or _UNDERLINED.fullmatch(sentence):
             return True
         below = self.text[end:]
@@ -71,14 +77,17 @@ class ClaimReader:
         return titled or bool(_NUMBERED.match(sentence))
 
     def _is_table_head(self, sentence: str, end: int) -> bool:
-        """Whether a sentence is the row above the rule of a table, with or without the rule."""
+        """Return whether a sentence is a table's head row, with or without the rule."""
         rows = [row for row in f"{sentence}{self.text[end:].split(chr(10), 2)[0]}".split("\n") if row.strip()]
         rows += self.text[end:].split("\n", 2)[1:2]
         return "|" in rows[0] and len(rows) > 1 and bool(_TABLE_RULE.fullmatch(rows[1]))
 
 
 def claim_spans(text: str) -> list[tuple[int, int, bool]]:
-    """Return start, end and whether it claims something of every sentence of a text with letters or digits."""
+    """Return start, end and whether it claims something, of every sentence.
+
+    Only sentences with letters or digits.
+    """
     reader = ClaimReader.of(text)
     spans = [(start, end) for start, end in sentence_spans(text) if any(char.isalnum() for char in text[start:end])]
     return [(start, end, reader.claims(start, end)) for start, end in spans]

@@ -1,4 +1,4 @@
-"""The context window: what fits, in which order, and whether the model host cut it after all.
+"""Fill the context window: choose passages, order them, detect a host's cut.
 
 Passages are taken by rank until the window is full; the first that does not fit is trimmed at a sentence end, the rest is dropped.
 They are laid out with the best at both ends, because models read the middle of a long context worst, but keep their numbers by
@@ -31,7 +31,7 @@ _NATIVE_MARK = re.compile(r"\[(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\]")
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """Passages that fit, and what became of each one; numbers are evidence numbers, in rank order."""
+    """Passages that fit, and the outcome of each; evidence numbers in rank order."""
 
     text: str
     fence: str
@@ -62,7 +62,7 @@ class ComposedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """What a prompt is made for and of."""
+    """The inputs of a prompt."""
 
     mode: Mode
     library: Scope
@@ -90,7 +90,7 @@ def compose_prompt(
     estimate: TokenEstimate,
     evidence_tokens: int | None = None,
 ) -> ComposedPrompt:
-    """Return an answer prompt whose passages, history and answer fit the model's window together.
+    """Return a prompt whose passages, history and answer fit the model's window.
 
     History gives way before evidence does: its oldest turns go until it takes at most a quarter of the budget.
 
@@ -199,7 +199,7 @@ def plan_context(
 
 
 def best_at_both_ends(ranked: Sequence[_T]) -> list[_T]:
-    """Return the items with ranks 1, 3, 5, ... from the front and 2, 4, 6, ... from the back."""
+    """Return ranks 1, 3, 5, ... from the front and 2, 4, 6, ... from the back."""
     return [*ranked[::2], *reversed(ranked[1::2])]
 
 
@@ -212,7 +212,7 @@ def new_fence(*texts: str) -> str:
 
 
 def rendered_evidence(item: Evidence, fence: str, text: str | None = None, *, titled: bool = False) -> str:
-    """Return one passage as the prompt takes it: fenced, or one plain line where there is no fence."""
+    """Return a passage for the prompt: fenced, or one plain line without a fence."""
     if fence:
         return render_passage(item, fence, text)
     body = " ".join(_disarmed(item.hit.passage.chunk.text if text is None else text, "").split())
@@ -220,9 +220,10 @@ def rendered_evidence(item: Evidence, fence: str, text: str | None = None, *, ti
 
 
 def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
-    """Return one passage between its marks, with title, section and page; `text` replaces the chunk's own.
+    """Return a passage between its marks, with title, section and page.
 
-    Whatever looks like a mark is disarmed, and the source's own `[12]` becomes `(12)`, so that it is not taken for a citation.
+    `text` replaces the chunk's own. Anything that looks like a mark is disarmed, and the source's
+    own `[12]` becomes `(12)`, so that it is not taken for a citation.
     """
     chunk, document = item.hit.passage.chunk, item.hit.passage.document
     head = f'<passage-{fence} n="{item.n}" library="{chunk.library.value}" title="{_attribute(document.title)}"'
@@ -237,14 +238,20 @@ def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
 def context_trace(
     plan: ContextPlan, seen_tokens: int | None, *, prompts: str = "full", evidence: str = "full", why: str = ""
 ) -> ContextTrace:
-    """Return the plan with what the model host says it read, and why so much was handed over."""
+    """Return the plan, the tokens the host says it read, and the reason.
+
+    The reason says why so much was sent.
+    """
     return ContextTrace(
         plan.budget_tokens, plan.planned_tokens, seen_tokens, plan.used, plan.trimmed, plan.dropped, prompts, evidence, why
     )
 
 
 def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
-    """Return the notice `context_cut` when passages did not fit or the host read less than it was sent; None otherwise."""
+    """Return the notice `context_cut` if text was dropped or cut; else None.
+
+    Dropped by the plan, or cut by the host.
+    """
     if was_cut:
         return Notice(
             "context_cut",
@@ -258,7 +265,7 @@ def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
 
 
 def _trimmed(item: Evidence, fence: str, left: int, estimate: TokenEstimate, text: str | None) -> str | None:
-    """Return the passage cut after the last sentence that fits; None when too little would remain."""
+    """Return the passage cut at the last sentence that fits; None if too short."""
     text = item.hit.passage.chunk.text if text is None else text
     for _, end in reversed(sentence_spans(text)):
         if end < min(_MIN_TRIMMED_CHARS, len(text)):

@@ -1,4 +1,4 @@
-"""The words that instructions to a model are made of, by what they mean: `directives.json`, read once.
+"""Read `directives.json`: words of instructions to a model, by meaning.
 
 A word alone says nothing: `directives` says which of these meanings together, and how near each other, make an instruction.
 """
@@ -19,7 +19,7 @@ Directive = Literal["override", "role", "output", "disclosure", "request"]
 
 
 class Means(IntFlag):
-    """What a word may mean."""
+    """The meanings of a word."""
 
     SET_ASIDE = auto()
     """to ignore, to forget; void, cancelled"""
@@ -67,7 +67,7 @@ class Means(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class DirectiveWords:
-    """What `directives.json` holds."""
+    """The content of `directives.json`."""
 
     words: dict[Means, frozenset[str]]
     """Spellings in English, German, Spanish and French, lower case, without accents; `*` stands for any ending."""
@@ -88,7 +88,7 @@ def directive_words() -> DirectiveWords:
 
 
 def _chinese(terms: dict[str, str], patterns: dict[str, list[str]]) -> Iterator[tuple[Directive, re.Pattern[str]]]:
-    """Yield the expressions of each family, with terms for their names and gaps for `~n`."""
+    """Yield each family's expressions; terms replace names, gaps replace `~n`."""
     for finding in get_args(Directive):
         for pattern in patterns.get(finding, ()):
             with_terms = re.sub("<([a-z]+)>", lambda name: f"(?:{terms[name[1]]})", pattern)

@@ -1,8 +1,9 @@
-"""Instructions to a model by what their words mean together, in English, German, Spanish, French and Chinese.
+"""Find instructions to a model by word meanings, in five languages.
 
-No sentence is spelt out here. A rule names meanings that make an instruction when they stand near each other in one sentence, in
-any order: what sets aside, rules and something earlier are `Ignore the rules above` as well as `Die bisherigen Vorgaben gelten als
-hinfällig`. Chinese, which has no spaces, has expressions of the same kind.
+English, German, Spanish, French and Chinese. No sentence is spelt out here. A rule names meanings
+that make an instruction when they stand near each other in one sentence, in any order: what sets
+aside, rules and something earlier are `Ignore the rules above` as well as `Die bisherigen Vorgaben
+gelten als hinfällig`. Chinese, which has no spaces, has expressions of the same kind.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _SECRET, _ORDER, _TASK, _AND, _LIGHT, _ME = (
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Meanings that must stand within a number of words; each part is met by a word that has any of its bits."""
+    """Meanings that must occur within a number of words.
+
+    A word with any of a part's bits matches the part.
+    """
 
     finding: Directive
     window: int
@@ -218,7 +222,10 @@ _IMPERATIVE = 2
 
 
 def _near(placed: list[int], rules: Iterable[_Rule]) -> Iterator[Directive]:
-    """Yield the finding of each rule all of whose parts stand within its window, not all met by one word."""
+    """Yield the finding of each rule whose parts all occur within its window.
+
+    One word must not match all of them.
+    """
     for rule in rules:
         parts = (*rule.parts, rule.opening) if rule.opening else rule.parts
         last = [-len(placed) - rule.window] * len(parts)
@@ -235,7 +242,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 def chinese_directives(sentence: str) -> Iterator[Directive]:
-    """Yield the families of instructions that a Chinese sentence shows, with repetitions."""
+    """Yield the families of instructions in a Chinese sentence, with repeats."""
     if _HAN.search(sentence):
         for finding, pattern in directive_words().chinese:
             if pattern.search(sentence):

@@ -1,4 +1,4 @@
-"""What a disguised sentence says: letters that only look like Latin ones, digits for letters, letters set apart, Base64.
+"""Undo disguises of a sentence: lookalikes, digits, set letters, Base64.
 
 `plain` comes first and once; what it returns is what all patterns read. `unveiled` yields further readings, for the few sentences
 that have one. All of it takes time in proportion to the text.
@@ -35,9 +35,10 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def plain(sentence: str) -> str:
-    """Return a sentence with compatibility forms and accents folded and lookalikes replaced by the Latin letters they look like.
+    """Return a sentence with forms and accents folded and lookalikes replaced.
 
-    ASCII text comes back unchanged; lengths are not kept. Cyrillic and Greek words become nonsense, which no pattern knows.
+    Lookalikes become the Latin letters they resemble. ASCII text comes back unchanged; lengths are
+    not kept. Cyrillic and Greek words become nonsense, which no pattern knows.
     """
     if sentence.isascii():
         return sentence
@@ -75,14 +76,17 @@ def unveiled(sentence: str, found: Sequence[str], known: Callable[[str], bool]) 
 
 
 def _may_be_leet(sentence: str, found: Sequence[str]) -> bool:
-    """Return whether two words hold digits among letters, or one of the signs that stand for letters occurs."""
+    """Return whether two words mix digits and letters, or a letter-like sign occurs."""
     if list(map(str.isalpha, found)).count(False) > 1 and sum(not (word.isalpha() or word.isdigit()) for word in found) > 1:
         return True
     return "@" in sentence or "$" in sentence
 
 
 def _divided(sentence: str) -> Iterator[str]:
-    """Yield what each long word says when it is divided into words that instructions are made of; letters between are left out."""
+    """Yield long words divided into words of instructions.
+
+    Letters between them are left out.
+    """
     for word in sentence.split():
         if len(word) >= _LONG_WORD:
             yield " ".join(_parts_of(word.lower()))
@@ -109,7 +113,7 @@ def _parts_of(run: str) -> list[str]:
 
 @cache
 def _known_parts() -> frozenset[str]:
-    """Return the words that instructions are made of, and small ones that stand between them."""
+    """Return words of instructions, and small words between them."""
     stems = {spelling.rstrip("*") for spellings in directive_words().words.values() for spelling in spellings}
     small = "you are is to no not on my me ai as be dan any all now the and it in of do that this with for an"
     return frozenset(stem for stem in stems if len(stem) > _SHORT_PART).union(small.split())
@@ -121,7 +125,10 @@ _LONGEST_PART = 16
 
 
 def _joined(run: str) -> str:
-    """Return letters set apart as words: the most frequent gap stands within words, a longer or a different one between them."""
+    """Return letters set apart as words; the commonest gap is inside words.
+
+    A longer or different gap separates words.
+    """
     pieces = re.findall(r"([^\W_])([\W_]*)", run)
     usual = Counter(gap for _, gap in pieces[:-1]).most_common(1)[0][0]
     return "".join(letter + ("" if gap == usual or not gap else " ") for letter, gap in pieces)

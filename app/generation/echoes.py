@@ -1,4 +1,4 @@
-"""Sentences of an answer that repeat the prompt instead of saying what the passages say."""
+"""Find answer sentences that repeat the prompt instead of the passages."""
 
 from __future__ import annotations
 

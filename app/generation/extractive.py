@@ -1,4 +1,4 @@
-"""The answerer without a model: the sentences of the evidence that answer best, quoted and cited.
+"""Answer without a model: quote and cite the sentences that answer best.
 
 A linear model over `features.FEATURES` ranks the sentences, a logistic one over `features.SUFFICIENCY` says how probably the quote
 answers the question: that is the confidence of the answer. Their weights lie in `extractive.json` with the command that made
@@ -53,7 +53,7 @@ answers little."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtractiveModel:
-    """Weights for sentences with vectors and for words alone, and when the evidence suffices."""
+    """Weights for sentences with and without vectors, and for sufficiency."""
 
     ranking: Floats
     ranking_words_only: Floats
@@ -88,7 +88,7 @@ class ExtractiveModel:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The sentences to quote, in the order of the answer, and the probability that the evidence bears on the question."""
+    """Sentences to quote, in order, and the probability that evidence is on topic."""
 
     chosen: tuple[Candidate, ...]
     sufficiency: float
@@ -97,7 +97,7 @@ class Selection:
 
 
 class ExtractiveGenerator:
-    """Answers with quoted sentences. Needs no model; a sentence embedder makes it better."""
+    """Answers with quoted sentences; needs no model, a sentence embedder helps."""
 
     def __init__(self, embedder: Embedder | None = None, model: ExtractiveModel | None = None) -> None:
         """Keep the embedder, or None to go by words alone."""
@@ -131,7 +131,7 @@ class ExtractiveGenerator:
         yield Token("", finish="stop")
 
     def select(self, question: str, evidence: Sequence[Evidence]) -> Selection:
-        """Return the sentences to quote, none when the evidence does not bear on the question.
+        """Return the sentences to quote; none if the evidence is off topic.
 
         Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
         """
@@ -239,12 +239,18 @@ def quoted_text(chosen: Sequence[Candidate]) -> str:
 
 
 def quotable(candidate: Candidate) -> bool:
-    """Whether a candidate can stand in an answer: no instruction to a model, and one sentence also when read again."""
+    """Return whether a candidate can be quoted.
+
+    No instruction to a model, and one sentence also when split again.
+    """
     return not candidate.suspicious and len(sentence_spans(rendered(candidate))) == 1
 
 
 def rendered(candidate: Candidate) -> str:
-    """Return a candidate as it stands in an answer: its words, its mark before the full stop or behind a closing quotation mark."""
+    """Return a candidate as shown: its words and its mark.
+
+    The mark stands before the full stop, or behind a closing quotation mark.
+    """
     text, mark = candidate.text, f"[{candidate.item.n}]"
     if text.endswith(_FULL_STOPS) and not text.endswith(".."):
         return f"{text[:-1].rstrip()} {mark}{text[-1]}"

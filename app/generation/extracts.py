@@ -1,4 +1,4 @@
-"""What a model is handed of the evidence: the sentences that bear on the question, passage by passage.
+"""Choose the evidence sentences that a model reads, passage by passage.
 
 The quoting answerer has ranked the sentences already. Its own choice comes first, then what stands
 next to those sentences, then the best of the rest, until the budget is spent.
@@ -25,7 +25,7 @@ _HEAD_TOKENS = 12
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Sentences of one passage in reading order; `spans` are their places in the chunk's text."""
+    """A passage's sentences in reading order; `spans` are places in the chunk."""
 
     item: Evidence
     text: str

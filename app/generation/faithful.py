@@ -1,6 +1,7 @@
-"""Small signs that a claim says something else than a text which speaks of the same: names, figures, denials, opposites.
+"""Find small contradictions between a claim and a text on the same subject.
 
-An edit of a true sentence changes one of them and leaves all other words, so that no measure of what is shared shows it.
+In names, figures, denials and opposites. An edit of a true sentence changes one of them and leaves
+all other words, so that no measure of what is shared shows it.
 """
 
 from __future__ import annotations

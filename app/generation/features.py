@@ -1,4 +1,4 @@
-"""What speaks for a sentence as the answer to a question, and for the evidence as a whole.
+"""Compute features of sentences and evidence for a question.
 
 Rows are compared within one question only, so signals whose scale depends on a model or a library are used relative to the other
 candidates; that lets one set of weights serve any embedder.
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 FEATURES = (
     "coverage",  # idf-weighted share of the question's words in the sentence
-    "coverage_around",  # the same with the sentences beside it
+    "coverage_around",  # the same with its neighbouring sentences
     "coverage_next",  # the same of the next sentence alone: the answer seldom stands before what it answers
     "coverage_passage",  # the same of title and passage
     "coverage_rank",  # coverage less the best of all candidates
@@ -111,7 +111,7 @@ class Vectors:
 
 
 def question_kinds(question: str) -> frozenset[str]:
-    """Return what kinds of answer a question asks for: some of time, number, name, reason."""
+    """Return a question's answer kinds: some of time, number, name, reason."""
     return frozenset(kind for kind, pattern in _KINDS.items() if pattern.search(question))
 
 
@@ -259,7 +259,10 @@ def _similarities(
     by_key: Mapping[tuple[int, int], int],
     vectors: Vectors | None,
 ) -> list[tuple[float, float, float]]:
-    """Return per candidate its own, its better neighbour's and its with-previous similarity, in standard deviations."""
+    """Return each candidate's own, neighbour's and with-previous similarity.
+
+    In standard deviations; of two neighbours the better one.
+    """
     if vectors is None:
         return [(0.0, 0.0, 0.0)] * len(found)
     matrix, cosines = vectors.rows, vectors.cosines

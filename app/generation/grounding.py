@@ -1,4 +1,4 @@
-"""Support and verdict: every sentence of an answer held against the passages it may cite.
+"""Ground an answer: check every sentence against the passages it may cite.
 
 A citation whose support is under the threshold is dropped. A sentence that is left without one gets
 the mark of the passage that supports it best, if any does: small models write true sentences and
@@ -51,7 +51,7 @@ class Grounder:
         self._min_support = options.grounding_min_similarity
 
     def ground(self, text: str, evidence: Sequence[Evidence], by: CitedBy = "model") -> Grounded:
-        """Return the answer with its citations checked and completed, and each sentence's verdict.
+        """Return the answer with citations checked and completed, and verdicts.
 
         Args:
             text: What a generator wrote, marks in any shape.
@@ -110,7 +110,7 @@ class Grounder:
     def _held_elsewhere(
         self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
     ) -> Mapping[Claim, tuple[int, Comparison]]:
-        """Return, for each claim that some passage holds, the best one's number and comparison."""
+        """Return, for each claim that a passage supports, the best passage and match."""
         compared = {claim: {n: examination.compare(claim, one) for n, one in passages.items()} for claim in claims}
         examination.settle(
             one for found in compared.values() for one in found.values() if one and not any(map(self._holds, found.values()))
@@ -124,7 +124,7 @@ class Grounder:
 
 
 class _Rebuilt:
-    """The answer, rewritten while sentences lose and get marks, so that offsets stay true."""
+    """The answer while sentences lose and gain marks, with correct offsets."""
 
     def __init__(self, guarded: str) -> None:
         self._source = guarded
@@ -151,7 +151,7 @@ class _Rebuilt:
 
 
 def answer_sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of an answer's sentences; marks after a full stop belong to the sentence before them."""
+    """Return sentence spans of an answer; marks after a stop belong before it."""
     spans: list[tuple[int, int]] = []
     for start, end in _split_after_marks(text):
         begin = start

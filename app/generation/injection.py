@@ -132,7 +132,7 @@ _SHARED_MAX = 0.5
 
 
 def inspect(text: str) -> tuple[Finding, ...]:
-    """Return the families of instructions found in a text, in a fixed order; empty for clean text.
+    """Return the families of instructions in a text, in fixed order; often empty.
 
     Pure and linear in the text; meant for a document at ingest or a passage at query time. A sentence that no language has is read
     in overlapping pieces: the patterns cost up to the square of what they are given.
@@ -145,7 +145,10 @@ def inspect(text: str) -> tuple[Finding, ...]:
 
 
 def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a sentence as it is, or one that is too long in pieces that overlap by more than any pattern spans."""
+    """Yield a sentence whole, or an over-long one in overlapping pieces.
+
+    The overlap is longer than any pattern.
+    """
     while end - start > _LONGEST:
         yield start, start + _LONGEST
         start += _LONGEST - _OVERLAP
@@ -158,7 +161,7 @@ _OVERLAP = 400
 
 
 def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
-    """Return what is found in one sentence, read beside its neighbours."""
+    """Return the findings in one sentence, read with its neighbours."""
     sentence = plain(sentences[index])
     spoken = words(sentence)
     found = set(_told(sentence, spoken))
@@ -176,7 +179,7 @@ def findings_at(sentences: Sequence[str], index: int) -> tuple[Finding, ...]:
 
 
 def _told(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
-    """Yield the families of instructions that a plain sentence with these words shows by itself, with repetitions."""
+    """Yield the families of instructions in a plain sentence, with repeats."""
     for name in _possible(sentence, spoken):
         if _DIRECT[name].search(sentence):
             yield name
@@ -193,7 +196,7 @@ def _possible(sentence: str, spoken: Sequence[str]) -> Iterator[Finding]:
 
 
 def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
-    """Whether a question shares little with the sentences around it."""
+    """Return whether a question shares little with the sentences around it."""
     own = set(tokenise(question)) - FUNCTION_WORDS["en"]
     around = set(tokenise(sentences[index].replace(question, " ")))
     for position in range(max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)):

@@ -26,7 +26,7 @@ _MAX_TEMPERATURE = 2.0  # the highest any supported provider takes
 
 
 def prompt_files(overlay: Path | None) -> dict[str, Path]:
-    """Return the packaged files by name, each replaced by the overlay's file of the same name.
+    """Return packaged files by name, each replaced by its overlay file if any.
 
     Raises:
         InvalidInput: The overlay is no directory, or holds a prompt that does not exist.
@@ -47,7 +47,7 @@ def prompt_files(overlay: Path | None) -> dict[str, Path]:
 
 
 class PromptFile:
-    """One YAML file and the checks on what it holds; every complaint names the file and the key."""
+    """A checked YAML file; every complaint names the file and the key."""
 
     def __init__(self, name: str, sources: Mapping[str, Path]) -> None:
         """Read the file.
@@ -91,7 +91,10 @@ class PromptFile:
         return found
 
     def turns(self, key: str, fields: frozenset[str]) -> tuple[Message, ...]:
-        """Return the example turns under a key: texts that alternate between user and assistant; none where it is missing."""
+        """Return the example turns under a key, or none.
+
+        Texts alternate between user and assistant.
+        """
         texts = self._data.get(key, [])
         if not isinstance(texts, list) or len(texts) % 2 or not all(isinstance(text, str) and text.strip() for text in texts):
             raise InvalidInput(f"{self._name}: {key} must be a list of texts, user and assistant in turn; got {texts!r:.80}")
@@ -109,7 +112,7 @@ class PromptFile:
         return float(value)
 
     def choice(self, key: str, allowed: Sequence[str]) -> str | None:
-        """Return the value of a key that takes one of a few names; None where the file lacks it."""
+        """Return the value of a key with a fixed set of values; None if missing."""
         value = self._data.get(key)
         if value is not None and value not in allowed:
             raise InvalidInput(f"{self._name}: {key} must be one of {sorted(allowed)!r}; got {value!r}")

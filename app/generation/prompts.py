@@ -105,7 +105,7 @@ class PromptLibrary:
 
     @staticmethod
     def load(overlay: Path | None = None) -> PromptLibrary:
-        """Read the packaged prompts, each file replaced by the overlay's file of the same name.
+        """Read the packaged prompts; overlay files of the same name replace them.
 
         Args:
             overlay: Directory with YAML files named like the packaged ones; None for the packaged ones alone.
@@ -195,7 +195,7 @@ class PromptLibrary:
         return (system, *example, *rest)
 
     def small(self, mode: Mode, question: str, context_text: str) -> tuple[Message, ...]:
-        """Return the messages of a compact prompt: the facts, then the question, and little else.
+        """Return a compact prompt's messages: the facts, then the question.
 
         Raises:
             InvalidInput: The mode has no prompt.
@@ -206,7 +206,7 @@ class PromptLibrary:
         return _messages(prompt.parts, {"context": context_text, "question": question}, ())
 
     def instructions(self) -> tuple[str, ...]:
-        """Return every text that an answer prompt tells a model, each once, placeholders left in."""
+        """Return every instruction text of answer prompts, once, with placeholders."""
         parts = [prompt.parts for prompt in self.answers.values()] + [prompt.parts for prompt in self.compact.values()]
         told = (text for one in parts for text in one.values())
         return tuple(dict.fromkeys((*told, *self.reasoning.values())))
@@ -234,7 +234,7 @@ class PromptLibrary:
         return BuiltTask(_messages(prompt.parts, values, ()), prompt.temperature, prompt.max_tokens)
 
     def describe(self) -> str:
-        """Return every prompt as it would be sent, placeholders left in, for `documind prompt show`."""
+        """Return every prompt as sent, with placeholders, for `documind prompt show`."""
         blocks: list[str] = []
         for (mode, scope), answer in self.answers.items():
             parts = {**answer.parts, "reasoning": self.reasoning[answer.reasoning or "grounded"]}
@@ -249,7 +249,10 @@ class PromptLibrary:
 
     @staticmethod
     def check(overlay: Path | None) -> list[str]:
-        """Return what is wrong with an overlay, one line per file, empty when it loads; for `documind prompt check`."""
+        """Return an overlay's faults, one line a file, for `documind prompt check`.
+
+        Empty if it loads.
+        """
         problems: list[str] = []
         try:
             PromptLibrary.load(overlay)

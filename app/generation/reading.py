@@ -1,4 +1,4 @@
-"""What claims and passages say, each read once.
+"""Read claims and passages: each derived value is computed once.
 
 An answer has a dozen sentences and a dozen passages, and every sentence may be held against every passage: what is derived from one
 text alone is found when it is first asked for and kept with the text.
@@ -18,7 +18,7 @@ from app.core.text import tokenise, words
 from app.core.types import Passage
 
 MAX_QUOTE_CHARS = 600
-"""A quote is something to read beside the sentence, not a page."""
+"""A quote is something to read next to the sentence, not a page."""
 _WORD = re.compile(r"[^\W_]+")
 
 _CLAIMLESS = CLAIMLESS_WORDS["en"]
@@ -31,7 +31,10 @@ def content_tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Specifics:
-    """What must not differ between a claim and its source: figures, names and whether it is denied."""
+    """Facts that must not differ between a claim and its source.
+
+    Figures, names, and whether it is denied.
+    """
 
     figures: frozenset[str]
     names: frozenset[str]
@@ -154,7 +157,10 @@ class ReadText:
 
     @lazy
     def pieces(self) -> list[tuple[int, int, frozenset[str]]]:
-        """Start, end and distinct tokens of each sentence; one too long for a quote comes in several pieces."""
+        """Return start, end and distinct tokens of each sentence.
+
+        One too long for a quote comes in several pieces.
+        """
         pieces: list[tuple[int, int, frozenset[str]]] = []
         for start, end, tokens in self._sentences:
             if end - start <= MAX_QUOTE_CHARS:

@@ -1,4 +1,4 @@
-"""What ends a model's stream: it repeats itself, or it recites its instructions.
+"""Stop a model's stream if it repeats itself or recites its instructions.
 
 Small models fall into both. The guard reads the stream word by word: a sentence that comes again is
 held back, its third time ends the stream; so do eight words in a row of the instructions. What is
@@ -80,7 +80,7 @@ class RunawayGuard:
         return text
 
     def _sentence(self, text: str) -> str:
-        """Return what is left to show of a sentence that has ended; nothing when it came before."""
+        """Return what to show of an ended sentence; nothing if it came before."""
         words = _words(text)
         if self._recited(words):
             self.stopped = "leak"
@@ -117,7 +117,7 @@ class RunawayGuard:
         return bool(words) and any(known[: len(words)] == words for known in self._seen if len(known) > _SHORT)
 
     def _may_recite(self, words: tuple[str, ...]) -> bool:
-        """Return whether the last words may grow into a recital: they begin eight words of the instructions."""
+        """Return whether the last words begin eight words of the instructions."""
         lengths = range(_HOLD_WORDS, min(LEAK_WORDS, len(words) + 1))
         return any(words[-n:][:_HOLD_WORDS] in self._starts and self._runs(words[-n:]) for n in lengths)
 

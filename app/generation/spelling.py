@@ -1,4 +1,4 @@
-"""Whether a passage has a word, however it is spelt."""
+"""Decide whether a passage has a word in any spelling."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SHARED_STEM = 4
 
 
 def unknown_words(claim: Claim, passage: ReadPassage) -> frozenset[str]:
-    """Return the content words of a claim that stand nowhere in the passage, however spelt."""
+    """Return a claim's content words that the passage lacks in every spelling."""
     return frozenset(token for token in set(claim.content) - passage.known if not _misspelt(token, passage))
 
 
 def _misspelt(token: str, passage: ReadPassage) -> bool:
-    """Whether the passage has a token with the same first letter that is this one, spelt a little differently."""
+    """Return whether the passage has a similar token with the same first letter."""
     return any(
         abs(len(token) - len(other)) <= 2
         # The ratio is at most this: no more characters can match than stand in the other. Most pairs are done here.
@@ -29,7 +29,10 @@ def _misspelt(token: str, passage: ReadPassage) -> bool:
 
 
 def is_named(name: str, passage: ReadPassage) -> bool:
-    """Whether a name stands in the passage in another form: misspelt, as an adjective of its country, or spelt out (EU)."""
+    """Return whether the passage has the name in another form.
+
+    Misspelt, as an adjective of its country, or spelt out (EU).
+    """
     if _misspelt(name, passage):
         return True
     if len(name) > _SHARED_STEM and any(

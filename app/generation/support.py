@@ -1,9 +1,9 @@
-"""How well one passage holds one claim, as a probability, and where.
+"""Estimate the probability that a passage holds a claim, and where.
 
 Words come first: a claim whose words stand in one place of the passage in the same order is supported without further ado. One with
 a figure that the passage has not, or that denies what the passage does not, is contradicted, because it still shares nearly all its
 words. For the rest a logistic model weighs what is shared and what differs, names among it; its weights lie in `grounding.json`
-beside the command that made them.
+together with the command that made them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from app.core.ports import Embedder
 from app.core.text import tokenise
-from app.core.turns import let_others_run
 from app.core.types import FloatArray, Passage
 from app.generation.alignment import Alignment, align, token_weights
 from app.generation.faithful import FAITHFUL_FEATURES, faithful_row, says_the_opposite
@@ -88,7 +87,7 @@ class SupportModel:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Probability in [0, 1] that the passage holds the claim, and the window of the chunk that does."""
+    """Probability in [0, 1] that the passage holds the claim, and its window."""
 
     score: float
     alignment: Alignment
@@ -96,7 +95,7 @@ class Support:
 
 @dataclass(slots=True)
 class Comparison:
-    """One claim held against one passage; `settle` completes it where sentence vectors count."""
+    """A claim compared with a passage; `settle` adds sentence vectors if needed."""
 
     claim: Claim
     passage: ReadPassage
@@ -116,7 +115,7 @@ class Comparison:
 
     @property
     def verbatim(self) -> bool:
-        """Whether the passage has the claim word for word."""
+        """Return whether the passage has the claim word for word."""
         return self.alignment.coverage >= _VERBATIM and bool(self.row[_RUN] >= _VERBATIM)
 
     @property
@@ -127,7 +126,7 @@ class Comparison:
 
 
 class Examination:
-    """The claims of one answer against its passages: texts are read once, and sentence vectors made together."""
+    """An answer's claims and passages; reads texts once, batches sentence vectors."""
 
     def __init__(
         self,
@@ -153,12 +152,11 @@ class Examination:
         self._vectors: dict[str, FloatArray | None] = {}
 
     def compare(self, claim: Claim, passage: ReadPassage) -> Comparison | None:
-        """Return what words say of a claim in a passage, or None when they share none.
+        """Return the lexical comparison of a claim and a passage; None if disjoint.
 
         The result is settled already when vectors cannot change it: the claim is a copy, there is no embedder, or the score stays
-        under the floor whatever they are; such a score is the highest it could be.
+        under the floor in any case; such a score is the highest it could be.
         """
-        let_others_run()
         found = align(claim, passage, self._weights)
         if found is None:
             return None
@@ -216,7 +214,7 @@ class SupportJudge:
     def examine(self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False) -> Examination:
         """Return the examination of an answer from these passages; see `Examination`.
 
-        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0195-signs-of-an-edit.md).
+        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0051).
         """
         embedder = None if source_given else self._embedder
         return Examination(passages, self._model, embedder, floor, source_given=source_given)
@@ -238,7 +236,7 @@ class SupportJudge:
 
 
 def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:
-    """Whether a claim says something else than its passage in what must not differ.
+    """Return whether a claim differs from its passage in what must not differ.
 
     It has a figure that stands nowhere in the passage, or denies more often than the window does, or is a near copy in which
     nothing but names is strange.
@@ -258,7 +256,10 @@ def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Float
 
 
 def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
-    """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`, `similarity` 0."""
+    """Return FEATURES of a claim and its passage, float64, `similarity` 0.
+
+    Shape `[len(FEATURES)]`.
+    """
     known, ordered = passage.known, claim.content
     strangers = unknown_words(claim, passage)
     unknown = [token for token in ordered if token in strangers]
@@ -280,14 +281,14 @@ def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
 
 
 def window_similarity(one: Comparison, embedder: Embedder) -> float:
-    """Return the cosine of a claim and its window behind the document's title; 0 when either is too long for the embedder."""
+    """Return the cosine of a claim and its titled window; 0 if either is too long."""
     vectors: dict[str, FloatArray | None] = {}
     embed_new([one.claim.text, one.window], embedder, vectors)
     return _cosine(vectors[one.claim.text], vectors[one.window])
 
 
 def embed_new(texts: Iterable[str], embedder: Embedder, vectors: dict[str, FloatArray | None]) -> None:
-    """Add the vectors of texts that have none yet; None for a text that is too long for the embedder."""
+    """Add the vectors of texts that have none yet; None for over-long texts."""
     new = [text for text in texts if text not in vectors]
     fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(new)] if new else []
     short = [text for text, fit in zip(new, fits, strict=True) if fit]

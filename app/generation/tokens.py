@@ -1,4 +1,4 @@
-"""How many tokens a text takes, without the model's tokenizer.
+"""Estimate tokens without the model's tokenizer.
 
 Tokenizers are remote and differ, so the ratio of text to tokens is learned per model from what the host says it read
 (`prompt_eval_count`), and every estimate carries a margin on the safe side.
@@ -27,13 +27,16 @@ _MIN_TOKENS = 64
 
 
 def text_size(text: str) -> int:
-    """Return the size of a text in UTF-8 bytes: characters for ASCII, more where tokenizers need more tokens per character."""
+    """Return a text's size in UTF-8 bytes.
+
+    Other scripts than ASCII need more bytes and more tokens per character.
+    """
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
 class TokenEstimate:
-    """Over-estimates tokens; `chars_per_token` in characters (UTF-8 bytes), margin included."""
+    """Over-estimates tokens; `chars_per_token` counts UTF-8 bytes, with margin."""
 
     chars_per_token: float = DEFAULT_CHARS_PER_TOKEN / _MARGIN
 
@@ -56,7 +59,7 @@ class TokenCalibrator:
         self._seen: dict[str, _Range] = {}
 
     def estimate(self, model: str) -> TokenEstimate:
-        """Return the estimate for a model: its densest prompt so far and the margin, or the default."""
+        """Return a model's estimate: its densest prompt and the margin, or the default."""
         with self._lock:
             seen = self._seen.get(model)
         return TokenEstimate((seen.lowest if seen else DEFAULT_CHARS_PER_TOKEN) / _MARGIN)

@@ -21,9 +21,9 @@ class IndexOptions:
     exact_limit: int = 100_000
     """Libraries up to this many vectors keep exact float32 rows (DESIGN 2)."""
     exact_unfiltered_limit: int = 100_000
-    """Up to it the exact rows answer unfiltered questions too: faster than Chroma's graph, recall 1 (ADR 0153)."""
+    """Up to it the exact rows answer unfiltered questions too: faster than Chroma's graph, recall 1 (ADR 0020)."""
     behind_at_most: int = 10_000
-    """Vectors that Chroma may lack while exact rows serve; the rest is some seconds of its work (ADR 0152)."""
+    """Vectors that Chroma may lack while exact rows serve; the rest is some seconds of its work (ADR 0026)."""
     follow_after_s: float = 10.0
     """How long nobody has to have written before Chroma applies what it lacks; longer than a long PDF takes to be read."""
     ef_search_factor: int = 4

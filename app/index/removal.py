@@ -125,7 +125,7 @@ class Remover:
             sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
-        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        """Remove originals of a refused upload, unless a revision or a job needs them."""
         for sha256 in set(shas) - awaited_originals(self._database):
             self.discard_original(sha256)
 

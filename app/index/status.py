@@ -36,7 +36,10 @@ class ProjectionStatus:
         return str(self._state(library))
 
     def lags(self) -> Mapping[str, int]:
-        """Return how many changes each projection has yet to apply, by `library/projection`; 10,000 stands for more."""
+        """Return how many changes each projection is behind; 10,000 means more.
+
+        Keys are `library/projection`.
+        """
         return self._changes.lags()
 
     def watermarks(self) -> Mapping[str, int]:

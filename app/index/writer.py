@@ -90,7 +90,7 @@ class CatalogIndexWriter:
         return self._originals.path(sha256)
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
-        """Remove originals of an upload that was not accepted, unless a revision refers to one or a job waits for it."""
+        """Remove originals of a refused upload, unless a revision or a job needs them."""
         self._remover.discard_unaccepted(shas)
 
     def discard_original(self, sha256: str) -> None:
@@ -98,7 +98,9 @@ class CatalogIndexWriter:
         self._remover.discard_original(sha256)
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
-        """Make drafts live, in order, atomically as one batch; on return they are durable and found lexically (acknowledged).
+        """Make drafts live in one atomic batch, in order.
+
+        On return they are durable and found by lexical search: acknowledged.
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
@@ -192,9 +194,9 @@ class CatalogIndexWriter:
         return rows[-1][0] if len(rows) == _LINKS_PAGE else None
 
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, build: int | None = None) -> None:
-        """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.
+        """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 
-        Chunks that were deleted or superseded meanwhile are left out.
+        They are stored as float16. Chunks that were deleted or superseded meanwhile are left out.
 
         Raises:
             FingerprintMismatch: The rows do not fit the build, the library has none yet (see `claim`), or it was re-embedded.

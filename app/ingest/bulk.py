@@ -1,4 +1,4 @@
-"""A dump into a library: streamed, parsed in worker processes, written in batches, accounted for in a ledger.
+"""Index a dump: stream, parse in worker processes, write batches, keep a ledger.
 
 Resuming is exact because nothing depends on where a run stopped: every run reads its source from the start, skips what the ledger
 already holds in the same revision, and writes the rest. A crash repeats at most the batches that were not yet written.
@@ -58,7 +58,7 @@ class Positioned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkOptions:
-    """How a run uses the machine."""
+    """Limits of a run: processes, batch sizes."""
 
     workers: int = 0
     """Processes that parse and chunk; 0 does it in the calling process."""
@@ -148,7 +148,10 @@ class BulkIndexer:
     def _changed(
         self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys, links: LinkCounts, passed: Callable[[], None]
     ) -> Iterator[Article]:
-        """Yield articles whose revision the ledger does not hold yet; `passed` is called for each group of known ones."""
+        """Yield articles whose revision is not in the ledger.
+
+        `passed` is called for each group of known ones.
+        """
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
             known = self._ledger.entries(task.library, task.source, [article.key for article in group])
@@ -164,7 +167,7 @@ class BulkIndexer:
     def _batches(
         self, task: BulkTask, articles: Iterator[Article], options: BulkOptions, token: CancelToken, stack: ExitStack
     ) -> Iterator[list[Prepared]]:
-        """Yield prepared articles in the source's order, in batches of the size of a transaction."""
+        """Yield prepared articles in the source's order, in batches of a transaction."""
         batch: list[Prepared] = []
         characters = 0
         for prepared in self._prepared(task, articles, options, token, stack):
@@ -207,7 +210,10 @@ class BulkIndexer:
             yield from _result(window.popleft(), token)
 
     def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
-        """Store documents and their entries in one transaction: a crash repeats what was not stored and nothing else."""
+        """Store documents and ledger entries in one transaction.
+
+        A crash repeats only what was not stored.
+        """
         self._drop(task, [prepared.entry for prepared in batch if prepared.draft is None])
         entries = [prepared.entry for prepared in batch]
         drafts = [prepared.draft for prepared in batch if prepared.draft is not None]
@@ -217,7 +223,7 @@ class BulkIndexer:
             self._ledger.record(task.library, task.source, entries)
 
     def _drop(self, task: BulkTask, entries: Sequence[LedgerEntry]) -> None:
-        """Delete documents of articles that were indexed once and are no articles any more."""
+        """Delete documents of articles that are no longer articles."""
         if not entries:
             return
         known = self._ledger.entries(task.library, task.source, [entry.article for entry in entries])
@@ -254,7 +260,10 @@ class BulkIndexer:
             after = self._writer.write_links(task.library, key_prefix(task.source), links.of, after)
 
     def _gone(self, task: BulkTask, seen: SeenKeys) -> Iterator[list[LedgerEntry]]:
-        """Yield pages of entries whose article was not seen; a page may be forgotten before the next is asked for."""
+        """Yield pages of entries whose article was not seen.
+
+        A page may be deleted before the next is requested.
+        """
         after = ""
         while page := self._ledger.page(task.library, task.source, after, _GONE_PAGE):
             after = page[-1].article

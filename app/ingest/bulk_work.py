@@ -1,4 +1,4 @@
-"""What a worker process does with a batch of articles: markup to text to chunks. Picklable in and out."""
+"""Turn a batch of articles into chunks in a worker process; picklable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARTICLE_NAMESPACE = 0
 
 
 class ParentProcess(Protocol):
-    """What a process knows of the one that started it."""
+    """Facts about the parent that started this process."""
 
     def join(self) -> None:
         """Return when it has ended."""
@@ -33,7 +33,7 @@ class ParentProcess(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkTask:
-    """How articles of one run become drafts."""
+    """Parameters that turn articles of one run into drafts."""
 
     library: Library
     source: str
@@ -41,7 +41,7 @@ class BulkTask:
     options: IngestOptions
     inspect: Callable[[str], tuple[str, ...]] | None = None
     """Finds what a reader should be warned of; a module-level function, so that it can be sent to a worker. The product passes
-    none: ours reads 1.6 MB/s, a tenth of the speed of everything else here (ADR 0092)."""
+    none: ours reads 1.6 MB/s, a tenth of the speed of everything else here (ADR 0090)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Prepared:
 
 
 def source_key(source: str, article: str) -> str:
-    """Return the source key of an article: its page id under the name of its encyclopedia."""
+    """Return an article's source key: encyclopedia name and page id."""
     return key_prefix(source) + article
 
 
@@ -63,7 +63,7 @@ def key_prefix(source: str) -> str:
 
 
 def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
-    """Return what becomes of each article, in order; one that cannot be parsed is skipped with its reason.
+    """Return each article's draft in order; skip unparsable ones with the reason.
 
     A worker process that is told to stop leaves out what is left.
     """
@@ -136,7 +136,7 @@ def _skipped(article: Article, reason: str) -> Prepared:
 
 
 def start_worker(stopped: StopSign) -> None:
-    """Make a worker process end with its parent, however that ends, leave Ctrl-C to the parent, and heed a sign to stop."""
+    """Prepare a worker: end with the parent, ignore Ctrl-C, obey a stop sign."""
     global _stopped  # noqa: PLW0603  # a process has one, and `prepare` is called by its pool
     _stopped = stopped
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,8 +1,8 @@
-"""Chunks: spans of the text that are indexed. The text of a chunk is always `text[start:end]`.
+"""Cut a text into chunks; a chunk's text is always `text[start:end]`.
 
 A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences and words, in this order, into
-cores without overlap, exactly where LangChain's `RecursiveCharacterTextSplitter` cuts (ADR 0140, a property test compares); one too
-short to say much alone, a title or the head of a page, joins its neighbour (ADR 0159). Each core but the first of its segment then
+cores without overlap, exactly where LangChain's `RecursiveCharacterTextSplitter` cuts (ADR 0010, a property test compares); one too
+short to say much alone, a title or the head of a page, joins its neighbour (ADR 0013). Each core but the first of its segment then
 reaches back into the one before, to the start of a sentence or word. Cores partition the text, so every non-blank character is in
 a chunk, and a chunk never crosses a heading or a page: the page and section of a citation are those of every character in it. The
 chunker `recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the section in which its core begins.
@@ -34,13 +34,13 @@ _BEFORE_SENTENCE = re.compile(r"(?:[.!?][\"')\]\u201d\u2019]?\s|[\u3002\uff01\uf
 _BEFORE_SENTENCE_LONGEST = 3
 _WORD_START = re.compile(r"(?<=\s)(?=\S)")
 _SHORT = 1 / 8
-"""Of the chunk size: a shorter core joins the one beside it, where both fit into a chunk."""
+"""Of the chunk size: a shorter core joins its neighbour if both fit into a chunk."""
 
 
 def chunk(
     parsed: ParsedDocument, options: IngestOptions, count_tokens: CountTokens | None = None, max_tokens: int | None = None
 ) -> tuple[ChunkSpan, ...]:
-    """Return the chunks of a document, in order; together they hold every non-blank character.
+    """Return a document's chunks in order; they cover every non-blank character.
 
     Args:
         parsed: Text with headings and page map.
@@ -70,7 +70,7 @@ def chunk(
 
 
 class _Span(NamedTuple):
-    """A chunk to be: `[core, end)` is its own, `[start, core)` it shares with the one before."""
+    """A future chunk: `[core, end)` is its own, `[start, core)` is overlap."""
 
     start: int
     core: int
@@ -112,7 +112,10 @@ def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tu
 
 
 def _cores(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the splitter's pieces without blanks at their margins; a run without any blank is cut by length."""
+    """Yield the splitter's pieces without blank margins.
+
+    A run without any blank is cut by length.
+    """
     for begin, stop in pieces(text, start, end, size):
         at, last = _trimmed(text, begin, stop)
         while at < last:
@@ -121,7 +124,7 @@ def _cores(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, in
 
 
 def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """Yield cores, neighbours as one where one of them is short and both together have at most `size` characters."""
+    """Yield cores; join a short one to its neighbour if both fit into `size`."""
     short = _SHORT * size
     held: tuple[int, int] | None = None
     for at, last in cores:
@@ -137,10 +140,11 @@ def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, 
 
 
 def pieces(text: str, start: int, end: int, size: int, finest: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield consecutive spans that together are `[start, end)`, each of at most `size` characters or without a blank inside.
+    """Yield consecutive spans that cover `[start, end)`.
 
-    Neighbouring paragraphs are taken together while they fit; one that is too long is cut the same way at its lines, then at its
-    sentences, then at its words.
+    Each has at most `size` characters or holds no blank. Neighbouring paragraphs are taken together
+    while they fit; one that is too long is cut the same way at its lines, then at its sentences,
+    then at its words.
 
     Args:
         text: Any text.
@@ -181,9 +185,10 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
-    """Return where a chunk whose core starts at `at` begins: at most `overlap` characters before, at a sentence or word.
+    """Return where a chunk with core `at` starts: at most `overlap` before it.
 
-    `before` is the start of the core before it; a chunk starts behind it, so that starts always advance.
+    At a sentence or word. `before` is the start of the core before it; a chunk starts behind it, so
+    that starts always advance.
     """
     low = max(before + 1, at - overlap)
     if low >= at or overlap == 0:
@@ -198,7 +203,10 @@ def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
 
 
 def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: int) -> list[_Span]:
-    """Split the cores of spans over the limit at the sentence, word or character nearest to their middle, until all fit."""
+    """Split spans over the limit near their middle until all fit.
+
+    At a sentence, word or character.
+    """
     done: list[_Span] = []
     todo = spans
     while todo:
@@ -221,7 +229,7 @@ def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: i
 
 
 def halves(text: str, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return two spans that together hold every non-blank character of `[start, end)`, cut at a sentence where there is one.
+    """Return two spans that cover `[start, end)`, cut at a sentence if possible.
 
     Args:
         text: Any text.

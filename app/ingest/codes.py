@@ -1,4 +1,7 @@
-"""Codes for late interaction where chunks have none yet: resumable, because what is missing is asked of the catalog each time."""
+"""Make missing late-interaction codes; resumable.
+
+The catalog says what is missing.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class CodeBackfill:
         return 0 < self.catalog.counts(library).chunks <= self.most_chunks
 
     def shared_encoder(self, library: Library, embedder: Embedder) -> PassageEncoder | None:
-        """Return what makes vectors and codes in one run; None where another model embeds, or no codes are wanted."""
+        """Return the encoder that makes vectors and codes in one run, or None.
+
+        None if another model embeds or no codes are wanted.
+        """
         return self.encoder if self.wanted(library) and self.encoder.identity == embedder.identity else None
 
     def missing(self, library: Library) -> bool:

@@ -1,4 +1,7 @@
-"""Vectors for chunks that have none yet: resumable by construction, because what is missing is asked of the catalog each time."""
+"""Embed chunks that have no vector; resumable.
+
+The catalog says what is missing.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +47,17 @@ class ChunkFailure:
 
 @dataclass(frozen=True, slots=True)
 class BackfillReport:
-    """What a run did: chunks that got a vector, and those that cannot have one."""
+    """Counts of a run: chunks embedded, and chunks that cannot be."""
 
     embedded: int
     failed: tuple[ChunkFailure, ...] = ()
 
 
 class VectorBackfill:
-    """Embeds pending chunks while a second thread stores the vectors of the batch before; each call keeps its own state."""
+    """Embeds pending chunks while a second thread stores the previous batch.
+
+    Each call keeps its own state.
+    """
 
     def __init__(self, writer: VectorSink, embedder: Embedder, options: IngestOptions, codes: CodeBackfill | None = None) -> None:
         """Wire the backfill.
@@ -79,10 +85,11 @@ class VectorBackfill:
         workers: int = 1,
         code_progress: CodeProgress | None = None,
     ) -> BackfillReport:
-        """Embed chunks without a vector until none is left; on return the vectors are durable and applied to the projections.
+        """Embed chunks until none lacks a vector; on return they are durable.
 
-        A text that the embedder refuses is found by halving its batch, reported and skipped. One that is longer than the embedder
-        reads is embedded in windows, whose mean stands for it, so nothing is cut.
+        The projections have applied them. A text that the embedder refuses is found by halving its
+        batch, reported and skipped. One that is longer than the embedder reads is embedded in
+        windows, whose mean stands for it, so nothing is cut.
 
         Args:
             library: Whose chunks.
@@ -119,7 +126,10 @@ class VectorBackfill:
     def _pages(
         self, library: Library, state: _EmbeddingRun, limit: int | None, order: str, doc_ids: Sequence[str] | None, batches: int
     ) -> Iterator[list[Chunk]]:
-        """Yield pending chunks that this run has not tried; each page is stored before the next is read."""
+        """Yield pending chunks this run has not tried.
+
+        Each page is stored before the next is read.
+        """
         size = self._options.embed_batch * batches
         before: set[int] = set()
         while True:
@@ -160,7 +170,7 @@ def _ahead(
 
 
 class _Writes:
-    """Batches on their way to the catalog and the projections, in order, a few at a time."""
+    """Writes batches to the catalog and projections in order, a few at a time."""
 
     def __init__(self, pool: ThreadPoolExecutor, writer: VectorSink, library: Library, codes: CodeBackfill | None) -> None:
         self._pool = pool
@@ -189,7 +199,7 @@ Embedded = tuple[Chunk, FloatArray]
 
 
 class _EmbeddingRun:
-    """Embeds batches and remembers what it has learnt: which texts fail, and whether over-long ones occur. Thread-safe."""
+    """State of a run: failing texts, and whether over-long ones occur; thread-safe."""
 
     def __init__(self, embedder: Embedder, encoder: PassageEncoder | None) -> None:
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""How many articles of a source link to a title, counted while the source is read, in constant memory.
+"""Count how many articles link to a title, in constant memory.
 
 A count-min sketch (Cormode & Muthukrishnan 2005): never less than the truth, and more only where a title shares both its counters
 with others. Of eleven million titles (100,000 / 2^23)^2 times as many, 1,600, would be among the hundred thousand most linked by
@@ -26,9 +26,10 @@ _HTML_LINK = re.compile(r"""<a\s[^>]*?href=["']([^"'#?:]+)["'#?]""", re.IGNORECA
 
 
 class LinkCounts:
-    """Counts links by their target's title; titles compare as MediaWiki's do (underscores are spaces, the first letter is capital).
+    """Counts links by target title, compared as MediaWiki does.
 
-    A redirect counts as one link to its target; links to a redirect are not passed on.
+    Underscores are spaces; the first letter is a capital. A redirect counts as one link to its
+    target; links to a redirect are not passed on.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class LinkCounts:
         """Links counted so far."""
 
     def add(self, article: Article) -> None:
-        """Count an article's links, each target once; pages of other namespaces do not count."""
+        """Count an article's links, each target once; other namespaces do not count."""
         if article.namespace != ARTICLE_NAMESPACE:
             return
         targets = {_title(target) for target in _targets(article)}

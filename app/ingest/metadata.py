@@ -1,4 +1,7 @@
-"""Title, authors, year and arXiv id, from what the parser was told and the leading text. Guesses are careful and correctable."""
+"""Find title, authors, year and arXiv id in parser data and leading text.
+
+Guesses are careful and correctable.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,9 @@ _DATE_LINE = re.compile(
 def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     """Return what can be told about a document.
 
-    What the file itself declares wins (unless it is a template's default); then the leading text, up to the abstract or the first
-    heading, is read; the title falls back to the file name.
+    What the file itself declares wins (unless it is a template's default), except over the authors that a PDF's first page prints:
+    a PDF often names the program or the person that made the file. Then the leading text, up to the abstract or the first heading,
+    is read; the title falls back to the file name.
 
     Args:
         parsed: The parsed document.
@@ -74,7 +78,9 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     declared = _declared_title(parsed.title)
     title_lines = _title_lines(front, paged=_is_paged(parsed))
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
-    authors = _declared_authors(parsed.authors) or (_authors(front, title_lines) if _is_paged(parsed) else ())
+    declared_authors = _declared_authors(parsed.authors)
+    printed = _authors(front, title_lines) if _is_paged(parsed) else ()
+    authors = _more_trusted(printed, declared_authors) if parsed.pages else declared_authors or printed
     return Metadata(
         title=title[:_MAX_TITLE_CHARACTERS],
         authors=authors[:_MAX_AUTHORS],
@@ -83,12 +89,20 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     )
 
 
+def _more_trusted(printed: tuple[str, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the printed names, unless the file declares all of them and may know more."""
+    return declared if set(printed) <= set(declared) else printed
+
+
 def _is_paged(parsed: ParsedDocument) -> bool:
     return bool(parsed.pages) or any(h.title.lower().endswith("abstract") for h in parsed.headings[:4])
 
 
 def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
-    """Return the non-blank lines before the first heading that opens the text; a title given as a heading is one of them."""
+    """Return the non-blank lines before the first heading after the title.
+
+    A title given as a heading is one of them.
+    """
     stops = [
         h.start
         for h in parsed.headings
@@ -104,7 +118,10 @@ def _declared_title(title: str | None) -> str | None:
 
 
 def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
-    """Split joined names; user names of an operating system (one lower-case word, "python-docx") are no authors."""
+    """Split joined names; drop user names of an operating system.
+
+    Those are one lower-case word, such as "python-docx".
+    """
     names: list[str] = []
     for entry in authors:
         for part in re.split(r"\s*;\s*|,?\s+and\s+", _clean(entry)):
@@ -138,7 +155,7 @@ def _title_lines(front: list[str], *, paged: bool) -> list[str]:
 
 
 def _may_be_title(line: str, paged: bool) -> bool:
-    """Whether a line can be a title.
+    """Return whether a line can be a title.
 
     On pages, short ones are numbers and marks of a journal, and long ones, where a page of pictures comes first, text that flows.
     """
@@ -174,7 +191,10 @@ def _authors(front: list[str], title_lines: list[str]) -> tuple[str, ...]:
 
 
 def _names_of(line: str) -> list[str]:
-    """Return the names of a line that holds nothing else; a number or mark behind a name ends it."""
+    """Return a line's names if it holds nothing else.
+
+    A number or mark behind a name ends it.
+    """
     if _AFFILIATION.search(line) or len(line) > 600:
         return []
     parts = [part.strip(" .,-") for part in _SEPARATORS.split(_MARKS.sub(" , ", line))]

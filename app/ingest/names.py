@@ -10,16 +10,17 @@ from app.core.errors import InvalidInput
 MAX_NAME_BYTES = 255
 """What common file systems allow for one name."""
 MAX_KEY_BYTES = 1024
-# C0 and C1 controls, and the marks that reorder or hide parts of a name (facts/hostile-input.md, 3.2).
+# C0 and C1 controls, and the marks that reorder or hide parts of a name (docs/facts/libraries.md).
 _UNSHOWABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
 
 def display_name(raw: str) -> str:
-    """Return a file name that is safe to show: last path part, without control and direction marks, NFC, at most 255 bytes.
+    """Return a file name that is safe to show, at most 255 bytes.
 
-    A name of which nothing is left becomes `unnamed`.
+    The last path part, NFC, without control and direction marks. A name of which nothing is left
+    becomes `unnamed`.
     """
     last = re.split(r"[/\\]", raw.rstrip("/\\"))[-1]
     name = _clean(last)
@@ -27,7 +28,7 @@ def display_name(raw: str) -> str:
 
 
 def source_key(raw: str) -> str:
-    """Return the normal form of a relative path that names a source: `/` between parts, NFC, no `.` or `..`.
+    """Return a relative path in normal form: `/` separators, NFC, no `.` or `..`.
 
     Raises:
         InvalidInput: It is empty, absolute, climbs out of its root, or is longer than 1,024 bytes.
@@ -52,7 +53,7 @@ def _clean(part: str) -> str:
 
 
 def _fit(name: str, limit: int) -> str:
-    """Shorten the stem, not the extension, to `limit` bytes without cutting a character."""
+    """Shorten the stem, not the extension, to `limit` bytes at a character."""
     if len(name.encode()) <= limit:
         return name
     stem, dot, suffix = name.rpartition(".")

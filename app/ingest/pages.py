@@ -8,7 +8,9 @@ from app.core.types import PageSpan, PageText
 
 
 def page_texts(pages: Sequence[PageSpan], start: int, end: int, read: Callable[[int, int], str]) -> tuple[PageText, ...]:
-    """Return what `PageLocator.page_boxes` asks for: each page that the span touches, its text, and the part of the span on it.
+    """Return each page of a span, its text, and the part of the span on it.
+
+    This is the input of `PageLocator.page_boxes`.
 
     Args:
         pages: Page map of the revision, in order.

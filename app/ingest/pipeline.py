@@ -1,4 +1,4 @@
-"""The path of a file: parse, describe, chunk, write; one outcome with a receipt per document."""
+"""Ingest a file: parse, describe, chunk, write; a receipt for each document."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ class _Pending:
 
 
 class IngestPipeline:
-    """Turns raw documents into live revisions. Thread-safe as far as its parts are; each call keeps its own state."""
+    """Turns raw documents into live revisions.
+
+    Thread-safe if its parts are; each call keeps its own state.
+    """
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class IngestPipeline:
         written: Written | None = None,
         cancel: CancelToken | None = None,
     ) -> list[IngestOutcome]:
-        """Make documents live and return one outcome each, in order; a bad file never sinks the others.
+        """Make documents live; return outcomes in order. A bad file fails alone.
 
         On return everything reported as indexed or replaced is durable and found lexically; vectors are the backfill's work. Two
         documents of one source key are taken in order: the later one replaces the earlier.
@@ -219,7 +222,7 @@ class _IngestRun:
             self._written([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
 
     def _write(self, batch: Sequence[_Pending]) -> list[IngestOutcome]:
-        """Write a batch at once; when the writer refuses it, one by one, so that only what it refuses fails."""
+        """Write a batch at once; if the writer refuses it, write one by one."""
         try:
             results = self._writer.write([pending.draft for pending in batch])
         except StorageError as exc:

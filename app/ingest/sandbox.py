@@ -1,4 +1,4 @@
-"""Parsing in warm child processes under limits: a hostile file can cost one child, never the server.
+"""Parse in warm child processes under limits: a hostile file costs one child.
 
 A child is told apart from the server in memory, processor time, open files and wall clock, cannot write files, gets an empty
 environment (no keys) and no descriptor but its end of a socket pair. What it answers is capped and read as text.
@@ -46,7 +46,7 @@ _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
     "from app.ingest.sandbox_child import main; main(int(sys.argv[2]), sys.argv[3])"
 )
-# One thread and one arena: the address space is limited, and each of either reserves tens of megabytes of it.
+# One thread and one arena: the address space is limited, and each reserves tens of megabytes.
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "LC_ALL": "C.UTF-8"}
 
 
@@ -139,10 +139,11 @@ class _Child:
 
 
 class SandboxedParser:
-    """The Parser and PageLocator of the server: requests go to a pool of children; thread-safe; a context manager.
+    """Parser and PageLocator that send requests to a pool of children; thread-safe.
 
-    Children start with the first request, or with `warm`. One that breaks a limit is replaced, and its file is Unreadable for good:
-    the same file would break the limit again.
+    A context manager. Children start with the first request, or with `warm`. One that breaks a
+    limit is replaced, and its file is Unreadable for good: the same file would break the limit
+    again.
     """
 
     def __init__(self, options: IngestOptions) -> None:
@@ -164,7 +165,10 @@ class SandboxedParser:
         self.close()
 
     def warm(self) -> None:
-        """Start the children of free slots without waiting for them: the next parses find them ready."""
+        """Start the children of free slots without waiting for them.
+
+        The next parses find them ready.
+        """
         free = []
         while True:
             try:
@@ -200,17 +204,17 @@ class SandboxedParser:
             NoTextLayer: Pages without text.
             TooLarge: It passes a limit of the options.
             Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again cannot help.
-            Cancelled: The parser was closed meanwhile.
+            Cancelled: The parser was closed in between.
             Busy: A child could not be started.
         """
         answer = self._ask({"operation": "parse"}, content, filename)
         try:
             return unpack_document(*answer)
         except (KeyError, TypeError, ValueError) as exc:
-            raise Unreadable(f"{filename!r} made the parser answer nonsense ({exc}); save it anew and send that") from exc
+            raise Unreadable(f"{filename!r} made the parser answer nonsense ({exc}); save it again and upload that") from exc
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return where spans of stored text stand on the pages of a PDF; see `PageLocator`."""
+        """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
         header, _ = self._ask({"operation": "boxes", "pages": pack_pages(pages)}, content, "the original")
         return unpack_boxes(header)
 
@@ -261,7 +265,7 @@ class SandboxedParser:
         if self._closed:
             return Cancelled("the parser was closed while it worked")
         return Unreadable(
-            f"{filename!r} {reason} while it was parsed, and the parse was ended; save it anew or split it and send that"
+            f"{filename!r} {reason} while it was parsed, so the parse was stopped; save it again or split it and upload that"
         )
 
     def _death(self, code: int) -> str:

@@ -1,4 +1,7 @@
-"""The parsing child: reads requests, parses under limits, answers; imports nothing but parsers."""
+"""Run the parsing child: read requests, parse under limits, reply.
+
+Imports nothing but parsers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from app.ingest.sandbox_wire import Header, pack_boxes, pack_document, pack_erro
 
 _OPEN_FILES = 64
 _NICENESS = 5
-"""Where processors are few, whoever asks a question comes before a file that is being read."""
+"""On few processors, a question takes priority over a file being parsed."""
 
 
 def main(control_fd: int, options_json: str) -> None:
@@ -60,7 +63,7 @@ def _limit_process(options: IngestOptions) -> None:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """Allow `seconds` of processor time from now on; passing it kills the process (SIGXCPU)."""
+    """Allow `seconds` of processor time from now; SIGXCPU kills the process after."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     allowed = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.getrlimit(resource.RLIMIT_CPU)[1]))
@@ -72,7 +75,7 @@ def _die_with_parent(control_fd: int) -> None:
     PR_SET_PDEATHSIG would fire when the *thread* that started this process ends, and servers retire threads.
     """
     poll = select.poll()
-    poll.register(control_fd, 0)  # hang-ups are reported whatever is asked for
+    poll.register(control_fd, 0)  # hang-ups are reported for any event mask
     while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
         pass
     os._exit(0)

@@ -1,4 +1,4 @@
-"""How the server and its parsing child talk: frames of a JSON header and a body, over a socket pair.
+"""Exchange frames of a JSON header and a body between server and parsing child.
 
 Nothing is unpickled: what comes from a child that may have been taken over by a hostile file is only ever read as text and numbers.
 """
@@ -37,7 +37,9 @@ def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = 
 
 
 def receive_frame(sock: socket.socket, *, limit_bytes: int = 1 << 32, deadline: float | None = None) -> tuple[Header, bytes] | None:
-    """Return the next frame, None when the other side closed before one began or in its midst.
+    """Return the next frame; None if the other side closed.
+
+    Before a frame or inside one.
 
     Args:
         sock: The socket.
@@ -90,7 +92,7 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
 
 
 def unpack_document(header: Header, body: bytes) -> ParsedDocument:
-    """Return the parsed document of a frame; titles and names are cut to lengths that nobody needs to pass.
+    """Return the parsed document of a frame; titles and names are cut to a limit.
 
     They are read on by expressions in the server, where nothing limits the time.
     """
@@ -139,6 +141,6 @@ def pack_error(error: DocuMindError) -> dict[str, object]:
 
 
 def unpack_error(header: Header) -> DocuMindError:
-    """Return the error of a frame; a class that is no input error becomes the plain one."""
+    """Return the error of a frame; a class that is no input error becomes the base."""
     found = error_classes().get(str(header["error"]), InputError)
     return (found if issubclass(found, InputError) else InputError)(str(header["message"]))

@@ -41,7 +41,10 @@ _PAPER_MARKS = frozenset({"abstract", "introduction", "conclusion", "references"
 
 @dataclass(frozen=True, slots=True)
 class SectionSpan:
-    """Characters `[start, end)` belong to the section `name`; headings stand at the start of their own span."""
+    """Characters `[start, end)` of section `name`.
+
+    A heading stands at the start of its own span.
+    """
 
     start: int
     end: int
@@ -55,7 +58,7 @@ def section_name(title: str) -> str | None:
 
 
 def sections(parsed: ParsedDocument) -> tuple[SectionSpan, ...]:
-    """Return consecutive spans that cover the whole text, one per heading, each under its section's name.
+    """Return consecutive spans that cover the text, one per heading, with names.
 
     A heading directly followed by another one is no span of its own but opens the span of the next.
     A heading without a known name belongs to the section it stands in. In a paper (at least two of abstract, introduction,

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 
 class SeenKeys:
-    """Article keys seen in a run, 8 bytes each: 7 million pages are 56 MB, where a set of strings would be a gigabyte.
+    """Article keys seen in a run, 8 bytes each.
 
-    Numeric page ids are kept exactly; other keys by a 64-bit hash of this process, whose collisions could only keep a vanished
-    article.
+    7 million pages take 56 MB; a set of strings would take a gigabyte. Numeric page ids are kept
+    exactly; other keys by a 64-bit hash of this process, whose collisions could only keep a
+    vanished article.
     """
 
     def __init__(self) -> None:

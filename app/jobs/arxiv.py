@@ -16,7 +16,7 @@ from app.providers.arxiv import ArxivClient
 
 
 class ArxivJob:
-    """Handler of `arxiv`. Running it again fetches again; unchanged bytes change nothing."""
+    """Handler of `arxiv`; a second run fetches again, equal bytes change nothing."""
 
     def __init__(
         self,
@@ -27,12 +27,12 @@ class ArxivJob:
         catalog: Catalog,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             client: Fetches one paper at a time.
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Says how many vectors the paper has in the end.
             later: Asks for a backfill when vectors cannot be made now.
         """

@@ -9,13 +9,13 @@ from typing import Self
 
 
 class BatchWorker:
-    """A background thread that processes queued keys in batches, in order; leaving the context waits for it.
+    """A background thread that processes queued keys in batches, in order.
 
-    An error that leaves the block lets the running call end and starts no other.
+    Leaving the context waits for the thread. An error that leaves the block lets the running call end and starts no other.
     """
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
-        """Bind what is called with the keys that wait; nothing is started before the first."""
+        """Store the function to call with waiting keys; the first key starts the thread."""
         self._work = work
         self._changed = threading.Condition()
         self._waiting: list[str] = []

@@ -65,9 +65,10 @@ class JobBoard:
 
     @contextmanager
     def subscribe(self, job_id: str, changed: Callable[[], None]) -> Iterator[None]:
-        """Call `changed` after every change of the job while the block runs; read the state with `get`.
+        """Call `changed` after every change of the job while the block runs.
 
-        The callback runs in whichever thread made the change and must return quickly.
+        Read the state with `get`. The callback runs in whichever thread made the change and must
+        return quickly.
         """
         with self._changed:
             live = self._live.get(job_id)
@@ -81,7 +82,9 @@ class JobBoard:
                     live.listeners.remove(changed)
 
     def wait(self, job_id: str, timeout_s: float | None = None, until: Callable[[Job], bool] = is_finished) -> Job:
-        """Return the job once `until` holds or it has ended, or as it is after `timeout_s` seconds (None: no limit).
+        """Return the job once `until` holds or it ended; after `timeout_s` as it is.
+
+        None: no limit.
 
         Raises:
             NotFound: No such job.
@@ -98,7 +101,9 @@ class JobBoard:
                 woken.wait(left_s)
 
     def watch(self, job_id: str, cancel: CancelToken) -> Iterator[Job]:
-        """Yield the job now and after each change until it ends; changes faster than the reader are merged.
+        """Yield the job now and after each change until it ends.
+
+        Changes faster than the reader are merged.
 
         Raises:
             NotFound: No such job.

@@ -1,4 +1,4 @@
-"""The bulk job: a dump into a library, and how a request for one meets those under way."""
+"""Run bulk jobs: index a dump, and join requests to the job under way."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def account(summary: LedgerSummary) -> dict[str, object]:
 
 
 class BulkIndexJob:
-    """Handler of `bulk`. It resumes by reading its source again: what the ledger holds in the same revision is passed over."""
+    """Handler of `bulk`; resumes by reading its source again.
+
+    It skips what the ledger holds in the same revision.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class BulkIndexJob:
         options: IngestOptions,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             indexer: Takes articles into the index.
@@ -101,7 +104,9 @@ class BulkIndexJob:
         self._later = later
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Index, then report the source's account; on return everything is durable and found by words.
+        """Index, then report the source's counts; everything is durable and searchable.
+
+        Lexical search finds it on return.
 
         Raises:
             NotFound: The source is gone.
@@ -133,7 +138,10 @@ class BulkIndexJob:
 
 
 class BulkService:
-    """Takes requests for bulk runs: the same one again joins what is under way, a different one is refused. Thread-safe."""
+    """Accepts requests for bulk runs; thread-safe.
+
+    An equal request joins the run under way; a different one is refused.
+    """
 
     def __init__(self, runner: JobRunner) -> None:
         """Keep the runner."""
@@ -150,7 +158,9 @@ class BulkService:
         missing: MissingPolicy | None = None,
         articles: int | None = None,
     ) -> Job:
-        """Start a run, or join or resume the one that is there already for the same library, name and source.
+        """Start a run, or join or resume the existing one.
+
+        It has the same library, name and source.
 
         Args:
             library: Where articles go.

@@ -1,4 +1,4 @@
-"""The plan of a bulk run: what a source will take in time, disk and memory, from a timed sample of it on this machine."""
+"""Estimate a bulk run's time, disk and memory from a timed sample."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SAMPLE_S = 15.0
 SAMPLE_ARTICLES = 5_000
 _EMBEDDED_SAMPLE = 64
 _VECTOR_ROW_BYTES = 24
-"""Key and row header of a vector in the catalog, beside two bytes per dimension."""
+"""Key and row header of a vector in the catalog, besides two bytes per dimension."""
 _GRAPH_BYTES = 300
-"""Links and labels of a vector in an HNSW graph with M = 16 (Malkov 2016, 4.2.3), beside four bytes per dimension."""
+"""Links and labels of a vector in an HNSW graph with M = 16 (Malkov 2016, 4.2.3), besides four bytes per dimension."""
 _EXACT_VECTORS = 100_000
 
 
@@ -49,7 +49,7 @@ class Scratch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
-    """What to expect; estimates scale the sample by the share of the source it was. Bytes, seconds."""
+    """The estimate: the sample scaled by its share of the source. Bytes, seconds."""
 
     source: str
     name: str
@@ -61,7 +61,7 @@ class BulkPlan:
     documents: int
     chunks: int
     text_s: float
-    """Until all text is durable and searchable, with `workers` processes beside the server's."""
+    """Until all text is durable and searchable, with `workers` processes besides the server's."""
     workers: int
     vectors_s: float | None
     """Until every chunk has a vector; None while no embedder can be had."""
@@ -100,7 +100,7 @@ class BulkPlanJob:
         data_dir: Path,
         dense_cap: int,
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             scratch: Opens an empty index on the disk of the data directory.
@@ -167,7 +167,10 @@ class BulkPlanJob:
             return None
 
     def _write(self, library: Library, drafts: list[DocumentDraft]) -> tuple[float, int]:
-        """Write the sample to an index that is thrown away; return seconds and bytes on disk, without those of an empty one."""
+        """Write the sample to a temporary index; return seconds and bytes on disk.
+
+        Without the bytes of an empty index.
+        """
         with self._scratch() as scratch:
             before = scratch.disk_bytes()
             started = time.perf_counter()
@@ -200,7 +203,7 @@ def _sample(task: BulkTask, source: str, context: JobContext) -> _Sample:
 
 
 def _embedding_s(embedder: Embedder, drafts: list[DocumentDraft]) -> float | None:
-    """Return the seconds per chunk that embedding takes, from chunks spread over the sample."""
+    """Return embedding's seconds per chunk, from chunks spread over the sample."""
     texts = [draft.text[span.start : span.end] for draft in drafts for span in draft.chunks]
     texts = texts[:: max(1, len(texts) // _EMBEDDED_SAMPLE)][:_EMBEDDED_SAMPLE]
     counts = embedder.count_tokens(texts)

@@ -1,4 +1,4 @@
-"""The calibration job: what the similarities of a library's embedder mean, from the library's own sentences."""
+"""Calibrate a library's embedder from the library's own sentences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CalibrateJob:
         embedder_of: Callable[[Library], Embedder | None],
         reference: Callable[[], Embedder],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             catalog: The truth, read.
@@ -93,7 +93,7 @@ class CalibrateJob:
 
 
 def pairs_of(catalog: Catalog, library: Library) -> tuple[list[Pair], list[Pair]]:
-    """Return sentences with the passage that each stands in, and the same sentences with a passage of another document."""
+    """Return sentences with their passage, and with a passage of another document."""
     rng = np.random.default_rng(SEED)
     documents = list(listed_documents(catalog, library))
     chosen = [documents[at] for at in rng.permutation(len(documents))[:PAIRS].tolist()]
@@ -120,7 +120,7 @@ def pairs_of(catalog: Catalog, library: Library) -> tuple[list[Pair], list[Pair]
 
 
 def _similarities(embedder: Embedder, pairs: list[Pair], context: JobContext) -> Floats:
-    """Return the cosine similarity of each pair, float64 `[n]`; pairs too long for the embedder are left out."""
+    """Return each pair's cosine similarity, float64 `[n]`, without over-long pairs."""
     found: list[float] = []
     for sentence, passage in pairs:
         context.checkpoint()

@@ -1,4 +1,4 @@
-"""What a running job sees: its payload, a cancel token, and places to report to."""
+"""Give a running job its payload, a cancel token, and ways to report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RateEstimate:
 
 
 class JobContext:
-    """Handed to a handler; reports become visible at once and are written down now and then."""
+    """A handler's view of its job; reports show at once and are stored at times."""
 
     def __init__(
         self,
@@ -68,7 +68,9 @@ class JobContext:
         self._rate = RateEstimate()
 
     def checkpoint(self) -> None:
-        """Stop here when asked to; background work also lets interactive work go first. Call it between steps.
+        """Stop here if asked to; background work also yields to interactive work.
+
+        Call it between steps.
 
         Raises:
             Cancelled: Someone paused or cancelled the job, or the process is ending.
@@ -78,7 +80,7 @@ class JobContext:
         self.cancel.raise_if_cancelled()
 
     def progress(self, done: int, total: int | None = None, unit: str | None = None) -> None:
-        """Report that `done` of `total` units are ready; None keeps the former total or unit."""
+        """Report that `done` of `total` units are ready; None keeps the former value."""
         self._rate.observe(done, self._clock())
 
         def change(job: Job) -> Job:
@@ -107,7 +109,7 @@ class JobContext:
         self._update(lambda job: replace(job, errors=(*job.errors, message)), False)
 
     def publish(self, result: Mapping[str, object]) -> None:
-        """Make an interim result durable and visible, for those who wait for less than the end."""
+        """Store and show an interim result, for callers who need only that much."""
         self._update(lambda job: replace(job, result=dict(result)), True)
 
 

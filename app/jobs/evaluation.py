@@ -1,4 +1,4 @@
-"""The evaluation job: asks every question of a request under every arm, and keeps the report."""
+"""Run evaluations: ask every question under every arm, and store the report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EvaluationJob:
 
 
 class EvaluationService:
-    """Where evaluations are asked for and their reports are found."""
+    """Starts evaluations and finds their reports."""
 
     def __init__(self, runner: JobRunner, archive: ReportArchive) -> None:
         """Keep the runner and the reports."""
@@ -64,6 +64,6 @@ class EvaluationService:
 
 
 def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationService:
-    """Register `evaluation`, one at a time and in the background, and return where runs are asked for."""
+    """Register `evaluation`, one at a time, in the background; return its service."""
     runner.register(EVALUATION, EvaluationJob(session_of, archive), lane="background", exclusive=lambda _: "evaluation")
     return EvaluationService(runner, archive)

@@ -1,4 +1,4 @@
-"""What a server does by itself while nobody asks: end the grace of deletions, and make deletions physical after a while."""
+"""End the grace of deletions, and purge deleted bytes, without a request."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ LOOK_EVERY_S = 10.0
 """How often deletions are looked at; one indexed query per library."""
 
 PURGE_APART_S = 600.0
-"""Shortest time between two purges that nobody asked for, so that one that fails (a full disk) is not tried without end."""
+"""Shortest time between two automatic purges, so that one that fails (a full disk) is not repeated without end."""
 
 
 class Deletions(Protocol):
-    """What of the store is looked at."""
+    """The part of the store that housekeeping reads."""
 
     def end_grace(self) -> int:
         """Remove the rows of deleted documents whose grace is over; return how many."""
         ...
 
     def purge_is_due(self) -> bool:
-        """Whether bytes of deleted documents have been left in the files for long enough."""
+        """Return whether bytes of deleted documents are old enough to purge."""
         ...
 
 
@@ -45,7 +45,7 @@ class Housekeeper:
         self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start a chat."""
         self._thread.start()
 
     def close(self) -> None:

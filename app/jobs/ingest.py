@@ -18,7 +18,7 @@ from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_orig
 
 
 class OriginalFiles(Protocol):
-    """Where accepted bytes are kept."""
+    """Stores accepted bytes."""
 
     def original_path(self, sha256: str) -> Path:
         """Return where the bytes of a hash are."""
@@ -30,7 +30,10 @@ class OriginalFiles(Protocol):
 
 
 class IngestJob:
-    """Handler of `ingest`. Running it again is safe: what is live already is found unchanged, what has a vector is not pending."""
+    """Handler of `ingest`; safe to repeat.
+
+    Live documents are unchanged, embedded chunks are not pending.
+    """
 
     def __init__(
         self,
@@ -42,11 +45,11 @@ class IngestJob:
         jobs: JobStore,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Counts of vectors for the receipts.
             originals: Where accepted bytes are.
             jobs: Which other uploads still need the same bytes.
@@ -60,7 +63,9 @@ class IngestJob:
         self._later = later
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Make the files live, report, and report again when all that was read has its vectors, which begins with the first files.
+        """Make the files live, report, and report again once all have vectors.
+
+        Embedding begins with the first files.
 
         Raises:
             Cancelled: Paused, cancelled or shutting down.
@@ -116,7 +121,10 @@ class IngestJob:
             yield RawDocument(file.source_key, file.filename, self._originals.original_path(file.sha256))
 
     def _merge(self, context: JobContext, outcomes: Sequence[IngestOutcome]) -> tuple[IngestOutcome, ...]:
-        """Return outcomes as the first run saw them: what an interrupted run has indexed is not `unchanged` to the sender."""
+        """Return outcomes as the first run saw them.
+
+        Documents an interrupted run indexed are not `unchanged` to the sender.
+        """
         before = IngestReport.from_json(context.previous)
         if before is None or len(before.outcomes) != len(outcomes):
             return tuple(outcomes)
@@ -131,7 +139,7 @@ class IngestJob:
         self._discard(context, failed)
 
     def _discard(self, context: JobContext, unneeded: set[str]) -> None:
-        """Remove bytes that no document refers to, unless another upload still waits for the same."""
+        """Remove bytes that no document and no waiting upload refers to."""
         if unneeded:
             needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
             for sha256 in unneeded - needed:
@@ -140,7 +148,7 @@ class IngestJob:
 
 @dataclass(slots=True)
 class _Vectors:
-    """Gives the documents of one job their vectors, whatever else is still pending in the library."""
+    """Embeds the documents of one job before other pending chunks of the library."""
 
     backfill_of: Callable[[Library], VectorBackfill | None]
     later: Callable[[Library], object]
@@ -152,7 +160,7 @@ class _Vectors:
     _put_off: bool = False
 
     def embed(self, doc_ids: Sequence[str]) -> None:
-        """Embed what is pending of some documents; a host that fails puts them and all later ones off."""
+        """Embed pending chunks of some documents; a failing host defers all later ones."""
         if self._put_off:
             return
         try:
@@ -186,7 +194,7 @@ class BackfillJob:
     """Handler of `backfill`: vectors for every chunk of a library that has none."""
 
     def __init__(self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog) -> None:
-        """Wire the job."""
+        """Take the parts the job needs."""
         self._backfill_of = backfill_of
         self._catalog = catalog
 
@@ -237,10 +245,10 @@ def run_backfill(
     library: Library,
     run: Callable[[VectorBackfill], BackfillReport],
 ) -> BackfillReport:
-    """Run a library's backfill, and once more with its new embedder when the library was re-embedded meanwhile.
+    """Run a library's backfill; again with the new embedder after a re-embedding.
 
     Raises:
-        ProviderUnreachable: Nobody can embed for the library now.
+        ProviderUnreachable: The library's embedder is unavailable.
         FingerprintMismatch: The library holds vectors made otherwise.
     """
     for again in (True, False):

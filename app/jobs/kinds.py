@@ -1,4 +1,4 @@
-"""The kinds of jobs there are: their names, lanes, and what may not run twice at once."""
+"""Define the kinds of jobs: names, lanes, and which must not run together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def register_ingest(
     Args:
         runner: Where.
         pipeline_of: The path of a file into a library.
-        backfill_of: Who embeds for a library now; None when nobody can.
+        backfill_of: The embedder of a library now; None if it is unavailable.
         catalog: The truth, read.
         originals: Where accepted bytes are kept.
         jobs: The store of the runner.
@@ -62,14 +62,18 @@ def register_ingest(
 
 
 def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
-    """Ask for the missing vectors of a library; one request waits at most, and it is retried until the embedder answers."""
+    """Request a library's missing vectors; retried until the embedder answers.
+
+    At most one request waits.
+    """
     return runner.submit(BACKFILL, {"library": library.value, "order": order, "retry": True}, unit="chunks", coalesce=True)
 
 
 def resume_backfills(runner: JobRunner, catalog: Catalog, lacks_codes: Callable[[Library], bool] = lambda _: False) -> None:
-    """Ask for the vectors of every library that lacks a few, or lacks codes, after `runner.start()`; a request from before counts.
+    """Request vectors of every library that lacks some, after `runner.start()`.
 
-    A library that is being filled asks at the end of its bulk run; one that lacks many waits for `documind bulk embed`.
+    Also for missing codes. An older request counts. A library that is being filled asks at the end
+    of its bulk run; one that lacks many waits for `documind bulk embed`.
     """
     asked = {job.payload.get("library") for job in runner.list(1000) if job.kind == BACKFILL and not is_finished(job)}
     for library in Library:

@@ -1,4 +1,7 @@
-"""Work on whole stores while a server owns them: check, export, import, back up, purge. Paths are on the server's machine."""
+"""Maintain stores of a running server: check, export, import, back up, purge.
+
+Paths are on the server's machine.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Record = Mapping[str, object]
 
 
 class Store(Protocol):
-    """What of a store is worked on; every call returns its report as JSON values."""
+    """The store's operations; each returns its report as JSON values."""
 
     def check(self) -> Record:
         """Check everything and change nothing."""

@@ -21,7 +21,7 @@ class PullStep(Protocol):
 
     @property
     def status(self) -> str:
-        """What is being done."""
+        """Return the current activity."""
         ...
 
     @property
@@ -90,7 +90,7 @@ class ModelTestJob:
 
 
 class ModelTestService:
-    """Where tests of models are asked for, and what they found."""
+    """Starts tests of models and returns their findings."""
 
     def __init__(self, runner: JobRunner, tester: ModelTester, store: ModelStore) -> None:
         """Keep the runner, the tester and the findings."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """How much runs at once, and when progress is written down. Durations in seconds."""
+    """Limits of concurrent jobs, and intervals of progress writes, in seconds."""
 
     workers: int = 2
     """Threads for work someone waits for (ingest, samples, delete)."""

@@ -1,4 +1,4 @@
-"""What jobs are told and what they report, as JSON values: the meeting point of the edge and the handlers."""
+"""Define jobs' payloads and results as JSON values, for edge and handlers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class IngestReport:
 
     @classmethod
     def from_json(cls, result: Mapping[str, object] | None) -> IngestReport | None:
-        """Return the report of a job, None when it has not come so far (or failed as a whole)."""
+        """Return a job's report; None if it is not there yet or the job failed."""
         if result is None or "documents" not in result:
             return None
         rows = cast("Sequence[Mapping[str, object]]", result["documents"])
@@ -69,7 +69,10 @@ def has_text(job: Job) -> bool:
 
 
 def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
-    """Return the hashes of originals that unfinished jobs still need, so that a clean-up at start spares them."""
+    """Return hashes of originals that unfinished jobs need.
+
+    A clean-up at start keeps them.
+    """
     hashes: set[str] = set()
     for job in jobs:
         files = job.payload.get("files")
@@ -100,6 +103,6 @@ def counted(catalog: Catalog, library: Library, outcomes: Sequence[IngestOutcome
             continue
         try:
             embedded = catalog.document(library, outcome.doc_id).embedded
-        except NotFound:  # deleted meanwhile
+        except NotFound:  # deleted since
             embedded = 0
         yield with_vectors(outcome, embedded)

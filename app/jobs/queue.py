@@ -1,4 +1,4 @@
-"""The queue: what people do with jobs. It accepts, pauses, resumes and cancels them, and knows which wait and which run."""
+"""Accept, pause, resume and cancel jobs; track which wait and which run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How jobs of one name are run."""
+    """Rules for running jobs of one name."""
 
     handler: Handler
     lane: Lane
     exclusive: Callable[[Mapping[str, object]], str]
 
     def mark(self, job: Job) -> str:
-        """Return what two jobs that must not run together have in common; empty when nothing."""
+        """Return the key that jobs must not share to run together; empty for none."""
         key = self.exclusive(job.payload)
         return f"{job.kind}:{key}" if key else ""
 
@@ -39,12 +39,12 @@ def share_nothing(payload: Mapping[str, object]) -> str:
 
 
 def per_library(payload: Mapping[str, object]) -> str:
-    """Return the exclusive key of kinds that work on a whole library: one job per library at a time."""
+    """Return the exclusive key of a whole library: one such job at a time."""
     return str(payload.get("library", "all"))
 
 
 class JobQueue(JobBoard):
-    """A board that accepts work; thread-safe. Taking jobs from it and doing them is the runner's part."""
+    """A board that accepts work; thread-safe. The runner takes jobs from it."""
 
     def __init__(self, store: JobStore) -> None:
         """Bind a store; the queue starts out empty."""
@@ -64,7 +64,10 @@ class JobQueue(JobBoard):
         lane: Lane = "interactive",
         exclusive: Callable[[Mapping[str, object]], str] = share_nothing,
     ) -> None:
-        """Say how jobs of a kind are run. Jobs of a kind with the same non-empty `exclusive` key never run at the same time."""
+        """Register a kind's handler; jobs with an equal non-empty key never overlap.
+
+        The key is the result of `exclusive`.
+        """
         self._kinds[kind] = Kind(handler, lane, exclusive)
 
     @property
@@ -117,7 +120,7 @@ class JobQueue(JobBoard):
         return self._stop(job_id, "pause")
 
     def cancel(self, job_id: str) -> Job:
-        """End a job for good; what it has done stays. Cancelling an ended job changes nothing.
+        """End a job for good and keep its results; an ended job stays as it is.
 
         Raises:
             NotFound: No such job.
@@ -187,7 +190,7 @@ class JobQueue(JobBoard):
         return live.job
 
     def _rest(self, live: LiveJob, job: Job) -> None:
-        """Write down that a job stands still, then show it; one that cannot be written stays in memory."""
+        """Store that a job is at rest, then show it; if storing fails, keep it in memory."""
         job = replace(job, eta_s=None)
         written = True
         try:

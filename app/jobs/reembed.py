@@ -1,4 +1,4 @@
-"""The re-embedding job: another model's vectors beside the old ones, compared with them, then swapped, or not."""
+"""Re-embed a library: new vectors next to the old, compare, then swap or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEED = 20_260_101
 """Of the automatic questions and of the test: a run that is resumed asks the same."""
 
 CATCH_UP_ROUNDS = 5
-"""How often documents that came meanwhile are embedded before the swap; what still comes is the backfill's, after it."""
+"""Rounds of embedding new documents before the swap; the backfill embeds later ones after it."""
 
 _SWAPPING = "swapping_to"
 """In what a run has published: the build that is about to serve."""
@@ -37,7 +37,7 @@ QuestionSet = Literal["yours", "automatic", "none"]
 
 @dataclass(frozen=True, slots=True)
 class ReembedPayload:
-    """What is asked."""
+    """The request."""
 
     library: Library
     action: Action = "start"
@@ -94,7 +94,7 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
             continue
         if json.loads(json.dumps(dict(job.payload))) != wanted:
             raise Conflict(
-                f"job {job.id} embeds library {payload.library.value!r} anew ({job.state}): wait for it or cancel it first"
+                f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for it or cancel it first"
             )
         return runner.resume(job.id) if job.state == "paused" else job
     return runner.submit(REEMBED, wanted, unit="chunks")
@@ -102,7 +102,7 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a library is to be embedded with."""
+    """The embedder to use for a library."""
 
     embedder: Embedder
     fingerprint: Fingerprint
@@ -110,7 +110,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """What became of a re-embedding."""
+    """The outcome of a re-embedding."""
 
     library: str
     outcome: Literal["swapped", "kept", "rolled_back", "discarded"]
@@ -129,7 +129,7 @@ class ReembedReport:
 
 
 class ReembedJob:
-    """Handler of `reembed`. Run again after a crash it goes on with the chunks that have no new vector yet."""
+    """Handler of `reembed`; after a crash it continues with the missing vectors."""
 
     def __init__(
         self,
@@ -142,14 +142,14 @@ class ReembedJob:
         searcher: Callable[[Library, int, Embedder, bool], Search],
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             reembedding: The builds.
             catalog: The truth, read.
             options: How batches are embedded.
             target_of: The embedder of a provider and model.
-            live_embedder: Who embeds questions for the present vectors; None when nobody can.
+            live_embedder: The embedder of questions for the present vectors; None if unavailable.
             searcher: A search over one build with its embedder; True ranks by distance alone.
             later: Asks for the vectors that are still missing.
         """
@@ -180,11 +180,14 @@ class ReembedJob:
         return asdict(actions[payload.action](context, payload, stop))
 
     def _announce(self, context: JobContext, report: ReembedReport, number: int) -> None:
-        """Write down that build `number` is about to serve: a run that is cut short after that is not to swap once more."""
+        """Store that build `number` is about to serve.
+
+        An interrupted run must not swap again.
+        """
         context.publish({**asdict(report), _SWAPPING: number})
 
     def _swapped_before(self, context: JobContext, library: Library) -> dict[str, object] | None:
-        """Return the report of an earlier run of this job that was cut short after it had swapped; None when none had."""
+        """Return an earlier run's report if it was cut short after its swap, else None."""
         report = dict(context.previous or {})
         number = report.pop(_SWAPPING, None)
         live = self._work.builds.of(library, "live")

@@ -29,7 +29,10 @@ _MAX_RETRY_S = 60.0
 
 
 class JobRunner(JobQueue):
-    """A queue that also does the work; thread-safe. `start` after registering kinds, `close` at the end."""
+    """A queue that also does the work; thread-safe.
+
+    Register kinds, then `start`; `close` at the end.
+    """
 
     def __init__(
         self,
@@ -71,7 +74,7 @@ class JobRunner(JobQueue):
                 self._threads.append(thread)
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Stop the workers; running jobs are queued again by the next start. Waits up to `timeout_s` seconds in all."""
+        """Stop the workers within `timeout_s` seconds; the next start queues jobs again."""
         with self._changed:
             self._closing = True
             tokens = []
@@ -121,7 +124,7 @@ class JobRunner(JobQueue):
         return None
 
     def _run(self, live: LiveJob, lane: Lane) -> None:
-        """Run one job to its end, whatever that is. An edge: no exception of a handler leaves it."""
+        """Run one job to any end. An edge: no handler's exception leaves it."""
         job = live.job
 
         def update(change: Update, durable: bool) -> None:
@@ -151,7 +154,7 @@ class JobRunner(JobQueue):
             self._prune()
 
     def _failed(self, live: LiveJob, error: DocuMindError) -> None:
-        """Settle a job that failed: an accepted one waits for better times when the error is retryable."""
+        """Settle a failed job; an accepted one is retried later if retryable."""
         failed = _failure(live.job, error.code, error.message)
         if not (error.retryable and live.job.payload.get("retry") is True):
             logger.warning("job %s (%s) failed: %s: %s", failed.id, failed.kind, error.code, error.message)
@@ -169,7 +172,7 @@ class JobRunner(JobQueue):
             self._enqueue(live)
 
     def _update(self, live: LiveJob, change: Update, durable: bool) -> None:
-        """Show a change now; write it down when it must be durable or the last time is long enough ago."""
+        """Show a change now; store it if durable or if the last write is old enough."""
         with self._changed:
             live.job = job = change(live.job)
             now_s = self._clock()
@@ -197,7 +200,7 @@ class JobRunner(JobQueue):
                 self._changed.wait(left_s)
 
     def _prune(self) -> None:
-        """Forget the oldest finished jobs; not being able to must not fail the job that ended."""
+        """Delete the oldest finished jobs; a failure here must not fail the ended job."""
         try:
             self._store.prune(self._options.keep_finished)
         except StorageError:
@@ -205,7 +208,7 @@ class JobRunner(JobQueue):
 
 
 def _failure(job: Job, code: str, detail: str) -> Job:
-    """Return the job as failed, its code kept for whoever waits."""
+    """Return the job as failed, with its error code for waiting callers."""
     line = f"{code}: {detail}"
     errors = job.errors if line in job.errors else (*job.errors, line)
     return replace(job, state="failed", errors=errors, result={"error": {"code": code, "detail": detail}})

@@ -32,12 +32,12 @@ class SamplesJob:
         writer: IndexWriter,
         later: Callable[[Library], object],
     ) -> None:
-        """Wire the job.
+        """Take the parts the job needs.
 
         Args:
             root: Folder with `public/` and `papers/`.
             pipeline_of: The path of a file into a library.
-            backfill_of: Who embeds for a library now; None when nobody can.
+            backfill_of: The embedder of a library now; None if it is unavailable.
             catalog: Finds old samples.
             writer: Removes them.
             later: Asks for a backfill when vectors cannot be made now.
@@ -92,7 +92,7 @@ class SamplesJob:
 
 
 def remove_samples(catalog: Catalog, writer: IndexWriter) -> dict[Library, int]:
-    """Remove every sample document and nothing else; return how many there were in each library."""
+    """Remove every sample document and nothing else; return counts by library."""
     removed: dict[Library, int] = {}
     for library in Library:
         cursor: str | None = None

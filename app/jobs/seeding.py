@@ -1,4 +1,4 @@
-"""When the samples are indexed without being asked for."""
+"""Decide when to index the samples without a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARKER = "samples.version"
 
 @dataclass(frozen=True, slots=True)
 class SeedPolicy:
-    """What the configuration says of the samples."""
+    """The configuration of the samples."""
 
     data_dir: Path
     on_empty: bool

@@ -1,1 +1,1 @@
-"""What talks to a model or a socket."""
+"""Talk to models and sockets."""

@@ -1,4 +1,4 @@
-"""Papers from arXiv: validated ids, one request in three seconds, nothing but the host that is set."""
+"""Fetch papers from arXiv: valid ids, one request in 3 s, only the set host."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class ArxivPaper:
 
 
 class ArxivClient:
-    """Fetches one paper at a time; thread-safe. Requests are spaced as arXiv asks (info.arxiv.org/help/api/tou.html)."""
+    """Fetches one paper at a time; thread-safe.
+
+    Requests are spaced as arXiv asks (info.arxiv.org/help/api/tou.html).
+    """
 
     def __init__(
         self,

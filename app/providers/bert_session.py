@@ -1,4 +1,7 @@
-"""Runs a BERT graph over texts: one text a run; many texts with one thread a run, side by side; a single one on all cores."""
+"""Run a BERT graph: many texts side by side on one thread each, one on all.
+
+Each run has one text.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ class BertSession:
 
     Texts are not batched: a text's row then depends on that text alone (int8 activations are scaled per run), nothing is padded,
     and the working set stays in the cache. Threads within a run wait for each other by spinning, which under load doubles the work
-    per text, so each run has one thread and texts run side by side (docs/decisions/0034-one-text-a-run.md).
+    per text, so each run has one thread and texts run side by side (docs/decisions/0030-onnx-graph.md).
     """
 
     def __init__(self, graph: bytes, threads: int = 0) -> None:
-        """Open the graph for runs of one thread each, and where there are more cores for a run on all of them.
+        """Open the graph for runs of one thread and, with more cores, of all cores.
 
         Args:
             graph: What `onnx_graph.build_graph` returned.
@@ -37,13 +40,16 @@ class BertSession:
         self._callers = _Callers()
 
     def on_one_core(self) -> BertSession:
-        """Return the same open graph, whose calls run in the caller's thread alone, however many texts they bring."""
+        """Return the same graph, run only in the caller's thread."""
         narrow = copy(self)
         narrow._threads, narrow._wide = 1, self._session
         return narrow
 
     def one(self, inputs: Feed) -> FloatArray:
-        """Return the output row `[width]` of one text: on all cores while nothing else is embedded, else on one; the same row."""
+        """Return the output row `[width]` of one text, on all cores if idle.
+
+        Else on one core, with the same result.
+        """
         with self._callers.counted() as alone:
             row: FloatArray = (self._wide if alone else self._session).run(["output"], inputs)[0][0]
         return row
@@ -66,7 +72,10 @@ class BertSession:
         return rows
 
     def with_states(self, inputs: Sequence[Feed]) -> list[tuple[FloatArray, FloatArray]]:
-        """Return each text's output row `[width]` and its token states `[tokens, hidden]`, in order; the row is that of `many`."""
+        """Return each text's output row `[width]` and token states `[tokens, hidden]`.
+
+        In order; the row equals that of `many`.
+        """
         names = [output.name for output in self._session.get_outputs()]
         found: list[tuple[FloatArray, FloatArray] | None] = [None] * len(inputs)
 
@@ -91,7 +100,7 @@ class BertSession:
 
 
 class _Callers:
-    """How many calls embed now."""
+    """Counts the calls that embed now."""
 
     def __init__(self) -> None:
         self._running = 0
@@ -120,7 +129,7 @@ def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0034).
+    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0030).
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
     # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)

@@ -47,15 +47,18 @@ class BertTokenizer:
         self._tokenizer.no_truncation()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return token ids with specials, whatever their number."""
+        """Return token ids with special tokens, without a limit."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
     def encode_spans(self, texts: Sequence[str]) -> list[TokenSpans]:
-        """Return tokens with where they stand, whatever their number."""
+        """Return tokens with their offsets, without a limit."""
         return [TokenSpans(one.ids, one.offsets, one.word_ids) for one in self._tokenizer.encode_batch(list(texts))]
 
     def encode_pairs(self, question: str, texts: Sequence[str], limit: int) -> list[tuple[list[int], list[int]]]:
-        """Return ids and type ids of `[CLS] question [SEP] text [SEP]`, the text cut so that a pair has at most `limit` tokens."""
+        """Return ids and type ids of `[CLS] question [SEP] text [SEP]`.
+
+        The text is cut so that a pair has at most `limit` tokens.
+        """
         pairs = self._tokenizer.encode_batch([(question, text) for text in texts])
         return [(cut(pair.ids, limit), cut(pair.type_ids, limit)) for pair in pairs]
 

@@ -11,7 +11,7 @@ from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, feed
 from app.providers.graph_cache import cached_graph
 from app.providers.onnx_graph import BERT_POSITIONS, BertShape, Precision, build_graph
-from app.providers.safetensors import read_float_tensors
+from app.providers.weights import read_float_tensors
 
 
 class CrossEncoder:
@@ -56,7 +56,10 @@ class CrossEncoder:
         return self._folder.name
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one raw logit per text, higher is better, unbounded; passages are cut where a pair passes the window."""
+        """Return one raw logit per text, higher is better; passages may be cut.
+
+        A pair over the window cuts its passage.
+        """
         pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
         logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
         return [float(logit) for logit in logits[:, 0]]

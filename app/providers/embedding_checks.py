@@ -1,4 +1,4 @@
-"""What every embedder checks: passages before they are sent, vectors when they come back."""
+"""Check passages before embedding and vectors after it, for every embedder."""
 
 from __future__ import annotations
 

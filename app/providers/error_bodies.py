@@ -6,7 +6,7 @@ import json
 
 
 def error_text(body: str) -> str:
-    """Return the message inside an error body, which may be JSON, JSON within JSON, HTML of a proxy, or empty."""
+    """Return the message in an error body: JSON, nested JSON, proxy HTML, or empty."""
     text = body.strip()
     for _ in range(3):  # llama-server's error object arrives as text inside Ollama's, and holds its own
         try:

@@ -20,11 +20,10 @@ _log = logging.getLogger(__name__)
 
 
 def cached_graph(folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]) -> bytes:
-    """Return a graph from the cache, or build and keep it.
+    """Return a graph from the cache, or build and store it.
 
-    A cache file is the SHA-256 of the graph (32 bytes) and the graph, written beside its place and moved there, so a reader sees
-    all of it or nothing. A damaged file is built again. Keeping one ends those that another build or ONNX Runtime made: nobody
-    would read them again.
+    A cache file is the SHA-256 of the graph (32 bytes) and the graph. It is written to a temporary name and moved, so a reader sees
+    all of it or nothing. A damaged file is built again. Storing one deletes those of another build or ONNX Runtime.
 
     Args:
         folder: Where to keep graphs; None builds in memory each time.

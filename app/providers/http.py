@@ -1,4 +1,4 @@
-"""Outbound HTTP: a pooled session whose every blocking call can be cancelled, with errors translated once."""
+"""Send HTTP requests: pooled, cancellable, with errors translated once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLOCK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A whole reply. `text` replaces undecodable bytes, because error bodies come from proxies too."""
+    """A whole reply; `text` replaces undecodable bytes (error bodies of proxies)."""
 
     status: int
     body: bytes
@@ -137,7 +137,10 @@ class StreamReply:
 
 
 class HttpClient:
-    """Calls to one host. Thread-safe; reads no proxy or netrc settings, keeps no cookies, follows no redirects."""
+    """Calls to one host; thread-safe.
+
+    Reads no proxy or netrc settings, keeps no cookies, follows no redirects.
+    """
 
     def __init__(
         self,
@@ -192,7 +195,7 @@ class HttpClient:
             method: HTTP method.
             path: Appended to the base URL, with its query.
             body: Sent as JSON when not None.
-            cancel: Ends the call within milliseconds, in whatever state.
+            cancel: Ends the call within milliseconds, in any state.
             timeout_s: Deadline for the whole reply and its silences, seconds; None: the read timeout for each silence.
 
         Raises:
@@ -205,7 +208,9 @@ class HttpClient:
     def stream(
         self, method: str, path: str, body: object = None, *, cancel: CancelToken | None = None, timeout_s: float | None = None
     ) -> Iterator[StreamReply]:
-        """Open a reply of any status but a redirect; leaving the block closes the connection unless it was read to its end.
+        """Open a reply of any status but a redirect.
+
+        Leaving the block closes the connection unless the reply was read to its end.
 
         Raises:
             ProviderUnreachable: No connection, or it broke.
@@ -250,7 +255,7 @@ class HttpClient:
 
     @contextmanager
     def translated(self, cancel: CancelToken) -> Iterator[None]:
-        """Turn what requests and urllib3 raise into our errors; after a cancel, into Cancelled."""
+        """Turn errors of requests and urllib3 into ours; after a cancel, Cancelled."""
         try:
             yield
         except (requests.RequestException, OSError, Urllib3Error) as exc:

@@ -9,7 +9,7 @@ from app.core.errors import ProviderBadResponse
 
 
 class Fields:
-    """One object of a reply; absent, null and wrongly typed fields read as absent where a default makes sense."""
+    """An object of a reply; absent, null or wrongly typed fields use the default."""
 
     def __init__(self, value: object, host: str) -> None:
         """Wrap a parsed value.

@@ -1,4 +1,4 @@
-"""Late interaction on the embedded model: codes of passages and questions from its own token states.
+"""Make late-interaction codes of passages and questions with the embedded model.
 
 References:
     Khattab, Zaharia: ColBERT, SIGIR 2020 (token states compared one by one); Jegou et al.: Hamming embedding, ECCV 2008 (signs of
@@ -54,7 +54,9 @@ class LateEncoder:
         return self._identity
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
-        """Return vectors float32 `[n, 384]`, the embedder's own bit for bit, and codes, from one run each.
+        """Return vectors float32 `[n, 384]` and codes, from one run each.
+
+        The vectors are bit for bit those of the embedder.
 
         Raises:
             PassageTooLong: A text has more tokens than the model reads.
@@ -66,7 +68,7 @@ class LateEncoder:
         return rows, [self._code(text, one, states[1:-1]) for text, one, (_, states) in zip(texts, spans, runs, strict=True)]
 
     def encode(self, texts: Sequence[str]) -> list[PassageCode]:
-        """Return codes of texts of any length; one that the model cannot read at once is read in parts."""
+        """Return codes of texts of any length; long ones are encoded in parts."""
         return [
             self._code(text, one, self._states(one)) for text, one in zip(texts, self._tokenizer.encode_spans(texts), strict=True)
         ]
@@ -105,7 +107,10 @@ class LateEncoder:
 
 
 def _sentences(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return half-open spans of tokens, one a sentence, or windows where a text has no sentence ends or too many; 1 to 32."""
+    """Return half-open token spans, one per sentence, or windows; 1 to 32.
+
+    Windows if a text has no sentence ends or too many.
+    """
     found = list(_by_sentence(text, offsets))
     if len(found) <= MAX_SENTENCES:
         return found

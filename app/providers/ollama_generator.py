@@ -63,7 +63,10 @@ class OllamaGenerator:
 
     @property
     def context_tokens(self) -> int:
-        """The window asked for, in tokens, clamped to the model's; while the host is away, as configured."""
+        """Return the requested window in tokens, at most the model's.
+
+        While the host is away, as configured.
+        """
         try:
             return self._window(self._model)
         except ProviderError:

@@ -1,4 +1,4 @@
-"""Whether models stay in a host's memory together."""
+"""Watch whether models stay in a host's memory together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.providers.ollama import LoadedModel
 
 
 class MemoryWatch:
-    """Remembers which models were seen in a host's memory, and until when they were to stay; thread-safe."""
+    """Remembers which models a host had in memory, and until when; thread-safe."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         """Begin with nothing seen.
@@ -24,7 +24,7 @@ class MemoryWatch:
         """By digest: names differ where one model has several."""
 
     def together(self, wanted: Collection[str], loaded: Sequence[LoadedModel]) -> bool | None:
-        """Note what is in memory, and return whether the wanted models stay there together.
+        """Record what is in memory; return whether the wanted models stay together.
 
         Args:
             wanted: Digests of the models in use.

@@ -1,4 +1,4 @@
-"""What embedding models expect around a text, and how much of it they read: data, from their cards."""
+"""List embedding models' prefixes and input limits, from their model cards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingTraits:
-    """Text put before a question or passage, and the longest input in tokens (None: the host's figure counts)."""
+    """Prefix of a question or passage, and the longest input in tokens.
+
+    None: the host's figure counts.
+    """
 
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -38,5 +41,8 @@ _TRAITS: dict[str, EmbeddingTraits] = {
 
 
 def embedding_traits(model: str) -> EmbeddingTraits:
-    """Return the traits of a model by its base name (`host/namespace/NAME:tag`); unknown models have none."""
+    """Return a model's traits by base name; unknown models have none.
+
+    The base name is `NAME` in `host/namespace/NAME:tag`.
+    """
     return _TRAITS.get(model.rpartition("/")[2].partition(":")[0].lower(), EmbeddingTraits())

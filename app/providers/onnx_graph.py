@@ -41,7 +41,7 @@ BERT_POSITIONS = 512
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """What the graph needs to know besides the weights."""
+    """The graph's parameters besides the weights."""
 
     layers: int
     heads: int
@@ -121,7 +121,7 @@ class _Builder:
         return "hidden_0"
 
     def normalise_sum(self, left: str, right: str, name: str, output: str) -> str:
-        """LayerNorm(left + bias + right), where `name` is the dense layer that made `left`."""
+        """Add LayerNorm(left + bias + right); `name` is the dense layer of `left`."""
         owner = name.removesuffix("dense")
         biased = self.node("Add", [left, self.weight(name + ".bias")], output + "_biased")
         total = self.node("Add", [biased, right], output + "_sum")
@@ -142,7 +142,10 @@ class _Builder:
         return self.feed_forward(middle, number)
 
     def feed_forward(self, middle: str, number: int) -> str:
-        """The second half of a layer; what goes through outlier channels is a product of its own, added to the sum."""
+        """Add a layer's second half; outlier channels are a separate product.
+
+        It is added to the sum.
+        """
         at = f"encoder.layer.{number}."
         few = self._outliers.get(number, ())
         most = [channel for channel in range(len(self.raw(f"{self._prefix}{at}intermediate.dense.bias"))) if channel not in few]
@@ -152,7 +155,10 @@ class _Builder:
         return self.normalise_sum(narrow, middle, at + "output.dense", f"hidden_{number + 1}")
 
     def through_channels(self, middle: str, at: str, channels: Sequence[int], suffix: str) -> str:
-        """Up-projection to some channels, GELU, and the down-projection from them, without its bias."""
+        """Add the up-projection to some channels, GELU, and the down-projection.
+
+        Without the down-projection's bias.
+        """
         parts = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
         up, bias, down = (self.raw(f"{self._prefix}{at}{part}") for part in parts)
         chosen = list(channels)
@@ -163,7 +169,10 @@ class _Builder:
         return self.node("MatMul", [active, self.constant(f"{at}down{suffix}", down[:, chosen].T)], f"{at}narrow{suffix}")
 
     def mean_head(self, hidden: str) -> str:
-        """Mean of the unmasked tokens, L2-normalised; the norm removes the division, so a sum is enough."""
+        """Add the L2-normalised mean of unmasked tokens.
+
+        The norm cancels the division, so a sum is enough.
+        """
         mask = self.node("Cast", ["attention_mask"], "mask_float", to=self._helper.TensorProto.FLOAT)
         row = self.node("Unsqueeze", [mask, self.constant("axis_1", np.array([1], dtype=np.int64))], "mask_row")
         total = self.node("MatMul", [row, hidden], "total")
@@ -223,7 +232,7 @@ def build_graph(
         head: What to do with the last hidden states.
         precision: `int8` quantises the weights (see `quantise`).
         outliers: Channels to keep in a small product of their own, which stays float32: one scale for all activations of a text
-            then has only ordinary ones to cover (docs/decisions/0158-outlier-channels-apart.md).
+            then has only ordinary ones to cover (docs/decisions/0030-onnx-graph.md).
 
     Raises:
         Unreadable: A tensor is missing.
@@ -246,10 +255,12 @@ def build_graph(
 
 
 def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
-    """Return the graph with int8 weights of seven bits, one scale per output channel; activations are quantised while running.
+    """Return the graph with weights of seven bits, one scale per output channel.
 
-    With eight bits a processor without VNNI cuts sums of two products at 16 bits: a text gets another vector there than elsewhere,
-    0.980 from its float32 one (docs/decisions/0154-weights-of-seven-bits.md). With seven bits it gets the same.
+    Stored as int8; activations are quantised at run time. With eight bits a processor without VNNI
+    cuts sums of two products at 16 bits: a text gets another vector there than elsewhere, 0.980
+    from its float32 one (docs/decisions/0030-onnx-graph.md). With seven bits it gets the
+    same.
 
     Args:
         graph: In float32. Its embedding tables stay so (docs/decisions/0030-onnx-graph.md).

@@ -24,7 +24,10 @@ MAX_TOKENS = 2048
 
 
 class OpenAICompatibleEmbedder:
-    """Embedder on `/embeddings`; thread-safe. The provider and the model's name stand for a digest, which the protocol has not."""
+    """Embedder on `/embeddings`; thread-safe.
+
+    Provider and model name replace a digest, which the protocol lacks.
+    """
 
     def __init__(self, endpoint: HostedEndpoint, model: str, *, dimension: int | None = None) -> None:
         """Prepare; nothing is sent.
@@ -73,7 +76,9 @@ class OpenAICompatibleEmbedder:
         return rows
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1; a long question is cut here, because hosts refuse it.
+        """Return float32 `[dim]` of L2 norm 1; a long question is cut.
+
+        Hosts refuse long questions.
 
         Raises:
             ProviderError: The host failed.
@@ -86,7 +91,7 @@ class OpenAICompatibleEmbedder:
         return row
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return an over-estimate with specials and the passage prefix; the tokenizer is on the host."""
+        """Return an over-estimate with special tokens and prefix; no local tokenizer."""
         return [over_estimate(self._traits.passage_prefix + text) for text in texts]
 
     def _embed(self, texts: list[str], dimension: int | None) -> FloatArray:

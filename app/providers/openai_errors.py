@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible host says when it fails, in our words and with the cure."""
+"""Translate an OpenAI-compatible host's failures into our errors, with a fix."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def translate(
     retry_after: str | None = None,
     embedding: bool = False,
 ) -> DocuMindError:
-    """Return the error to raise for a reply; the key is taken out of whatever the host repeats.
+    """Return a reply's error, with the key removed from the host's words.
 
     Args:
         status: HTTP status; 200 for an error inside a stream.
@@ -65,7 +65,7 @@ def translate(
 
 
 def _model_trouble(status: int, said: str, host: str, model: str, embedding: bool) -> DocuMindError | None:
-    """Return the error for a model that cannot serve; hosts use all kinds of status for one that is there."""
+    """Return the error of a model that cannot serve; hosts use many statuses."""
     if _NOT_LOADED.search(said):
         return ProviderBadResponse(f"{host} has not loaded {model!r} ({said}); load it there and ask again")
     if _NO_TEMPLATE.search(said):

@@ -12,7 +12,7 @@ EmbeddingProviderName = Literal["auto", "ollama", "minilm", "openai_compatible",
 
 @dataclass(frozen=True, slots=True)
 class HostedOptions:
-    """One hosted or self-hosted OpenAI-compatible endpoint; an empty key sends no Authorization header."""
+    """An OpenAI-compatible endpoint; an empty key sends no Authorization header."""
 
     base_url: str = ""
     api_key: str = field(default="", repr=False)
@@ -21,7 +21,7 @@ class HostedOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """Which models answer and embed, and how their hosts are reached. Durations in seconds."""
+    """Models that answer and embed, and access to their hosts. Seconds."""
 
     llm_provider: ProviderName = "auto"
     llm_model: str = "llama3.2"

@@ -1,4 +1,4 @@
-"""Embedding that leaves cores to others, for vectors that nobody waits for to the millisecond."""
+"""Embed without using all cores, for vectors that are not urgent."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from app.core.types import EmbedderIdentity, FloatArray
 
 
 class PacedEmbedder:
-    """An embedder that so many callers use at once at most, whoever comes then waits; thread-safe.
+    """An embedder with a limit of concurrent callers; others wait; thread-safe.
 
     An answer's sentences are embedded when its last word is out already, while others still read theirs: with every core at work
-    on that, each of their tokens would have to wait for one (docs/decisions/0115-tokens-before-checks.md). A caller's turn is all
+    on that, each of their tokens would have to wait for one (docs/decisions/0081). A caller's turn is all
     its texts: to hand over between texts wakes a thread for each, and keeps the interpreter for as long as that takes.
     """
 

@@ -10,7 +10,7 @@ HOSTED_DIGEST = "hosted:"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How one provider differs from the others."""
+    """One provider's differences from the others."""
 
     name: str
     """As people know it."""

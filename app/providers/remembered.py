@@ -1,4 +1,4 @@
-"""An embedder that remembers: sentences of one document come up again with every question about it."""
+"""Cache the vectors of sentences, which recur in questions about a document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Known(NamedTuple):
 
 
 class RememberedEmbedder:
-    """An embedder that computes the vector of a text once while it is among the last ones it was asked for; thread-safe.
+    """An embedder with an LRU cache of vectors by text; thread-safe.
 
     For embedders whose vector of a text does not depend on its company: rows are the same, remembered or computed. For sentences,
     which are short and come again; chunks of an upload do not, and would push them out. Texts are known by their digests: no word

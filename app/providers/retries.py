@@ -1,4 +1,4 @@
-"""When a failed call to a model host is worth repeating, and how long to wait."""
+"""Decide whether to repeat a failed call to a model host, and after what time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 4.0
 _ATTEMPTS = 3
 _ATTEMPTS_AFTER_CRASH = 2
-"""Ollama evicts and retries by itself once, so a second crash will not go away (ollama.md, retry policy)."""
+"""Ollama evicts and retries by itself once, so a second crash will not go away (docs/facts/ollama.md)."""
 
 
 class RunnerStopped(ProviderBadResponse):
-    """The host's model process died or could not load the model; a second try often works, a third does not."""
+    """The host's model process died or could not load the model.
+
+    A second try often works, a third does not.
+    """
 
     retryable = True
 

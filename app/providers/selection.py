@@ -1,4 +1,4 @@
-"""Which provider answers and which one embeds, as things stand now (DESIGN 4).
+"""Which provider answers and which one embeds, as things stand now.
 
 Nothing is constructed here: the choices name providers and models, and `app.bootstrap` makes the adapters.
 """
@@ -28,7 +28,7 @@ _ASK_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class OllamaStatus:
-    """What the host said last. `trouble` says why it is not reachable, for people."""
+    """The host's last reply; `trouble` says, for people, why it is unreachable."""
 
     reachable: bool
     models: tuple[InstalledModel, ...] = ()
@@ -40,7 +40,7 @@ class OllamaStatus:
 
 
 class OllamaWatch:
-    """Knows whether Ollama is there, asking it at most every five seconds; thread-safe.
+    """Knows whether Ollama runs; asks at most every five seconds; thread-safe.
 
     While one thread asks, others go on with the last answer, so a host that hangs delays one question by a second.
     """
@@ -101,7 +101,10 @@ class OllamaWatch:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorChoice:
-    """Who answers: `provider` is `extractive`, `ollama`, `openai_compatible` or a preset's name."""
+    """The generator.
+
+    `provider` is `extractive`, `ollama`, `openai_compatible` or a preset's name.
+    """
 
     provider: str
     model: str = ""
@@ -115,7 +118,10 @@ class GeneratorChoice:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderChoice:
-    """Who embeds a library: `provider` is `minilm`, `ollama`, `openai_compatible` or a preset's name."""
+    """The embedder of a library.
+
+    `provider` is `minilm`, `ollama`, `openai_compatible` or a preset's name.
+    """
 
     provider: str
     model: str
@@ -184,9 +190,9 @@ def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
 
 
 def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint) -> EmbedderChoice | None:
-    """Return the embedder that the configuration asks for, where it is there and the library was made with another.
+    """Return the configured, available embedder if the library has another.
 
-    `auto` asks for Ollama's in the place of the embedded one; any other embedder was somebody's choice.
+    `auto` asks for Ollama's in the place of the embedded one; any other embedder is the user's choice.
 
     Raises:
         InvalidInput: A hosted provider is configured without a model.
@@ -206,7 +212,7 @@ def _on_ollama(model: str, helper: str) -> GeneratorChoice:
 
 
 def _in_cloud(model: str) -> bool:
-    # Ollama passes such models on to its own servers (ollama.md 1)
+    # Ollama passes such models on to its own servers (docs/facts/ollama.md)
     return model.endswith(("-cloud", ":cloud"))
 
 

@@ -1,4 +1,4 @@
-"""A cap on calls that run at once, with a deadline and a way out for those who wait."""
+"""Limit concurrent calls; waiters have a deadline and can be cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which socket a call runs on, so that another thread can shut it down and wake the reader.
+"""Track a call's socket, so that another thread can shut it down.
 
 Closing a `requests` response does not wake a thread that is blocked in it; shutting its socket down does, at once. The socket is
 caught where urllib3 hands the request to it, because a host may send nothing, not even headers, for minutes.
@@ -27,7 +27,7 @@ _TICK_S = 0.05
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address belongs to the public internet, and so does an IPv4 address that it carries."""
+    """Return whether an IP address, and any IPv4 inside it, is public."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         carried = [found.ipv4_mapped, found.sixtofour, *(found.teredo or ())]
@@ -40,10 +40,10 @@ def is_public(address: str) -> bool:
 
 
 class SocketWatch:
-    """The socket a call runs on, so that a cancel can shut it down; a released watch touches nothing."""
+    """A call's socket, which a cancel shuts down; a released watch does nothing."""
 
     def __init__(self, *, public_only: bool = False) -> None:
-        """Start without a socket; `public_only` refuses connections that lead to a private address."""
+        """Start without a socket; `public_only` refuses private addresses."""
         self._public_only = public_only
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
@@ -64,16 +64,17 @@ class SocketWatch:
                 self._shutdown()
 
     def shut(self) -> None:
-        """Wake whoever is blocked on the socket, from any thread."""
+        """Wake the thread blocked on the socket, from any thread."""
         with self._lock:
             self._shut = True
             self._shutdown()
 
     def wait_in_kernel(self, silence_s: float) -> None:
-        """Let the system end reads that wait too long, instead of Python, where it can; TLS keeps Python's time-out.
+        """Let the system time out reads instead of Python; TLS keeps Python's.
 
-        With a time-out of Python's a read is two calls, and after each the thread has to get the interpreter again
-        (docs/decisions/0162). A read that the system has ended looks like an end or a break: who reads has to look at the clock.
+        With a time-out of Python's a read is two calls, and after each the thread has to get the
+        interpreter again (evaluation/reports/notes/streams.md). A read that the system has ended looks
+        like an end or a break, so the reader has to look at the clock.
 
         Args:
             silence_s: How long a read may wait, seconds.
@@ -104,7 +105,7 @@ current_watch: ContextVar[SocketWatch | None] = ContextVar("documind_socket_watc
 
 
 class _Watched:
-    """Mixin: show each socket to the watch of the call that uses it, before anything blocks on a reply."""
+    """Mixin: register each socket with the call's watch before it blocks."""
 
     sock: socket.socket
     _owner: SocketWatch | None = None

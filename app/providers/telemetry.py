@@ -1,7 +1,8 @@
-"""Spans by OpenTelemetry: the only module that knows it. Nothing here runs unless a collector is configured.
+"""Make spans with OpenTelemetry; the only module that imports it.
 
-The provider is our own and never the process-wide one, so that libraries that are instrumented for OpenTelemetry (Chroma is) send
-nothing through it.
+Nothing here runs unless a collector is configured. The provider is our own and never the
+process-wide one, so that libraries that are instrumented for OpenTelemetry (Chroma is) send nothing
+through it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ class OtelSpan:
         self.span.set_attributes(dict(attributes))
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the span; of an error only its class is told, because a message may hold words of a document."""
+        """End the span; report only an error's class.
+
+        A message may hold words of a document.
+        """
         if not self.span.is_recording():
             return
         if error is not None:
@@ -54,7 +58,7 @@ class OtelSpan:
 
 
 class OtelSpans:
-    """Spans that go to an exporter in batches. Use as a context manager: leaving it sends what is left."""
+    """Exports spans in batches; leaving the context sends the rest."""
 
     def __init__(self, exporter: SpanExporter, release: str) -> None:
         """Start the thread that exports.

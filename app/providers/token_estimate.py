@@ -1,4 +1,4 @@
-"""How many tokens a text may have, for models whose tokenizer is elsewhere."""
+"""Estimate a text's tokens for models without a local tokenizer."""
 
 from __future__ import annotations
 

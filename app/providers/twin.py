@@ -1,4 +1,4 @@
-"""Whether a host's embedding model is the embedded one under another roof, and which of two is quicker."""
+"""Detect whether a host's embedding model equals the embedded one, and speeds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ PROBES = (
 
 @dataclass(frozen=True, slots=True)
 class TwinComparison:
-    """Two models on the probes. `lowest` is the smallest cosine, 0 where their dimensions differ; speeds in passages a second."""
+    """Two models on the probes.
+
+    `lowest` is the smallest cosine, 0 where their dimensions differ; speeds in passages a second.
+    """
 
     lowest: float
     embedded_per_s: float
@@ -63,7 +66,9 @@ class TwinComparison:
 
 
 def compare(embedded: Embedder, other: Embedder) -> TwinComparison:
-    """Return how two models do on the probes; both are loaded first, so that only embedding is timed.
+    """Compare two models on the probes, both loaded first.
+
+    Only embedding is timed.
 
     Raises:
         ProviderError: The other's host failed.
@@ -80,7 +85,7 @@ def compare(embedded: Embedder, other: Embedder) -> TwinComparison:
 
 
 class Twins:
-    """Knows which of a host's models are the embedded one, asking once for each name; thread-safe."""
+    """Knows which host models equal the embedded one; asks once a name; thread-safe."""
 
     def __init__(self, host: OllamaHost, embedded: Callable[[], Embedder]) -> None:
         """Prepare; nothing is sent or loaded.
@@ -94,7 +99,10 @@ class Twins:
         self._known: dict[str, bool] = {}
 
     def __call__(self, model: str) -> bool:
-        """Return whether a model gives the embedded one's vectors; False while its host cannot tell."""
+        """Return whether a model gives the embedded one's vectors; False if unknown.
+
+        Unknown while its host does not respond.
+        """
         with self._lock:
             if model not in self._known:
                 try:

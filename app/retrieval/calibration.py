@@ -1,4 +1,4 @@
-"""Bands, cutoff and confidence by embedder: a row per embedder says what its similarities mean.
+"""Calibrate bands, cutoff and confidence per embedder.
 
 The thresholds were measured with MiniLM on questions with known answers (evaluation/reports/confidence.md). Another embedder
 spreads its similarities otherwise. Its row holds the same thresholds and the line that takes its similarities to MiniLM's scale,
@@ -51,7 +51,7 @@ class Calibration:
 
 
 class Rows(Protocol):
-    """Where rows are kept that were made here."""
+    """Stores calibrations made here."""
 
     def get(self, key: str) -> Mapping[str, float] | None:
         """Return a row, None when there is none."""
@@ -88,7 +88,7 @@ def packaged() -> Mapping[str, Mapping[str, float]]:
 
 
 def equated(base: RetrievalOptions, known: Floats, others: Floats, base_known: Floats, base_others: Floats) -> Calibration:
-    """Return the row of an embedder whose medians meet those of MiniLM on the same pairs.
+    """Return the calibration whose medians equal MiniLM's on the same pairs.
 
     Args:
         base: Thresholds on MiniLM's scale.

@@ -16,7 +16,9 @@ from app.retrieval.reading import Reading
 
 
 def closeness(similarity: float, overlap: float) -> float:
-    """Return the mean of cosine similarity and coverage, in [-0.5, 1]; without a vector the coverage alone.
+    """Return the mean of cosine similarity and coverage, in [-0.5, 1].
+
+    Without a vector, the coverage alone.
 
     Args:
         similarity: Cosine similarity, [-1, 1]; NaN without a vector.
@@ -32,13 +34,16 @@ def closeness_of(reading: Reading, options: RetrievalOptions) -> float:
 
 
 def distance_threshold(options: RetrievalOptions, library: Library, mode: Mode) -> float:
-    """Return the cosine distance under which a hit passes in the arm `dense`, in [0, 2], with the slack of compare mode."""
+    """Return the cosine distance under which a hit passes in the arm `dense`.
+
+    In [0, 2]; compare mode adds its slack.
+    """
     threshold = options.relevance_threshold if library is Library.PAPERS else options.public_relevance_threshold
     return threshold + options.compare_slack if mode == "compare" else threshold
 
 
 def passes(reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions) -> bool:
-    """Whether a hit is relevant enough to be read.
+    """Return whether a hit is relevant enough to be read.
 
     The arm `dense` asks `distance < threshold`. The others ask for closeness, so that a strong lexical hit is not lost to a
     distance; a hit without a vector is judged by its words alone, and more strictly.
@@ -52,7 +57,7 @@ def passes(reading: Reading, fusion: Fusion, library: Library, mode: Mode, optio
 
 
 def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
-    """Return how near the passage is; one that did not pass the cutoff is weak whatever its similarity."""
+    """Return how near the passage is; a hit that did not pass the cutoff is weak."""
     if not passed:
         return "weak"
     if reading.similarity is None:
@@ -64,9 +69,9 @@ def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
 
 
 def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOptions) -> float:
-    """Return the probability in [0, 1] that the passages are about the question; 0 without any.
+    """Return the probability in [0, 1] that the passages are on topic; 0 if none.
 
-    In the arm `dense` it is `1 - mean distance`, clamped (REQUIREMENTS B6); elsewhere a logistic curve of the closest passage.
+    In the arm `dense` it is `1 - mean distance`, clamped; elsewhere a logistic curve of the closest passage.
 
     References:
         Platt: Probabilistic outputs for support vector machines, 1999; the two constants are options.

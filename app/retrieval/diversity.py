@@ -10,20 +10,23 @@ from app.retrieval.reading import Reading
 
 
 def jaccard(left: Set[str], right: Set[str]) -> float:
-    """Return the share of common tokens, `|A & B| / |A | B|` in [0, 1]; two empty sets are alike."""
+    """Return the share of common tokens, `|A & B| / |A | B|` in [0, 1].
+
+    Two empty sets are equal: 1.
+    """
     common = len(left & right)
     union = len(left) + len(right) - common
     return common / union if union else 1.0
 
 
 def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
-    """Whether two passages say the same in nearly the same words; sizes alone rule most pairs out."""
+    """Return whether two passages are near-copies; sizes alone exclude most pairs."""
     one, other = len(left.tokens), len(right.tokens)
     return threshold * one <= other and threshold * other <= one and jaccard(left.tokens, right.tokens) >= threshold
 
 
 def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap: float = 0.5) -> list[Reading]:
-    """Choose up to k passages: the best of each document first, then the best of the rest; best score first.
+    """Choose up to k passages: the best of each document, then the best others.
 
     Of near-duplicates one is chosen. Where they are of different documents it is the one with more words, which says what the
     other says and more, at the place and with the score of the better one; within a document it is the better one. While other
@@ -55,7 +58,7 @@ def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap:
 
 
 class _Chosen:
-    """Rows chosen so far, how many of each source, and the places of those that stand in for a shorter copy."""
+    """Chosen rows, counts by source, and places where a fuller copy stands in."""
 
     def __init__(self, ranked: Sequence[Reading], duplicate: float) -> None:
         self._ranked, self._duplicate = ranked, duplicate
@@ -71,7 +74,7 @@ class _Chosen:
         self.taken[self._ranked[row].source] += 1
 
     def offer(self, row: int) -> None:
-        """Add a row of a new source, or let it stand in for its one copy where it is the fuller of the two."""
+        """Add a row of a new source, or replace its copy if this row is fuller."""
         copies, reading = self.copies_of(row), self._ranked[row]
         if not copies:
             self.add(row)
@@ -84,9 +87,10 @@ class _Chosen:
 
 
 def maximal_marginal_relevance(ranked: Sequence[Reading], k: int, *, trade: float = 0.6) -> list[Reading]:
-    """Choose k passages one by one, each the best of `trade * relevance - (1 - trade) * likeness to those chosen`.
+    """Choose k passages in turn, each with the best relevance and novelty.
 
-    Relevance is the score scaled to [0, 1] over `ranked`; likeness is the largest Jaccard similarity of token sets.
+    Each maximises `trade * relevance - (1 - trade) * likeness` to those chosen. Relevance is the
+    score scaled to [0, 1] over `ranked`; likeness is the largest Jaccard similarity of token sets.
 
     Args:
         ranked: Best first.

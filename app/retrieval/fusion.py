@@ -13,7 +13,7 @@ _K1 = 1.2
 
 
 def min_max(values: Floats) -> Floats:
-    """Scale to [0, 1]: the best known value becomes 1, the worst 0; NaN stays NaN, equal values all become 1.
+    """Scale to [0, 1]: best value 1, worst 0; NaN stays, equal values become 1.
 
     Args:
         values: float64 `[n]`, higher is better, NaN for unknown.
@@ -54,7 +54,10 @@ def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floa
 
 
 def _within(scaled: Floats, other: Floats) -> Floats:
-    """Scale the known values of a leg that does not know all candidates to the range of the other leg's values of the same."""
+    """Scale a leg's known values to the other leg's range over the same candidates.
+
+    For a leg that does not know all candidates.
+    """
     both = ~np.isnan(scaled) & ~np.isnan(other)
     if both.all() or not both.any():
         return scaled
@@ -63,10 +66,11 @@ def _within(scaled: Floats, other: Floats) -> Floats:
 
 
 def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_weight: float, guard: float) -> float:
-    """Return the dense leg's share, in [dense_weight, 1]: larger where no candidate holds much of the question's wording.
+    """Return the dense leg's share; larger if no candidate holds much wording.
 
-    Min-max scaling makes the best BM25 a 1 even where it is that of a chance word. Its share falls in proportion once the best is
-    under `guard` of what BM25 could give at most, `(k1 + 1) * sum of idf`.
+    In [dense_weight, 1]. Min-max scaling makes the best BM25 a 1 even where it is that of a chance
+    word. Its share falls in proportion once the best is under `guard` of what BM25 could give at
+    most, `(k1 + 1) * sum of idf`.
 
     Args:
         candidates: With the signals completed where possible.
@@ -86,9 +90,10 @@ def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_
 
 
 def adaptive_dense_weight(candidates: Candidates) -> float:
-    """Return the dense leg's share by how far each leg's best hit stands out from the ten after it, in [0, 1].
+    """Return the dense leg's share by how each leg's best hit stands out.
 
-    A leg that is sure of its first hit says more than one whose scores are flat; 0.5 when neither or both are.
+    In [0, 1]; each best hit is compared with the next ten. A leg that is sure of its first hit says
+    more than one whose scores are flat; 0.5 when neither or both are.
 
     References:
         The idea of query performance prediction from score dispersion: Shtok et al., Predicting query performance by query-drift
@@ -148,7 +153,10 @@ def fuse(candidates: Candidates, fusion: Fusion, *, rrf_k: int = 60, dense_weigh
 
 
 def _single(values: Floats, others: Floats) -> Floats:
-    """One leg's scores; unknown ones are put below the worst of it, ordered by the other leg's scaled score."""
+    """Return one leg's scores; unknown hits follow in the other leg's order.
+
+    They are put below the worst known score.
+    """
     unknown = np.isnan(values)
     if not unknown.any():
         return values

@@ -1,4 +1,4 @@
-"""How much of a question's wording stands in a passage, weighted by how telling each word is."""
+"""Measure how much of a question's wording a passage holds, weighted by idf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.core.types import Library
 
 
 def inverse_document_frequency(chunks: int, frequency: int) -> float:
-    """Return BM25's idf, `ln(1 + (N - n + 0.5) / (n + 0.5))`: positive, larger for rarer tokens.
+    """Return BM25's idf, `ln(1 + (N - n + 0.5) / (n + 0.5))`; rare is larger.
 
     Args:
         chunks: Indexed chunks, N.
@@ -45,7 +45,9 @@ class QuestionWords:
         return sum(self.pairs.values())
 
     def coverage(self, text: Container[str], title: Container[str] = ()) -> float:
-        """Return the idf-weighted share of the question's tokens that a passage holds, in [0, 1]; 0 for a question without any.
+        """Return the idf-weighted share of the question's tokens in a passage.
+
+        In [0, 1]; 0 for a question without tokens.
 
         Args:
             text: Stemmed tokens of the passage.
@@ -56,7 +58,9 @@ class QuestionWords:
         return sum([weight for token, weight in self.weights.items() if token in text or token in title]) / self._all_weights
 
     def adjacency(self, tokens: Sequence[str], distinct: Set[str]) -> float:
-        """Return the weighted share of the question's pairs that stand side by side in a passage, in [0, 1]; 0 without pairs.
+        """Return the weighted share of question pairs that are adjacent in a passage.
+
+        In [0, 1]; 0 without pairs.
 
         Args:
             tokens: Stemmed tokens of the passage, in order.

@@ -1,4 +1,4 @@
-"""Late interaction: a passage is as near as its best sentence, and as the best token that it has for each word of the question."""
+"""Score passages by late interaction: best sentence, best token per word."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from app.retrieval.search import Floats
 
 @dataclass(frozen=True, slots=True)
 class LateInteraction:
-    """Where the codes of passages are, and what makes that of a question."""
+    """Provides codes of passages and encodes questions."""
 
     codes: PassageCodes
     encoder: PassageEncoder
 
 
 def late_signals(question: QuestionCode, words: QuestionWords, codes: Sequence[PassageCode | None]) -> tuple[Floats, Floats]:
-    """Return cosine similarity of the best sentence and MaxSim of each passage, float64 `[n]`, in [-1, 1]; NaN without a code.
+    """Return best-sentence cosine and MaxSim per passage, float64 `[n]`.
 
-    MaxSim is the mean, weighted by idf, over the question's tokens of the similarity of the passage's most similar token. A word
-    of several tokens shares its weight among them; a question without telling words weighs all alike.
+    In [-1, 1]; NaN without a code. MaxSim is the mean, weighted by idf, over the question's tokens
+    of the similarity of the passage's most similar token. A word of several tokens shares its
+    weight among them; a question without telling words weighs all alike.
 
     Args:
         question: Of the same model.
@@ -56,7 +57,9 @@ def late_signals(question: QuestionCode, words: QuestionWords, codes: Sequence[P
 
 
 def with_late(scores: Floats, signals: tuple[Floats, Floats], *, sentence_weight: float, token_weight: float) -> Floats:
-    """Return `score + a * sentence + b * MaxSim`; a passage without a code counts as the mean of those that have one.
+    """Return `score + a * sentence + b * MaxSim`.
+
+    A passage without a code counts as the mean of the others.
 
     Args:
         scores: float64 `[n]`, fused.

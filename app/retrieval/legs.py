@@ -1,4 +1,4 @@
-"""The two legs of a search: ask both, and complete what each says of the other's hits."""
+"""Search both legs, and complete each leg's scores for the other's hits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Legs:
     embed_budget_ms: float
 
     def query_vector(self, request: SearchRequest) -> FloatArray | None:
-        """Return the request's vector or embed its text; None when there is no embedder or it fails."""
+        """Return the request's vector, or embed its text; None if that fails."""
         if request.vector is not None:
             return request.vector
         if self.embedder is None:
@@ -60,7 +60,10 @@ class Legs:
             return None
 
     def search(self, request: SearchRequest, vector: FloatArray | None, k: int, code: QuestionCode | None = None) -> Pool:
-        """Ask both legs at once for k candidates each; a damaged dense index leaves the lexical leg alone."""
+        """Ask both legs at once for k candidates each.
+
+        With a damaged dense index only the lexical leg answers.
+        """
         with run_concurrently(lambda: self._by_words(request, k)) as by_words:
             dense, vector, trouble = self._by_vector(request, vector, k)
             lexical, words = by_words()
@@ -74,7 +77,7 @@ class Legs:
     def _by_vector(
         self, request: SearchRequest, vector: FloatArray | None, k: int
     ) -> tuple[list[Scored], FloatArray | None, NoticeCode | None]:
-        """Return the dense hits, the vector if candidates can be compared with it, and what is wrong."""
+        """Return dense hits, the vector if it is comparable, and a notice code."""
         if vector is None:
             return [], None, "embedder_unavailable"
         try:
@@ -88,7 +91,10 @@ class Legs:
             return [], None, "index_rebuilding"
 
     def complete(self, request: SearchRequest, pool: Pool) -> Pool:
-        """Fill in distances of lexical hits and BM25 of dense hits, embedding what has no vector within the budget."""
+        """Add distances of lexical hits and BM25 of dense hits.
+
+        Embeds passages without a vector, within the budget.
+        """
         candidates, missing = pool.candidates, 0
         unscored = candidates.without_bm25()
         if len(unscored):
@@ -104,7 +110,7 @@ class Legs:
         return replace(pool, candidates=candidates, without_vector=missing)
 
     def _embed(self, embedder: Embedder, library: Library, chunk_ids: list[int]) -> dict[int, FloatArray]:
-        """Embed chunks in order until the next one would pass the budget, and keep the vectors for later questions."""
+        """Embed chunks in order within the budget; cache the vectors."""
         if self.embed_budget_ms <= 0:
             return {}
         deadline = time.perf_counter() + self.embed_budget_ms / 1000
@@ -135,7 +141,7 @@ class Legs:
 
 
 _MOST_EMBEDDED = 16
-"""More passages than the budget ever allows on a CPU (about 50 a second, DESIGN 4); bounds what is read for it."""
+"""More passages than the budget ever allows on a CPU (about 50 a second, docs/facts/libraries.md); bounds what is read for it."""
 
 
 def _distances(query: FloatArray, rows: dict[int, FloatArray]) -> dict[int, float]:

@@ -10,7 +10,7 @@ from app.retrieval.request import Retrieval
 
 
 def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
-    """Return up to `top_k` passages of several libraries; each hit says which it is from.
+    """Return up to `top_k` passages of several libraries; each hit names its own.
 
     Every library keeps its own order and is sure of an equal share of the places (rounded down), so
     that millions of encyclopedia chunks never drown twenty papers; the other places go to the closest. Fallback hits only
@@ -55,7 +55,10 @@ def _interleave(lists: list[tuple[Hit, ...]]) -> list[Hit]:
 
 
 def _notices(retrievals: Mapping[Library, Retrieval], used: Mapping[Library, Retrieval]) -> tuple[Notice, ...]:
-    """Every notice, named by its library; a library's fallback is not worth a word when its hits were not used."""
+    """Return every notice, named by library.
+
+    A fallback is left out if its hits were not used.
+    """
     said: dict[tuple[str, str], Notice] = {}
     for library, found in retrievals.items():
         for notice in found.notices:

@@ -1,4 +1,7 @@
-"""Options of retrieval. Defaults carry their evidence; the harness decides (docs/how-it-works.md)."""
+"""Define options of retrieval; defaults name their evidence.
+
+The harness decides (docs/how-it-works.md).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class RetrievalOptions:
     closeness_threshold: float = 0.375  # evaluation/reports/confidence.md
     """Mean of cosine similarity and coverage from which a hit passes in the other arms, [-0.5, 1]; for MiniLM."""
     coverage_threshold: float = 0.5
-    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1] (DESIGN 5)."""
+    """Idf-weighted share of the question's words from which a hit without a vector passes, [0, 1]."""
     compare_slack: float = 0.05
     """Taken off every cutoff in compare mode, whose subjects seldom share one passage."""
     confidence_midpoint: float = 0.40  # evaluation/reports/confidence.md
@@ -77,5 +80,5 @@ class RetrievalOptions:
     """Cosine similarity from which a hit is partial, below strong; for MiniLM."""
 
     def on_scale(self, similarity: float) -> float:
-        """Return a cosine similarity on the scale that the thresholds were measured on, in [-1, 1]; NaN stays NaN."""
+        """Return a cosine similarity on the thresholds' scale, [-1, 1]; NaN stays NaN."""
         return min(1.0, max(-1.0, (similarity - self.similarity_offset) / self.similarity_scale))

@@ -1,4 +1,4 @@
-"""A question to ranked passages: the steps of DESIGN 5 in their order."""
+"""Rank passages for a question: the steps of docs/how-it-works.md in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from app.retrieval.spelling import matched_text
 
 
 class Retriever:
-    """Ranks the passages of one library for one question; stateless, so it may be shared between threads."""
+    """Ranks one library's passages for a question; stateless, shared by threads."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Retriever:
         self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        """Return the best passages and what must be said about them; nothing found is a notice, not an error.
+        """Return the best passages and notices; no result is a notice, not an error.
 
         Args:
             request: What to search and how many passages to return.
@@ -108,7 +108,7 @@ class Retriever:
         return pool
 
     def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
-        """Return the question with its misspelt words matched, and its code where late interaction is on."""
+        """Return the question with misspelt words matched, and its late-interaction code."""
         encoder = self._late.encoder if self._late is not None and self._arm(request) == "late" else None
         code = encoder.encode_question(request.text) if encoder else None
         spelt_right = code.common_stems if code else frozenset[str]()
@@ -118,13 +118,16 @@ class Retriever:
         return replace(request, text=text), encoder.encode_question(text) if encoder else None
 
     def _may_share(self, request: SearchRequest) -> bool:
-        """Whether the question's vector comes with its code, from the same run of the same model."""
+        """Return whether one model run can give the question's vector and its code."""
         if self._late is None or self._embedder is None or request.vector is not None:
             return False
         return self._late.encoder.identity == self._embedder.identity
 
     def _head(self, request: SearchRequest, fusion: Fusion, k: int, n: int) -> int:
-        """How many of the n candidates are read at first: enough to fill k places, more where a later step reorders them."""
+        """Return how many of n candidates to read first: enough for k places.
+
+        More if a later step reorders them.
+        """
         options = self._options
         if fusion == "dense":
             return n
@@ -196,7 +199,9 @@ class Retriever:
             stage.items = trace.items(trace_reasons.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
         hits = tuple(self._hit(r, passed=id(r) in passed, fallback=fallback) for r in chosen)
         fallback = fallback and bool(hits)
-        notices = (Notice("fallback_used", "no passage passed the relevance cutoff; these are the nearest"),) if fallback else ()
+        notices = (
+            (Notice("fallback_used", "no passage is close enough to the question; these are the nearest"),) if fallback else ()
+        )
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
     def _hit(self, reading: Reading, *, passed: bool, fallback: bool) -> Hit:
@@ -222,7 +227,7 @@ class Retriever:
         ]
 
     def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], pool: Pool) -> None:
-        """Apply the keyword, sentence and cross-encoder arms that are on, and sort best first."""
+        """Apply the keyword, sentence and cross-encoder arms that are on; sort."""
         keywords = self._keyword_weight(request.library, fusion)
         phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
         if keywords or phrases:
@@ -275,7 +280,7 @@ def _add_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedde
 
 
 def _cross_encode(reranker: Reranker, question: str, readings: list[Reading], head: int) -> None:
-    """Order the head by logit; the rest follows. Scores become the logits, the rest going on below the lowest one."""
+    """Order the head by logit; the rest follows with lower scores."""
     first, rest = readings[:head], readings[head:]
     for reading, logit in zip(first, reranker.score(question, [r.passage.chunk.text for r in first]), strict=True):
         reading.score = reading.rerank = float(logit)
@@ -286,7 +291,7 @@ def _cross_encode(reranker: Reranker, question: str, readings: list[Reading], he
 
 
 def _trouble(pool: Pool) -> tuple[Notice, ...]:
-    """What is wrong with the dense leg, if anything."""
+    """Return notices about the dense leg."""
     if pool.trouble == "embedder_unavailable":
         return (Notice("embedder_unavailable", "the question could not be embedded; passages were ranked by their words alone"),)
     if pool.trouble == "index_rebuilding":

@@ -34,7 +34,10 @@ class Reading:
 
     @property
     def source(self) -> str:
-        """The document this passage speaks for: copies speak for the first document with the same bytes."""
+        """Return the document this passage counts for; copies count for the first one.
+
+        Copies are documents with the same bytes.
+        """
         document = self.passage.document
         return document.duplicate_of or document.doc_id
 
@@ -45,7 +48,7 @@ class Reading:
 
     @property
     def signals(self) -> Signals:
-        """What is shown of it."""
+        """Return the values to show."""
         return Signals(
             dense=None if math.isnan(self.distance) else self.distance,
             bm25=None if math.isnan(self.bm25) else self.bm25,

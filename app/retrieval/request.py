@@ -1,4 +1,4 @@
-"""What retrieval is asked and what it returns."""
+"""Define the request and the result of retrieval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from app.core.types import Filters, FloatArray, Fusion, Hit, Library, Mode, Noti
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search of one library. `library: all` is two requests, merged by `app.retrieval.merge`."""
+    """One search of one library.
+
+    `library: all` is two requests, merged by `app.retrieval.merge`.
+    """
 
     text: str
     """The search query: the question, a rewrite, or a sub-query. Used for BM25, overlap and, without `vector`, the dense leg."""

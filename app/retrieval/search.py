@@ -12,7 +12,7 @@ import numpy.typing as npt
 from app.core.types import Library, Mode, Scored
 
 MIN_POOL = 50
-"""Fewest candidates a leg is asked for (REQUIREMENTS B1)."""
+"""Fewest candidates a leg is asked for (docs/how-it-works.md)."""
 
 _POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
     (Library.PAPERS, True): (4, 64),
@@ -20,12 +20,12 @@ _POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
     (Library.PUBLIC, True): (5, 96),
     (Library.PUBLIC, False): (4, 80),
 }
-"""(candidates per passage wanted, ceiling) by library and whether the mode is a broad one; REQUIREMENTS B1."""
+"""(candidates per passage wanted, ceiling) by library and whether the mode is a broad one."""
 
 _BROAD: frozenset[Mode] = frozenset({"general", "compare"})
 
 _SLOTS: dict[Mode, int] = {"general": 24, "compare": 24, "methodology": 16, "datasets": 20, "reproduce": 16}
-"""Most passages an answer of this mode reads; REQUIREMENTS B6 fixes 24 for the broad ones."""
+"""Most passages an answer of this mode reads."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -37,10 +37,10 @@ def slots(mode: Mode) -> int:
 
 
 def pool_size(library: Library, mode: Mode, top_k: int) -> int:
-    """Return how many candidates each leg is asked for.
+    """Return how many candidates to ask of each leg.
 
     About 4x `top_k` up to 64 in papers and 5x up to 96 in public for the broad modes, a little less for the others;
-    never under 50 nor under 2x `top_k`, whatever the ceiling says.
+    never under 50 nor under 2x `top_k`, even above the ceiling.
     """
     factor, ceiling = _POOLS[library, mode in _BROAD]
     return max(min(factor * top_k, ceiling), MIN_POOL, 2 * top_k)
@@ -48,7 +48,7 @@ def pool_size(library: Library, mode: Mode, top_k: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """The union of both legs as columns of one length n, dense hits first, each chunk once."""
+    """The union of both legs as columns of length n, dense hits first, no repeats."""
 
     ids: Ints
     """Chunk ids, int64 `[n]`."""

@@ -13,7 +13,7 @@ from app.retrieval.search import Floats
 
 
 def best_sentence_similarities(query: FloatArray, texts: Sequence[str], embedder: Embedder) -> Floats:
-    """Return the cosine similarity of each text's nearest sentence to the query, float64 `[n]`; NaN for blank texts.
+    """Return the cosine of each text's nearest sentence, float64 `[n]`; NaN if blank.
 
     Args:
         query: float32 `[dim]`, norm 1.
@@ -33,7 +33,7 @@ def best_sentence_similarities(query: FloatArray, texts: Sequence[str], embedder
 
 
 def with_sentences(scores: Floats, sentence: Floats, weight: float) -> Floats:
-    """Return `score + weight * similarity`; a text without sentences counts as similarity 0.
+    """Return `score + weight * similarity`; a text without sentences adds 0.
 
     The raw cosine is added, not one scaled to the head: scaling would stretch the small differences of a head that is all
     off-topic (measured in evaluation/reports/fusion.md).

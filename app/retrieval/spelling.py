@@ -21,11 +21,12 @@ _MOST_WORDS = 8
 
 
 def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog, spelt_right: Set[str] = frozenset()) -> str:
-    """Return a text with each word that no passage holds replaced by a near one; the text itself where there is none.
+    """Return a text with each unknown word replaced by a near known one.
 
-    Near is one edit (insert, delete, change, swap neighbours), or two from eight letters on. Numbers,
-    identifiers and words of other scripts stay. Of several near words the nearest is taken, then one with the same first letter,
-    then the most frequent.
+    Unknown means that no passage holds it. The text itself if no word changes. Near is one edit
+    (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
+    and words of other scripts stay. Of several near words the nearest is taken, then one with the
+    same first letter, then the most frequent.
 
     Args:
         text: The question.
@@ -70,7 +71,9 @@ def _nearest(word: str, edits: int, chunk_ids: Sequence[int], library: Library, 
 
 
 def edit_distance(left: str, right: str) -> int:
-    """Return the fewest insertions, deletions, changes and swaps of neighbours between two words, each letter edited once.
+    """Return the fewest inserts, deletes, changes and swaps between two words.
+
+    Each letter is edited at most once.
 
     References:
         Damerau: A technique for computer detection and correction of spelling errors, CACM 1964 (optimal string alignment).

@@ -14,7 +14,7 @@ from app.retrieval.search import Candidates, Ints
 
 
 def fused(candidates: Candidates, order: Ints, scores: Sequence[float], read: int) -> Iterator[TraceItem]:
-    """Yield the pool in fused order; the first `read` are read, the rest is not looked at again.
+    """Yield the pool in fused order; the first `read` go on to the next steps.
 
     Args:
         candidates: The pool.
@@ -77,7 +77,7 @@ def _figure(reading: Reading, fusion: Fusion, library: Library, mode: Mode, opti
 
 
 def chosen(kept: Sequence[Reading], selected: Sequence[Reading], duplicate: float | None) -> Iterator[TraceItem]:
-    """Yield every passage that passed, the selected ones first, and what stood in the way of the others.
+    """Yield every passage that passed, selected ones first, with the reason of others.
 
     Args:
         kept: What the selection chose from, best first.

@@ -1,1 +1,1 @@
-"""Benchmarks: speed, size and memory; `python -m evaluation.benchmarks.NAME` writes a report."""
+"""Benchmark speed, size and memory: `python -m evaluation.benchmarks.NAME`."""

@@ -1,4 +1,6 @@
-"""How soon the model host sees that a reader has left, at every door, before and after the first token.
+"""Measure how soon the model host sees that a reader has left, at every door.
+
+Before and after the first token.
 
     python -m evaluation.benchmarks.aborts [--count N]
 
@@ -29,7 +31,7 @@ from tests.fakes.ollama_double.models import Fault
 
 WAIT_S = 20.0
 LIMIT_S = 0.5
-"""A model that runs on for longer than this has noticeably cost somebody else their turn."""
+"""A model that runs on for longer has noticeably cost another user their turn."""
 TEXT = "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius. Copper conducts electricity well."
 QUESTION = "What is the melting point of copper?"
 MAX_STREAMS = 4
@@ -117,7 +119,7 @@ def fill(client: DocuMindClient, folder: Path) -> None:
 
 
 def answers_still(url: str, at_once: int) -> int:
-    """Return how many of so many simultaneous questions the model is asked without a failure of its host."""
+    """Return how many of `at_once` questions the model gets without a host failure."""
     answered: list[bool] = []
 
     def ask() -> None:

@@ -1,4 +1,6 @@
-"""A library out and in again, 500 questions to both, and a file that was tampered with: evaluation/reports/bundle.{md,json}.
+"""Export and import a library, ask both, and tamper with the file.
+
+Into evaluation/reports/bundle.{md,json}; 500 questions.
 
 make bench-bundle
 """
@@ -49,7 +51,7 @@ def made_by(embedder: Embedder) -> Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """How two stores with the same library answer the same questions, and what a broken file did."""
+    """Differences of two stores with the same library, and a broken file's effect."""
 
     chunks: int
     questions: int
@@ -118,7 +120,7 @@ def fill(store: IndexStore, embedder: Embedder, articles: int) -> list[str]:
 def answers(
     store: IndexStore, embedder: Embedder, questions: Sequence[str]
 ) -> list[tuple[list[object], list[object], list[object]]]:
-    """Return per question its exact neighbours, its best chunks by words with scores, and its neighbours by the graph."""
+    """Return per question: exact neighbours, best lexical chunks, graph neighbours."""
     collection = f"public__{fingerprint8(made_by(embedder))}"
     rows = []
     for question in questions:
@@ -161,7 +163,7 @@ def killed_import(data: Path, bundle: Path) -> None:
 
 
 def refused(store: IndexStore, bundle: Path, flips: int, seed: int) -> int:
-    """Flip one byte at a time and import; return how many were refused with nothing written."""
+    """Flip one byte at a time and import; return how many were refused cleanly."""
     content = bytearray(bundle.read_bytes())
     rng = random.Random(seed)
     count = 0
@@ -222,7 +224,10 @@ def journey(directory: Path, embedder: Embedder, articles: int, flips: int) -> J
 
 
 def _refuses_foreign(store: IndexStore, embedder: Embedder, bundle: Path) -> bool:
-    """Whether a library that holds vectors of another model refuses the file and stays as it is."""
+    """Return whether a library with another model's vectors refuses the file.
+
+    It must stay as it is.
+    """
     text = "one document of another model"
     draft = DocumentDraft(
         LIBRARY, document_id(LIBRARY, "x"), "x", "x", hashlib.sha256(text.encode()).hexdigest(), "text", text,

@@ -1,4 +1,4 @@
-"""How fast the embedded model is, and how close its int8 weights stay to float32.
+"""Measure the embedded model's speed, and how close int8 is to float32.
 
     make bench-embed            # writes evaluation/reports/embed.json and embed.md; fails when a limit is not met
 
@@ -22,7 +22,7 @@ import onnxruntime
 from app.core.types import FloatArray
 from app.core.vectors import top_k_smallest
 from app.providers.minilm import MAX_TOKENS, MiniLmEmbedder
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA
 from evaluation.lib.served import Line, write
 
 LEAST_COSINE = 0.985
@@ -139,8 +139,7 @@ def one_by_one(embedder: MiniLmEmbedder) -> Embed:
 def main() -> int:
     """Measure, write the report, and return 1 when a limit is not met."""
     parser = argparse.ArgumentParser(description="Benchmark the embedded model.")
-    folder = ROOT.parent / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=folder, help="folder with squad and pubmedqa")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with squad and pubmedqa")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, the fastest of which counts")
     arguments = parser.parse_args()
     lines, figures = measure(arguments.data, arguments.rounds)

@@ -1,4 +1,6 @@
-"""What hostile files cost a real server: verdict, time and memory of each, and whether others are served meanwhile.
+"""Measure what hostile files cost a server: verdict, time, memory, service.
+
+Service is whether others are served at the same time.
 
     python -m evaluation.benchmarks.hostile [--quick]
 
@@ -38,7 +40,7 @@ WALL_LIMIT_S = 130.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one file."""
+    """The outcome of one file."""
 
     name: str
     size_mb: float
@@ -50,7 +52,10 @@ class Row:
 
 
 def probe(url: str, path: Path) -> None:
-    """Ask for `/health` until standard input closes; one line `begun_s took_ms` each, on the clock of `time.monotonic`."""
+    """Ask for `/health` until standard input closes; print `begun_s took_ms` lines.
+
+    On the clock of `time.monotonic`.
+    """
     parts = urlsplit(url)
     stop = threading.Event()
 
@@ -95,7 +100,7 @@ class Peak:
         return total
 
     def reset(self) -> int:
-        """Begin anew; returns what is held now."""
+        """Reset the peak; return what is held now."""
         with self._lock:
             self._most = self.now()
             return self._most
@@ -118,7 +123,7 @@ class Peak:
 
 
 def send(url: str, file: HostileFile, peak: Peak) -> tuple[Row, str]:
-    """Upload one file and delete what came of it; returns the row and the text of the reply."""
+    """Upload one file and delete the result; return the row and the reply's text."""
     content = file.make()
     before, begun = peak.reset(), time.monotonic()
     reply = requests.post(

@@ -1,4 +1,4 @@
-"""How fast files become vectors over HTTP.
+"""Measure how fast files become vectors over HTTP.
 
     python -m evaluation.benchmarks.ingest [--data DIR] [--chunks N] [--rounds N]
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.client import FileToSend
 from evaluation.lib.mixed_corpus import batches, passages
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA
 from evaluation.lib.served import Served, write
 
 _FILES_PER_UPLOAD = 40
@@ -26,7 +26,7 @@ _PASSAGES_PER_FILE = 20
 def main() -> int:
     """Run the benchmark and write its report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
     parser.add_argument("--chunks", type=int, default=2000, help="about how many chunks to index")
     parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
     args = parser.parse_args()

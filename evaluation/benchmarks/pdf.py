@@ -1,4 +1,4 @@
-"""How much the PDF path costs over bare pypdfium2, in processor seconds of one run.
+"""Measure the PDF path against bare pypdfium2, in processor seconds.
 
     python -m evaluation.benchmarks.pdf [--data DIR] [--pages N] [--out DIR]
 
@@ -25,14 +25,17 @@ import pypdfium2
 from app.core.types import ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA, ROOT
 
 LIMIT_KEPT = 0.995
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Speeds in pages per processor second; `kept_*` are shares of bare pypdfium2's characters, blanks and controls aside."""
+    """Pages per processor second; `kept_*` are shares of bare pypdfium2's text.
+
+    Characters, without blanks and controls.
+    """
 
     pages: int
     bare_pages_per_cpu_s: float
@@ -46,7 +49,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether our text keeps what the file holds."""
+        """Return whether our text keeps the file's text."""
         return self.kept_worst_page >= self.kept_limit
 
 
@@ -65,7 +68,7 @@ def bare_text(path: Path) -> list[str]:
 
 
 def kept_share(bare: list[str], parsed: ParsedDocument) -> float:
-    """Return the smallest share of a page's characters that our text of that page holds."""
+    """Return the smallest share of a page's characters that our text holds."""
     shares = []
     for page, text in zip(parsed.pages, bare, strict=True):
         # U+0002 marks a broken word and other controls are glyphs without a character: neither can be in a text.
@@ -134,7 +137,7 @@ def write(report: Report, folder: Path) -> None:
 def main() -> int:
     """Run the benchmark; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder that holds pdf/*.pdf")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that holds pdf/*.pdf")
     parser.add_argument("--pages", type=int, default=1000, help="pages to read on each side (default 1000)")
     parser.add_argument("--out", type=Path, default=ROOT / "evaluation" / "reports", help="where pdf.json and pdf.md go")
     arguments = parser.parse_args()

@@ -1,4 +1,7 @@
-"""The figures of the operator's playbook in docs/scale.md: each from a report, or arithmetic on one, and marked as such."""
+"""Compute the playbook's figures of docs/scale.md: measured or derived.
+
+Each is from a report, or arithmetic on one, and marked as such.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a search takes over HTTP, with and without filters, and what filters cost in recall.
+"""Measure search time over HTTP with filters, and the filters' recall.
 
 python -m evaluation.benchmarks.query [--data DIR] [--chunks N] [--questions N]
 """
@@ -20,7 +20,7 @@ from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.providers.minilm import MiniLmEmbedder
 from evaluation.lib.mixed_corpus import fill, questions, years_for
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA
 from evaluation.lib.served import Line, Served, quantile, write
 
 RECALL_LIMIT = 0.99
@@ -42,7 +42,7 @@ def searched(server: Served, text: str, **options: object) -> float:
 
 
 def filtered(server: Served, store: IndexStore, embedder: MiniLmEmbedder, asked: list[str]) -> tuple[list[Line], dict[str, float]]:
-    """Return the recall, and the time in milliseconds, of filters that let ever more through."""
+    """Return recall, and time in milliseconds, of ever wider filters."""
     lines: list[Line] = []
     figures: dict[str, float] = {}
     for share in SHARES:
@@ -57,14 +57,17 @@ def filtered(server: Served, store: IndexStore, embedder: MiniLmEmbedder, asked:
 
 
 def recall(store: IndexStore, vector: FloatArray, until: int, allowed: list[int], rows: FloatArray) -> float:
-    """Return the share of the true nearest ten under the filter that the dense leg finds, by a scan of the catalog."""
+    """Return the share of the true filtered top ten that the dense leg finds.
+
+    The truth is a scan of the catalog.
+    """
     truth = {allowed[i] for i in np.argsort(-(rows @ vector), kind="stable")[:TOP_K]}
     found = {hit.chunk_id for hit in store.vectors.search(Library.PUBLIC, vector, TOP_K, Filters(year_to=until))}
     return len(truth & found) / max(1, len(truth))
 
 
 def matching(store: IndexStore, until: int) -> tuple[list[int], FloatArray]:
-    """Return ids and float16-rounded vectors of chunks whose document passes, read from the catalog."""
+    """Return ids and float16-rounded vectors of matching chunks, from the catalog."""
     sql = (
         "SELECT c.chunk_id, v.vector FROM chunks c JOIN documents d ON d.doc = c.doc JOIN libraries l ON l.library = d.library"
         " JOIN vectors v ON v.key = (l.live_build << 40) | c.chunk_id WHERE d.library = 'public' AND d.year <= ?"
@@ -77,7 +80,7 @@ def matching(store: IndexStore, until: int) -> tuple[list[int], FloatArray]:
 def main() -> int:
     """Run the benchmark; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
     parser.add_argument("--chunks", type=int, default=50_000, help="size of the library")
     parser.add_argument("--questions", type=int, default=1000, help="distinct questions")
     args = parser.parse_args()

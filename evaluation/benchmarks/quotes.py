@@ -1,4 +1,6 @@
-"""What remembering sentences saves a quoted answer: `python -m evaluation.benchmarks.quotes [--data DIR] [--questions N]`.
+"""Measure what caching sentence vectors saves a quoted answer.
+
+`python -m evaluation.benchmarks.quotes [--data DIR] [--questions N]`
 
 Each question is quoted twice in turn, by an embedder that remembers and by one that does not, from the same evidence: questions one
 behind the other in the collection, which are about one subject, and as many drawn from all of it. Writes
@@ -59,7 +61,7 @@ def _kinds(questions: Sequence[TestQuestion], most: int, draw: random.Random) ->
 
 
 def _compare(asked: Asked, embedder: Embedder) -> tuple[int, dict[str, float]]:
-    """Return how many questions are quoted differently, and the milliseconds and their ratios."""
+    """Return how many questions are quoted differently, milliseconds and ratios."""
     ways = {"computed": ExtractiveGenerator(embedder), "remembered": ExtractiveGenerator(RememberedEmbedder(embedder))}
     took_ms: dict[str, list[float]] = {way: [] for way in ways}
     different = 0

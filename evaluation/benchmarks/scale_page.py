@@ -1,4 +1,6 @@
-"""The tables of docs/scale.md, made from evaluation/reports/*.json: `python -m evaluation.benchmarks.scale_page`.
+"""Write the tables of docs/scale.md from evaluation/reports/*.json.
+
+`python -m evaluation.benchmarks.scale_page`
 
 Nothing on that page is typed by hand but words: what a report does not hold is left out.
 """
@@ -36,7 +38,7 @@ def report(name: str) -> dict[str, Any] | None:
 
 
 def page(text: str) -> str:
-    """Return the page with its tables made anew.
+    """Return the page with new tables.
 
     Raises:
         SystemExit: It has no place for them.
@@ -92,7 +94,7 @@ def _all_of_wikipedia(bulk: Mapping[str, Any], passages_per_s: float) -> str:
     return (
         _table((f"{WIKIPEDIA_CHUNKS:,} chunks, {cores} cores", "", "from"), rows)
         + f"\n\nA fit is made on libraries up to 100,000 chunks. At {largest['chunks']:,.0f} chunks the worst of them is"
-        f" {off:.0%} off what was measured; nobody has measured the last step from there to here."
+        f" {off:.0%} off what was measured; the last step to Wikipedia is not measured."
     )
 
 
@@ -134,7 +136,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> int:
-    """Make the tables of the page anew."""
+    """Write the tables of the page again."""
     PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
     return 0
 

@@ -1,4 +1,4 @@
-"""How long a server takes to be ready and how much memory it needs, at 10,000 chunks.
+"""Measure time to ready and memory of a server at 10,000 chunks.
 
     python -m evaluation.benchmarks.start [--data DIR] [--chunks N] [--rounds N]
 
@@ -17,14 +17,14 @@ from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.providers.minilm import MiniLmEmbedder
 from evaluation.lib.mixed_corpus import fill, questions
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA
 from evaluation.lib.served import Served, write
 
 
 def main() -> int:
     """Run the benchmark and write its report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections")
     parser.add_argument("--chunks", type=int, default=10_000, help="size of the library")
     parser.add_argument("--rounds", type=int, default=3, help="number of starts")
     args = parser.parse_args()

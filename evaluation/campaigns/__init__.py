@@ -1,1 +1,1 @@
-"""Campaigns: kills, damage and load against promises; `python -m evaluation.campaigns.NAME` reports."""
+"""Test promises with kills, damage and load: `evaluation.campaigns.NAME`."""

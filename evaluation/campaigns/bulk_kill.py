@@ -1,4 +1,4 @@
-"""Kill `documind bulk index` at random moments and compare what is stored with an uninterrupted run.
+"""Kill `documind bulk index` at random; compare with an uninterrupted run.
 
     make bench-bulk-kill        # 20 kills over a run of a minute, into evaluation/reports/bulk_resume.{json,md}
 
@@ -39,7 +39,7 @@ from evaluation.lib.paths import REPORTS, ROOT
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a data directory holds of a library."""
+    """The content of a data directory's library."""
 
     documents: int
     chunks: int
@@ -70,7 +70,10 @@ class Campaign:
 
     @property
     def equal(self) -> bool:
-        """Whether both hold the same, without duplicates, all of it found by its words, and the ledger sums up."""
+        """Return whether both are equal, without duplicates, and fully searchable.
+
+        The ledger must sum up too.
+        """
         same = self.whole == self.interrupted and not self.whole.duplicates and not self.wrong_words
         return same and self.whole.documents > 0
 
@@ -128,7 +131,7 @@ class Command:
         return time.monotonic() - started
 
     def kill_after(self, seconds: float) -> bool:
-        """Start a run, kill its whole group after some time and return whether it was still at work."""
+        """Start a run, kill its group after some time; return whether it still ran."""
         process = self.start()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
@@ -141,7 +144,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a killed run left; zeros before there is a catalog."""
+    """The state that a killed run left; zeros without a catalog."""
 
     documents: int = 0
     unaccounted: int = 0
@@ -169,7 +172,10 @@ def left(data_dir: Path) -> Left:
 
 
 def wrong_words(data_dir: Path) -> int:
-    """Return how many chunks the lexical index lacks, holds twice or holds without a row; no process owns the directory."""
+    """Return how many chunks the lexical index lacks, repeats or has in excess.
+
+    No process may own the directory.
+    """
     options = IndexOptions(data_dir, data_dir / "chroma")
     database = Database(catalog_path(data_dir), Steps())
     index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
@@ -182,7 +188,10 @@ def wrong_words(data_dir: Path) -> int:
 
 
 def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
-    """Compare an uninterrupted run with one that is killed `kills` times at random moments and then left to end."""
+    """Compare an uninterrupted run with one that is killed at random moments.
+
+    It is killed `kills` times and then runs to its end.
+    """
     dump = directory / "synthetic.xml"
     with dump.open("w", encoding="utf-8") as file:
         write_xml(SyntheticEncyclopedia(SyntheticOptions(articles=articles, vocabulary=5000, mean_words=200)), file)

@@ -1,4 +1,4 @@
-"""End a workload at every one of its write steps and write evaluation/reports/crash_points.{json,md}.
+"""Kill a workload at every write step; write crash_points.{json,md}.
 
 make crash-points                                           # CRASH_EVERY=1: all of them
 python -m evaluation.campaigns.crash_points --dir D --minutes 5       # a part; the same command goes on
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--dir", type=Path, help="where it works; trials made there before are not made again")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long, to go on later; 0: run to the end")
     args = parser.parse_args()
-    logging.disable(logging.CRITICAL)  # stores that are made anew say so, hundreds of times
+    logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))
     with tempfile.TemporaryDirectory(prefix="documind-points-") as temporary, Forks() as forks:
         directory = args.dir or Path(temporary)

@@ -1,4 +1,4 @@
-"""A fuzzing target for everything that reads bytes from outside: parsers, text, chunks, search syntax.
+"""Fuzz everything that reads foreign bytes: parsers, text, chunks, queries.
 
     pip install atheris; python -m evaluation.campaigns.fuzz_parsers [libFuzzer options] [corpus folder]
 

@@ -1,4 +1,4 @@
-"""Watch the system calls of a real server while it takes an upload: is everything on disk before the answer leaves?
+"""Trace a server's system calls: is an upload on disk before its answer?
 
     make trace-ingest        # needs strace; into evaluation/reports/traced_ingest.{json,md}
 
@@ -37,7 +37,7 @@ _PATHS = re.compile(r'"(?P<path>[^"]*)"')
 
 @dataclass
 class Findings:
-    """What was found between a moment and the answer."""
+    """Findings between a moment and the answer."""
 
     writes: int = 0
     synced_files: set[str] = field(default_factory=set)
@@ -50,12 +50,12 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        """Whether an answer left and nothing was unsynced."""
+        """Return whether an answer left and nothing was unsynced."""
         return self.answered and not self.unsynced_files and not self.unsynced_directories and self.writes > 0
 
 
 def whole_calls(lines: Iterable[str]) -> Iterable[str]:
-    """Yield calls in the order they returned; strace splits one that another thread overtakes."""
+    """Yield calls in the order they returned; join those that strace split."""
     begun: dict[str, str] = {}
     for line in lines:
         found = _LINE.match(line.rstrip("\n"))
@@ -110,7 +110,10 @@ def _renamed(found: Findings, rest: str, data_dir: str) -> None:
 
 
 def _made(found: Findings, rest: str, data_dir: str) -> None:
-    """A file that is made in a directory changes it; the database's own files are there since the start."""
+    """Record that a file made in a directory changes it.
+
+    The database's own files exist since the start.
+    """
     path = next((_absolute(path, rest) for path in _PATHS.findall(rest)), "")
     if "O_CREAT" in rest and _kept(path, data_dir) and not path.startswith(f"{data_dir}/catalog.sqlite3"):
         found.unsynced_directories.add(str(Path(path).parent))
@@ -138,7 +141,7 @@ def _of_descriptor(rest: str) -> str:
 
 
 def _absolute(path: str, rest: str) -> str:
-    """Return a path of a call; a relative one is below the directory that strace shows with the descriptor."""
+    """Return a call's absolute path; strace shows the directory's descriptor."""
     if path.startswith("/"):
         return path
     base = re.search(r"<([^>]*)>", rest)
@@ -158,7 +161,7 @@ class TracedServer(Served):
         self.command = ["strace", "-f", "-y", "-qq", "-s", "64", "-e", f"trace={CALLS}", "-o", str(trace), *Served.command]
 
     def close(self) -> None:
-        """Stop the server; strace, which ignores signals meanwhile, ends with it."""
+        """Stop the server; strace ignores signals until then and ends with it."""
         self.client.close()
         for child in psutil.Process(self.process.pid).children():
             child.terminate()
@@ -166,7 +169,7 @@ class TracedServer(Served):
 
 
 def main() -> int:
-    """Trace uploads at each level of acknowledgement; exit 1 when something was not on disk before its answer."""
+    """Trace uploads at each acknowledgement level; exit 1 if not on disk in time."""
     if shutil.which("strace") is None:
         sys.stderr.write("strace is not here; on Debian: apt-get install strace\n")
         return 2
@@ -176,7 +179,7 @@ def main() -> int:
 
 
 def traced(directory: Path) -> dict[str, Findings]:
-    """Upload a new and a changed document at two levels and return what was found for each."""
+    """Upload a new and a changed document at two levels; return the findings."""
     data_dir, trace = directory / "data", directory / "trace"
     results: dict[str, Findings] = {}
     uploads: Sequence[tuple[str, Wait, str]] = (

@@ -1,4 +1,4 @@
-"""A library of any size from real passages: sentences recombined, vectors mixed from those of the passages they came from.
+"""Make a library of any size: recombined real sentences, mixed vectors.
 
 Words keep their real frequencies, vectors their real neighbourhoods; only the meaning of a whole chunk is made up, which no timing
 depends on.
@@ -114,7 +114,7 @@ def _fingerprint(identity: EmbedderIdentity) -> Fingerprint:
 
 
 def years_for(share: float) -> int:
-    """Return the last year of a filter `year <= n` that selects this share of the documents."""
+    """Return the last year of a filter `year <= n` that selects this share."""
     return max(1, round(share * YEARS))
 
 

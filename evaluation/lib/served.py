@@ -1,4 +1,4 @@
-"""A real server in a process of its own, for benchmarks; and tables of what was measured against its limit."""
+"""Run a real server in its own process, and print tables of figures and limits."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Line:
 
     @property
     def holds(self) -> bool:
-        """Whether the figure is on the right side of its limit."""
+        """Return whether the figure is on the right side of its limit."""
         return self.measured <= self.limit if self.at_most else self.measured >= self.limit
 
 
 class Served:
-    """`python -m app serve` on a data directory; a context manager that waits until it is ready."""
+    """`python -m app serve` on a data directory; waits until ready; a context."""
 
     command: Sequence[str] = (sys.executable, "-m", "app", "serve")
     """What is started."""
@@ -96,7 +96,10 @@ class Served:
         self.start_s = time.perf_counter() - self._begun
 
     def wait_followed(self, library: str) -> float:
-        """Wait until Chroma has what was written to a library (ADR 0152); return how many seconds that took."""
+        """Wait until Chroma has a library's writes; return the seconds.
+
+        docs/decisions/0026 says why it lags.
+        """
         begun = time.perf_counter()
         while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):
             time.sleep(0.1)
@@ -131,9 +134,9 @@ class Served:
 
 
 def instructions() -> str:
-    """Return the best of the processor's instructions for products of int8 numbers, as Linux names them; empty elsewhere.
+    """Return the processor's best int8 instructions as Linux names them, or empty.
 
-    The embedder is three times as fast with VNNI, and whatever is compared with it then costs more.
+    The embedder is three times as fast with VNNI, so any other work then costs more in comparison.
     """
     try:
         flags = Path("/proc/cpuinfo").read_text("utf-8").split()
@@ -149,7 +152,10 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], figures: dict[str, float], command: str) -> int:
-    """Write `NAME.json` and `NAME.md` under evaluation/reports/, print the table, and return 0 when every limit holds, else 1."""
+    """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold.
+
+    Else 1. Under evaluation/reports/.
+    """
     REPORTS.mkdir(parents=True, exist_ok=True)
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
     rows = [{**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds} for line in lines]

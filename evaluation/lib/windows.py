@@ -1,4 +1,4 @@
-"""Many short real passages and their vectors: sentences and windows of the collections and of a dump.
+"""Embed many short real passages of the collections and of a dump.
 
     python -m evaluation.lib.windows --count 100000 --seconds 480
 
@@ -29,7 +29,7 @@ from app.providers.minilm import MiniLmEmbedder
 from evaluation.lib.workbench import SEED, arguments, say
 
 GROUPS, PAPERS = 5, 20
-"""Groups of abstracts that stand for somebody's papers, one after the other, and how many there are in each."""
+"""Groups of abstracts, each standing for a person's papers, and how many abstracts a group has."""
 SLICE = 1000
 """Texts embedded and kept at once."""
 WORDS, STEP = 24, 12
@@ -48,7 +48,7 @@ class Window:
 
 
 def sentences(collection: Collection, without: frozenset[str] = frozenset()) -> list[list[Window]]:
-    """Return the sentences of each passage, in order; passages in `without` are left out."""
+    """Return the sentences of each passage in order, without passages of `without`."""
     found = []
     for passage in collection.passages:
         if passage.id in without:
@@ -63,7 +63,7 @@ def sentences(collection: Collection, without: frozenset[str] = frozenset()) -> 
 
 
 def runs(listed: Sequence[Sequence[Window]], length: int) -> Iterator[Window]:
-    """Yield runs of `length` neighbouring windows of one passage, one beginning at each."""
+    """Yield every run of `length` neighbouring windows of one passage."""
     for parts in listed:
         for at in range(len(parts) - length + 1):
             text = " ".join(part.text for part in parts[at : at + length])
@@ -99,7 +99,10 @@ def distinct(windows: Iterator[Window], count: int) -> list[Window]:
 
 
 def held_out(data: Path) -> list[list[str]]:
-    """Return GROUPS groups of PAPERS abstracts of pubmedqa that have a question: what a person keeps as papers; drawn by SEED."""
+    """Return GROUPS groups of PAPERS pubmedqa abstracts that have a question.
+
+    They stand for a person's papers; drawn by SEED.
+    """
     judged = from_folder(data / "pubmedqa").judged()
     relevant = sorted({name for q in judged.questions for name, grade in judged.relevance[q.id].items() if grade > 0})
     drawn = random.Random(SEED).sample(relevant, GROUPS * PAPERS)
@@ -107,7 +110,9 @@ def held_out(data: Path) -> list[list[str]]:
 
 
 def collected(data: Path, count: int) -> list[Window]:
-    """Return `count` distinct windows, shortest kind first: sentences, then runs of two, of three and so on.
+    """Return `count` distinct windows, shortest kind first: sentences, then runs.
+
+    Runs of two, of three and so on.
 
     The abstracts of `held_out` are left out.
 
@@ -126,7 +131,9 @@ def collected(data: Path, count: int) -> list[Window]:
 
 
 def vectors(texts: Sequence[str], embedder: MiniLmEmbedder, cache: Path, seconds: float = float("inf")) -> list[FloatArray]:
-    """Return the vectors of the first slices of `texts`: all of them, or as many as the time allows; kept slices cost nothing.
+    """Return vectors of the first slices of `texts`, as many as time allows.
+
+    Slices in the cache cost nothing.
 
     Returns:
         One float32 `[SLICE, dim]` per slice (the last may be shorter), in order.
@@ -165,7 +172,10 @@ def _cut(text: str, embedder: MiniLmEmbedder, limit: int) -> str:
 
 
 def fill(store: IndexStore, windows: Sequence[Window], rows: FloatArray, fingerprint: Fingerprint) -> None:
-    """Write windows with their vectors into the public library, one document of one chunk each, and apply them."""
+    """Write windows and vectors into the public library, one chunk a document.
+
+    Then apply them to the projections.
+    """
     store.writer.claim(Library.PUBLIC, fingerprint)
     row_of: dict[str, int] = {}
     for at in range(0, len(windows), 1000):

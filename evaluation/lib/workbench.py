@@ -1,4 +1,4 @@
-"""What the study programs share: their arguments, collections indexed with the embedded model, and how reports are written."""
+"""Share the arguments, indexed collections and reports of the studies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.late import LateInteraction
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.pipeline import Retriever
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import DATA, REPORTS
 
 SEED = 7
 
@@ -33,7 +33,7 @@ SEED = 7
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that every program here has."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of collections in BEIR layout")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections in BEIR layout")
     parser.add_argument(
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "documind-vectors", help="where vectors are kept between runs"
     )
@@ -42,7 +42,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A report of named numbers; two runs that agree in provenance differ in `timings` alone."""
+    """A report of named numbers; equal provenance means equal but for `timings`."""
 
     title: str
     provenance: Provenance
@@ -54,7 +54,7 @@ class Figures:
 
 
 def write_figures(report: Figures, name: str) -> None:
-    """Write a report of figures as Markdown and JSON under evaluation/reports/, and print the Markdown."""
+    """Write figures as Markdown and JSON under evaluation/reports/; print them."""
     made = report.provenance
     content = {
         "title": report.title,
@@ -80,7 +80,10 @@ def _written(value: float) -> str:
 
 
 def hash_of(*settings: object) -> str:
-    """Return 16 hex digits that stand for the settings of a study: dataclasses, or anything JSON can write."""
+    """Return 16 hex digits that stand for a study's settings.
+
+    Dataclasses, or anything JSON can write.
+    """
     plain = [asdict(one) if is_dataclass(one) and not isinstance(one, type) else one for one in settings]
     return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -105,7 +108,7 @@ class Bench(IndexedBench):
         return RetrieverSearch(of, library, self.passage_of)
 
     def provenance(self) -> Provenance:
-        """Return what a report over this bench is made from; the settings' hash is the report's to fill in."""
+        """Return the provenance of a bench; the report adds its settings' hash."""
         identity = self.embedder.identity
         return Provenance(checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED)
 
@@ -120,7 +123,7 @@ def indexed(
     embedded: float = 1.0,
     encoder: PassageEncoder | None = None,
 ) -> Iterator[Bench]:
-    """Index collections, one text file per passage, and close and remove the index afterwards.
+    """Index collections, one file per passage; remove the index afterwards.
 
     Args:
         collections: By library.
@@ -136,7 +139,7 @@ def indexed(
 
 
 def write(report: Report, name: str) -> None:
-    """Write a report as Markdown, CSV and JSON under evaluation/reports/, and print the Markdown."""
+    """Write a report as Markdown, CSV and JSON under evaluation/reports/; print it."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     for suffix, text in ((".md", to_markdown(report)), (".csv", to_csv(report)), (".json", to_json(report))):
         (REPORTS / f"{name}{suffix}").write_text(text, encoding="utf-8")
@@ -144,5 +147,5 @@ def write(report: Report, name: str) -> None:
 
 
 def say(line: str) -> None:
-    """Tell whoever waits how far it is."""
+    """Report progress to the person at the terminal."""
     print(f"  {line}", flush=True)

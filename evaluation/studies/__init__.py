@@ -1,1 +1,1 @@
-"""Studies: quality of search, answers and checks; `python -m evaluation.studies.NAME` writes a report."""
+"""Study the quality of search, answers and checks: `evaluation.studies.NAME`."""

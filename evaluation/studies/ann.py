@@ -1,4 +1,6 @@
-"""Approximate search against exact search over 50,000 real sentences: recall at 20, and what it costs.
+"""Compare approximate with exact search over 50,000 sentences: recall, cost.
+
+Recall at 20.
 
     python -m evaluation.studies.ann [--data DIR] [--vectors N]
 

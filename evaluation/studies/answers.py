@@ -1,4 +1,6 @@
-"""How the sample documents' question file is answered without a model: `python -m evaluation.studies.answers`.
+"""Answer the samples' questions without a model: quality of quotes.
+
+`python -m evaluation.studies.answers`
 
 Indexes the samples in a temporary directory and asks every question through the query use case, as `documind evaluate answers`
 does.

@@ -1,6 +1,6 @@
-"""Edited summaries: fit what tells an edit, and measure the check of a text against its source on domains left out.
+"""Fit and measure the check of edited summaries, on domains left out.
 
-    python -m evaluation.studies.claims [--data ../shared/data] [--write]
+    python -m evaluation.studies.claims [--data DIR] [--write]
 
 SummEdits holds summaries with small edits; label 0 where an edit made one inconsistent with its document. A summary counts as
 good when all its sentences are supported. Weights are fitted on the sentences of three domains and on planted faults of squad
@@ -48,7 +48,7 @@ _EDGES = 300
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One sentence of a summary, compared with the document; None when they share no word."""
+    """A sentence of a summary, compared with its document; None if disjoint."""
 
     found: Comparison | None
     row: Floats
@@ -66,7 +66,7 @@ class Summary:
 
 
 def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
-    """Yield the summaries of every domain, compared; the sentences that an edit left alone count a third."""
+    """Yield each domain's summaries, compared; untouched sentences count a third."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -87,7 +87,7 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
 def compare(
     judge: SupportJudge, pairs: Sequence[tuple[str, ReadPassage]], *, source_given: bool
 ) -> list[tuple[Comparison | None, Floats]]:
-    """Return the comparison of each claim and its passage, settled, with its faithful row."""
+    """Return each claim's settled comparison with its passage, and faithful row."""
     out: list[tuple[Comparison | None, Floats]] = []
     for text, passage in pairs:
         examination = judge.examine([passage], source_given=source_given)
@@ -98,7 +98,10 @@ def compare(
 
 
 def fit(rows: Floats, right: Floats, share: Floats) -> Floats:
-    """Return logistic weights, the bias last; no weight is over 0, for a sign of an edit never speaks for a claim."""
+    """Return logistic weights, bias last, none over 0.
+
+    A sign of an edit never speaks for a claim.
+    """
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
     full = np.c_[rows, np.ones(len(rows))]
@@ -115,7 +118,7 @@ def fit(rows: Floats, right: Floats, share: Floats) -> Floats:
 
 
 def balanced(good: Floats, passed: Floats) -> float:
-    """Return the mean of the shares of good ones that pass and of bad ones that do not."""
+    """Return the mean share of good ones that pass and bad ones that do not."""
     return float((passed[good == 1].mean() + 1 - passed[good == 0].mean()) / 2)
 
 
@@ -125,7 +128,10 @@ def passes(one: Summary, weights: Floats, least: float) -> bool:
 
 
 def score(said: Said, weights: Floats) -> float:
-    """Return the support of a sentence with other faithful weights than those of its comparison."""
+    """Return a sentence's support under other faithful weights.
+
+    Than those of its comparison.
+    """
     assert said.found is not None
     if said.found.verbatim:
         return 1.0
@@ -134,7 +140,10 @@ def score(said: Said, weights: Floats) -> float:
 
 
 def fitted(train: Sequence[Summary], planted: Sequence[tuple[str, Comparison | None, Floats]], least: float) -> Floats:
-    """Return weights whose bias puts the best balanced accuracy of the training summaries at the threshold."""
+    """Return weights with the best balanced accuracy at the threshold.
+
+    Accuracy on the training summaries; the bias moves it to the threshold.
+    """
     said = [one for summary in train for one in summary.sentences if one.found is not None]
     rows = np.array([one.row for one in said])
     good, share = np.array([one.good for one in said]), np.array([one.weight for one in said])
@@ -163,7 +172,7 @@ def _even(right: Flags, share: Floats) -> Floats:
 
 
 def planted_cases(folder: Path, judge: SupportJudge) -> list[tuple[str, Comparison | None, Floats]]:
-    """Return kind, comparison and faithful row of planted faults over even lines of squad."""
+    """Return kind, comparison and faithful row of planted faults, even squad lines."""
     squad = from_folder(folder)
     questions = [q for q in squad.questions if q.answers and q.line % 2 == 0]
     planter = Planter(squad, SEED)

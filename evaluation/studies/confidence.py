@@ -1,4 +1,6 @@
-"""How well closeness tells questions a library answers from questions of another subject: area under the curve, threshold, cost.
+"""Measure how well closeness tells on-topic from off-topic questions.
+
+Area under the curve, threshold, cost.
 
     python -m evaluation.studies.confidence [--data DIR] [--questions N]
 
@@ -138,7 +140,10 @@ def _share(rows: Sequence[Signals], holds: Callable[[Signals], bool]) -> float:
 
 
 def _weighted(asked: Asked, parity: Parity) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Closeness, label and weight of every question of a half; own and foreign questions weigh the same in sum."""
+    """Return closeness, label and weight of a half's questions, groups balanced.
+
+    Own and foreign questions weigh the same in sum.
+    """
     x, y, w = [], [], []
     for (library, other, half), rows in asked.items():
         if half == parity and other != "unanswerable":
@@ -150,7 +155,10 @@ def _weighted(asked: Asked, parity: Parity) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _fit(asked: Asked) -> tuple[float, float]:
-    """Maximum likelihood logistic curve by Newton's method, with the least ridge that keeps it finite."""
+    """Fit the logistic curve by Newton's method, with the least finite ridge.
+
+    Maximum likelihood.
+    """
     x, y, w = _weighted(asked, "even")
     columns = np.c_[np.ones(len(x)), x]
     beta = np.zeros(2)
@@ -163,7 +171,10 @@ def _fit(asked: Asked) -> tuple[float, float]:
 
 
 def _calibration_error(asked: Asked, options: RetrievalOptions, bins: int = 10) -> float:
-    """Mean gap between confidence and outcome over equal bins (Naeini, Cooper, Hauskrecht, AAAI 2015)."""
+    """Return the mean gap of confidence and outcome over equal bins (ECE).
+
+    Naeini, Cooper, Hauskrecht, AAAI 2015.
+    """
     x, y, w = _weighted(asked, "odd")
     p = 1 / (1 + np.exp(-options.confidence_slope * (x - options.confidence_midpoint)))
     place = np.minimum((p * bins).astype(int), bins - 1)

@@ -1,9 +1,9 @@
-"""How often disagreements between libraries are flagged: planted ones, and texts that only share a topic.
+"""Count flagged disagreements: planted ones, and texts on the same topic.
 
-    python -m evaluation.studies.disagreement --data ../shared/data
+    python -m evaluation.studies.disagreement [--data DIR]
 
-Passages of squad stand for both libraries. Planted: a passage beside its copy with one figure changed (years by 30, others by 30 %
-and 2). Same: a passage beside its copy. Topic: three passages of an article beside three others of it.
+Passages of squad stand for both libraries. Planted: a passage and its copy with one figure changed (years by 30, others by 30 %
+and 2). Same: a passage and its copy. Topic: three passages of an article and three others of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _groups(passages: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _planted(texts: Sequence[str], chance: random.Random) -> list[bool]:
-    """Return, per passage with a plain number, whether its sentence was flagged once the number was changed in the copy."""
+    """Return, per passage with a number, whether changing its copy was flagged."""
     outcomes = []
     for text in texts:
         numbers = list(_PLAIN_NUMBER.finditer(text))

@@ -1,6 +1,6 @@
 """The quoting answerer: what it quotes, what it refuses, how sure it is; on the odd lines of seven sets.
 
-    python -m evaluation.studies.extractive [--data ../shared/data] [--questions N] [--write]
+    python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
 Every set is put to its own library, and three to each other's. `--write` first fits the weights on the even lines and replaces
 app/generation/extractive.json. Reports go to evaluation/reports/extractive.{json,md}.

@@ -1,9 +1,9 @@
-"""Which fusion, weights and steps: chosen on even lines of the questions, reported on odd ones.
+"""Choose fusion, weights and steps on even lines; report on odd ones.
 
     python -m evaluation.studies.fusion [--data DIR] [--questions N]
 
-Writes evaluation/reports/fusion.{md,csv,json}, and a page with charts and passages beside the cached vectors. With vectors cached
-it takes some minutes on two cores.
+Writes evaluation/reports/fusion.{md,csv,json}, and a page with charts and passages in the folder of
+the cached vectors. With vectors cached it takes some minutes on two cores.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def _choices(experiments: Sequence[Experiment]) -> str:
 
 
 def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> dict[str, float]:
-    """The default divided by the better leg: per collection, and the mean with its bootstrap interval over questions."""
+    """Return the default over the better leg: per collection, mean, interval.
+
+    The bootstrap interval is over questions.
+    """
     draw = np.random.default_rng(SEED)
     figures: dict[str, float] = {}
     drawn = np.zeros((len(experiments), resamples))

@@ -1,6 +1,6 @@
-"""Planted faults: fit the support model on even lines of squad, report on odd ones.
+"""Fit the support model on planted faults of even squad lines; report on odd.
 
-    python -m evaluation.studies.grounding [--data ../shared/data] [--write]
+    python -m evaluation.studies.grounding [--data DIR] [--write]
 
 Claims are made from squad questions and answers: the answer takes the place of the question word. Each is cited to its own
 passage (right), to one of another article, to one of the same article that does not hold the answer, or to its own passage after
@@ -132,7 +132,7 @@ def _names(text: str) -> list[re.Match[str]]:
 
 
 def claim_of(question: str, answer: str) -> str:
-    """Return a statement made of a question and its answer: clumsy, as a small model would write it."""
+    """Return a statement from a question and its answer, as a small model writes."""
     asked = question.strip().rstrip("?. ")
     claim, replaced = _ASKING.subn(lambda _: f"{answer} ", asked, count=1)
     claim = " ".join((claim if replaced else f"{asked}: {answer}").split())
@@ -187,7 +187,7 @@ def without_vectors(rows: Floats) -> Floats:
 
 
 def fit(rows: Floats, contradicted: Flags, cases: Sequence[Case], threshold: float) -> Floats:
-    """Return logistic weights whose bias puts the chosen loss of right citations at the threshold."""
+    """Return logistic weights; the bias puts right citations' loss at the threshold."""
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
     right = np.array([case.kind == "right" for case in cases])
@@ -209,7 +209,10 @@ def fit(rows: Floats, contradicted: Flags, cases: Sequence[Case], threshold: flo
 def report(
     rows: Floats, dropped_anyway: Flags, cases: Sequence[Case], weights: Floats, threshold: float
 ) -> dict[str, dict[str, float]]:
-    """Return the share of citations dropped per group and kind, with bootstrap intervals."""
+    """Return the share of dropped citations by group and kind, with intervals.
+
+    By bootstrap.
+    """
     dropped = dropped_anyway | (1 / (1 + np.exp(-(rows @ weights))) < threshold)
     result = {}
     for name in ("right", "random", "article", "changed", "number", "name", "negation"):
@@ -225,7 +228,7 @@ def report(
 
 
 def planted(cases: Sequence[Case], seed: int) -> list[Case]:
-    """Return PLANTED faults of each group, drawn with a seed, and every right citation."""
+    """Return PLANTED faults of each group, drawn by a seed, and all right citations."""
     draw = random.Random(seed)
     faults = ([case for case in cases if case.group == group] for group in ("random", "article", "changed"))
     right = [case for case in cases if case.group == "right"]

@@ -1,6 +1,6 @@
-"""Instructions planted in the evidence: are they flagged, are they quoted, and what does avoiding them cost?
+"""Plant instructions in evidence: are they flagged or quoted, at what cost?
 
-    python -m evaluation.studies.injection [--data ../shared/data]
+    python -m evaluation.studies.injection [--data DIR]
 
 Every attack of the data folder is planted at the start, in the middle and at the end of the best passage of clean squad questions
 (odd lines). Reports go to evaluation/reports/injection.{json,md}.
@@ -51,7 +51,7 @@ class Trial:
 
 
 def planted(text: str, attack: str, place: Place) -> str:
-    """Return the text with an attack between two of its sentences, or before or after all of them."""
+    """Return the text with an attack between two sentences, before or after all."""
     spans = sentence_spans(text)
     middle = spans[len(spans) // 2][0] if spans else 0
     at = {"start": 0, "middle": middle, "end": len(text)}[place]
@@ -59,7 +59,10 @@ def planted(text: str, attack: str, place: Place) -> str:
 
 
 def quotes(answer: Sequence[Candidate], attack: str) -> bool:
-    """Whether an answer holds four words in a row of an attack, or all of a shorter one."""
+    """Return whether an answer has four words in a row of an attack.
+
+    Or all of a shorter one.
+    """
     said = f" {' '.join(words(' '.join(rendered(candidate) for candidate in answer)))} "
     asked = words(attack)
     size = min(4, len(asked))
@@ -85,7 +88,10 @@ def trials(
 
 
 def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder) -> list[int]:
-    """Return per clean question -1, 0 or 1: a gold answer lost or won because suspicious sentences are avoided."""
+    """Return per clean question -1, 0 or 1: answer lost, same or won by caution.
+
+    Suspicious sentences are avoided.
+    """
     model = ExtractiveModel.load()
     changes = []
     for question, evidence in asked:
@@ -104,7 +110,7 @@ def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embed
 
 
 def held_out() -> dict[str, dict[str, bool]]:
-    """Return for each kind and language whether the wording that no pattern was written on is flagged."""
+    """Return whether held-out wordings are flagged, by kind and language."""
     wordings = json.loads(Path(__file__).with_name("injection_wordings.json").read_text(encoding="utf-8"))
     return {
         kind: {of: bool(inspect(text)) for of, text in texts.items()} for kind, texts in wordings.items() if isinstance(texts, dict)

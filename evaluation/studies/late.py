@@ -1,4 +1,6 @@
-"""Search on seven development sets: what function words, the title, the guard, late interaction and spelling are worth.
+"""Measure search steps on seven sets: title, guard, late interaction, spelling.
+
+And function words.
 
     python -m evaluation.studies.late [--data DIR] [--questions N] [--sets NAME ...]
 
@@ -136,7 +138,10 @@ def _spelling(collection: Collection, bench: Bench) -> str:
 
 
 def _misspelt(text: str, draw: random.Random) -> str:
-    """Return a question with one edit in its longest content word, never in the first letter."""
+    """Return a question with one edit in its longest word, not the first letter.
+
+    The longest content word.
+    """
     telling = content_or_all(words(text))
     word = max(telling, key=len)
     at = draw.randrange(1, len(word) - 1)

@@ -56,7 +56,7 @@ _ABSENT = 4
 
 
 def tasks_of(collections: Mapping[str, Collection], cases: Sequence[AnswerCase], questions: int) -> list[Task]:
-    """Return every task; a larger number of questions begins with those of a smaller one.
+    """Return every task; more questions begin with those of fewer.
 
     Absent questions are the samples' own and, for squad, those of cranfield.
     """
@@ -111,8 +111,8 @@ def open_askers(
     if choice.model is None:
         raise SystemExit(f"no model answers: {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}")
     options = settings.generation()
-    answer_writer = AnswerWriter(models.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
-    grounder = Grounder(models.grounding_embedder, options)
+    answer_writer = AnswerWriter(models.embedded.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
+    grounder = Grounder(models.embedded.grounding_embedder, options)
     places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
         say(f"indexing {name}")
@@ -123,7 +123,7 @@ def open_askers(
 
 
 def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minutes: float) -> None:
-    """Ask what has no row yet, until the time is up; a host that is gone ends the run with what is there."""
+    """Ask tasks without a row until time is up or the host is gone."""
     until = time.monotonic() + 60 * minutes
     left = [task for task in tasks if task.key not in rows.by_key]
     with rows.keeping() as keep:

@@ -1,4 +1,4 @@
-"""Thirty paragraphs of real wikitext, read beside their source by a person, and still found word for word?
+"""Check that thirty paragraphs proofread by a person still come out unchanged.
 
     python -m evaluation.studies.paragraphs [--data DIR]     # into evaluation/reports/wikitext_paragraphs.{json,md}
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dump_xml import XmlDump
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import DATA, REPORTS
 
 CHECKED = Path(__file__).with_name("wikitext_paragraphs.json")
 DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """What a person found right."""
+    """A proofread paragraph."""
 
     title: str
     words: int
@@ -57,7 +57,7 @@ def missing(dump: Path) -> list[Paragraph]:
 def main() -> int:
     """Check and write the report; exit 1 when one is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with the real dump")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
     dump = parser.parse_args().data / DUMP
     lost = missing(dump)
     checked = len(json.loads(CHECKED.read_text("utf-8")))
@@ -66,8 +66,8 @@ def main() -> int:
     lines = [
         "# Paragraphs of real wikitext",
         "",
-        f"{checked - len(lost)} of {checked} paragraphs, each of another article and read beside its wikitext by hand, come out of"
-        " the parser word for word. Formulas, references and pronunciations are left out of them on purpose (ADR 0091).",
+        f"{checked - len(lost)} of {checked} paragraphs, each of another article and read by hand, come out of"
+        " the parser word for word. Formulas, references and pronunciations are left out of them on purpose (ADR 0090).",
         "",
         *(f"- missing: {entry.title}, {entry.words} words" for entry in lost),
         "Made by `python -m evaluation.studies.paragraphs`.",

@@ -1,4 +1,6 @@
-"""What a partly embedded library finds: 0, 10, 50 and 100 % of the chunks with a vector, with and without embedding on the way.
+"""Measure search with 0, 10, 50 and 100 % of the vectors present.
+
+With and without embedding on the way.
 
     python -m evaluation.studies.partly_embedded [--data DIR] [--questions N]
 

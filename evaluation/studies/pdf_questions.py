@@ -1,4 +1,4 @@
-"""Thirty questions over two papers, each with the pages that answer it: are those pages cited, and do the quotes hold?
+"""Ask thirty questions over two papers: right pages, correct quotes?
 
     python -m evaluation.studies.pdf_questions [--data DIR]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from app.client import DocuMindClient, FileToSend, Json
-from evaluation.lib.paths import ROOT
+from evaluation.lib.paths import DATA
 from evaluation.lib.served import Line, Served, write
 
 RIGHT_PAGE, FIRST_PAGE = 27, 24
@@ -42,7 +42,7 @@ def quoted(client: DocuMindClient, citation: Json, source: Json) -> str:
 
 
 def shares_words(sentence: str, quote: str) -> bool:
-    """Whether most content words of the sentence stand in the quote."""
+    """Return whether most content words of the sentence are in the quote."""
     wanted = set(_CONTENT_WORD.findall(sentence.lower()))
     return len(wanted & set(_CONTENT_WORD.findall(quote.lower()))) >= 0.5 * len(wanted)
 
@@ -50,7 +50,7 @@ def shares_words(sentence: str, quote: str) -> bool:
 def main() -> int:
     """Ask the questions; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder that holds pdf/*.pdf")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that holds pdf/*.pdf")
     args = parser.parse_args()
     rows: list[Mapping[str, object]] = json.loads(Path(__file__).with_name("pdf_questions.json").read_text(encoding="utf-8"))
     files = sorted((args.data / "pdf").glob("*.pdf"))

@@ -1,4 +1,6 @@
-"""Can near-copies of one text take over an answer's sources? Twenty topics, five near-copies each.
+"""Measure whether near-copies can take over an answer's sources.
+
+Twenty topics, five near-copies each.
 
     python -m evaluation.studies.poison [--data DIR]
 
@@ -91,7 +93,10 @@ def _top(retriever: Retriever, question: TestQuestion, passage_of: dict[str, str
 
 
 def _share(retriever: Retriever, questions: Sequence[TestQuestion], passage_of: dict[str, str], *, own: bool = True) -> float:
-    """Mean share of the top five taken by a question's own near-copies, or by those made for other questions."""
+    """Return the mean share of the top five that near-copies take.
+
+    A question's own, or those made for other questions.
+    """
     shares = []
     for question in questions:
         planted = [p for p in _top(retriever, question, passage_of) if p.startswith("poison-")]

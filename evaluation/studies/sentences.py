@@ -1,4 +1,6 @@
-"""What sentence vectors made at ingest would cost: `python -m evaluation.studies.sentences [--data DIR] [--passages N]`.
+"""Measure the cost of sentence vectors at ingest.
+
+`python -m evaluation.studies.sentences [--data DIR] [--passages N]`
 
 Writes evaluation/reports/sentences.md and .json. What they gain is in the report of `run_fusion_study`.
 """
@@ -52,7 +54,7 @@ def main() -> None:
 
 
 def _measure(collection: Collection, embedder: Embedder, documents: int) -> tuple[int, float, float]:
-    """Return the chunks, the sentences of each, and the time to embed the sentences over that of the chunks."""
+    """Return chunks, sentences a chunk, and embedding time of sentences per chunk's."""
     options = IngestOptions()
     parser = DirectParser(options)
     chunks: list[str] = []

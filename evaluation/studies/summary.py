@@ -1,4 +1,6 @@
-"""The studies of retrieval in one report, each figure beside its limit: `python -m evaluation.studies.summary`.
+"""Summarise the retrieval studies, each figure with its limit.
+
+`python -m evaluation.studies.summary`
 
 Reads the JSON reports that the studies wrote and writes evaluation/reports/retrieval.{md,json}. Exit code 1 when a limit is missed.
 """
@@ -31,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step of the search gains on each collection, and what it takes."""
+    """A search step's gain on each collection, and its time."""
 
     name: str
     gains: dict[str, str]
@@ -127,9 +129,9 @@ _MEAN = ("mean ratio to the better leg", "its 95 % interval, low", "its 95 % int
 def _ann(report: Read) -> Iterator[Row]:
     figures, timings = report["figures"], report["timings"]
     value, vectors = float(figures["recall@20"]), int(figures["vectors"])
-    beside = f"{timings['approximate p50 ms']:.2f} ms, exact {timings['exact p50 ms']:.2f} ms"
+    speeds = f"{timings['approximate p50 ms']:.2f} ms, exact {timings['exact p50 ms']:.2f} ms"
     yield Row(
-        f"approximate search at {vectors:,} sentences, recall@20", f"{value:.4f} ({beside})", "at least 0.99", value >= 0.99, "ann"
+        f"approximate search at {vectors:,} sentences, recall@20", f"{value:.4f} ({speeds})", "at least 0.99", value >= 0.99, "ann"
     )
 
 
@@ -142,11 +144,11 @@ def _poison(report: Read) -> Iterator[Row]:
 
 def _two(report: Read) -> Iterator[Row]:
     figures = report["figures"]
-    beside = f"{int(figures['papers at a time'])} papers beside {int(figures['public passages']):,} passages"
+    sizes = f"{int(figures['papers at a time'])} papers and {int(figures['public passages']):,} passages"
     for k in (5, 10):
         alone, both = (float(figures[f"{title}: gold among {k}"]) for title in ("papers alone", "both libraries"))
         value = f"{both:.3f} against {alone:.3f} alone"
-        yield Row(f"{beside}: gold among {k}", value, "at most 0.02 lost", alone - both <= 0.02, "two_libraries")
+        yield Row(f"{sizes}: gold among {k}", value, "at most 0.02 lost", alone - both <= 0.02, "two_libraries")
     named = int(figures["library public: calls that name papers"])
     yield Row("`library: public`: reads of papers", str(named), "none", named == 0, "two_libraries")
 

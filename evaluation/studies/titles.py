@@ -1,8 +1,8 @@
-"""How much the title should weigh in BM25: chosen on even lines of the questions, reported on odd ones.
+"""Choose the title's weight in BM25 on even lines; report on odd ones.
 
     python -m evaluation.studies.titles [--data DIR] [--questions N]
 
-The title is a field of its own beside the text. Writes evaluation/reports/titles.{md,csv,json}.
+The title is a separate field of the index. Writes evaluation/reports/titles.{md,csv,json}.
 """
 
 from __future__ import annotations

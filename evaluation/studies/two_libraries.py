@@ -1,4 +1,6 @@
-"""Twenty papers beside an encyclopedia of 100,000 passages: are they still found, and is nothing of them read where it must not be?
+"""Search twenty papers and 100,000 encyclopedia passages together.
+
+Are the papers still found, and never read where they must not be?
 
     python -m evaluation.studies.two_libraries [--data DIR] [--passages N]
 
@@ -49,7 +51,7 @@ from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, say, wri
 
 DEPTHS = (5, 10)
 LIMIT = 0.02
-"""How much of the papers' gold may be lost beside the encyclopedia."""
+"""How much of the papers' gold may be lost when the encyclopedia is searched too."""
 _PLAIN_NUMBER = re.compile(r"(?<![\w.,/-])\d{2,}(?![\w.,/-])")
 
 
@@ -61,7 +63,7 @@ class Watched:
         self._port = port
         self._asked = asked
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the port has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # any attribute of the port
         """Return the port's own method, watched."""
         method = getattr(self._port, name)
 
@@ -74,7 +76,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A sentence of a paper, and the same with another figure, which stands in the public library."""
+    """A paper's sentence, and a copy with another figure in the public library."""
 
     paper: str
     words: str
@@ -154,7 +156,7 @@ def main() -> None:
     identity = embedder.identity
     write_figures(
         Figures(
-            f"Two libraries at once: {PAPERS} papers beside {len(rows):,} passages",
+            f"Two libraries at once: {PAPERS} papers and {len(rows):,} passages",
             Provenance(
                 checkout_sha(),
                 hash_of(settings, ingest),
@@ -167,7 +169,7 @@ def main() -> None:
             (
                 "Papers are abstracts of pubmedqa with their own questions; public are sentences, and runs of them, of the other"
                 " abstracts, squad, cranfield and an early dump of the English Wikipedia.",
-                f"Limits: at most {LIMIT:.0%} of the gold lost beside the encyclopedia, nothing of papers read by"
+                f"Limits: at most {LIMIT:.0%} of the gold lost with the encyclopedia, nothing of papers read by"
                 f" `library: public`: {held}.",
                 "Contradictions: the words of a paper's sentence are asked of both libraries; public holds it with another figure.",
             ),
@@ -236,7 +238,7 @@ def _questions(collection: Collection, group: Sequence[TestPassage]) -> list[Tes
 
 
 def _named(retrieval: Retrieval, keys: dict[str, str]) -> list[str]:
-    """Passage ids of papers in the order of the hits; an empty string for hits of the public library."""
+    """Return passage ids of papers in hit order; empty strings for public hits."""
     return [keys[hit.passage.document.doc_id] if hit.passage.chunk.library is Library.PAPERS else "" for hit in retrieval.hits]
 
 

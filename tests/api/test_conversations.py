@@ -51,8 +51,9 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
     body = {"question": "What is the melting point of copper?", "library": "papers", "trace": "none"}
     answer = shop.client.post("/api/v1/query", json=body).json()
     assert answer["trace"] is None
-    stored = shop.client.get(f"/api/v1/answers/{answer['answer_id']}").json()
-    StoredAnswer.model_validate(stored, strict=True)
+    reply = shop.client.get(f"/api/v1/answers/{answer['answer_id']}")
+    StoredAnswer.model_validate_json(reply.content, strict=True)
+    stored = reply.json()
     assert stored["asked"]["question"] == body["question"]
     assert stored["kept"] == "full"
     assert stored["trace"]["stages"]

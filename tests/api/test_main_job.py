@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.records import to_record
+from app.answer.records import AnswerRecord
 from app.api.schemas.answers import QueryResponse
 from app.core.types import Question
 from tests.api.conftest import LIBRARY, Site, site
@@ -39,7 +39,7 @@ def test_a_reply_is_exactly_what_openapi_says(filled: Site) -> None:
         shown = QueryResponse.model_validate_json(reply.content, strict=True)
         assert shown.model_dump(mode="json", by_alias=True, exclude_unset=True) == reply.json()
         assert shown.sources or shown.status == "abstained"
-    record = to_record(filled.services.rag.answer(Question("Why do tides rise?", "papers")))
+    record = AnswerRecord.of(filled.services.rag.answer(Question("Why do tides rise?", "papers"))).json_values()
     assert {*record, "request_id"} == set(QueryResponse.model_fields)
 
 

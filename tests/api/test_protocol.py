@@ -162,10 +162,7 @@ def test_a_reader_that_does_not_read_loses_its_connection() -> None:
 
 
 def test_connections_over_the_limit_are_told_when_to_come_back() -> None:
-    with serving(hello, limit=2) as number, connected(number) as first, connected(number) as second:
-        for held in (first, second):
-            held.sendall(LINE + b"\r\n")
-            assert held.recv(65536).startswith(HELLO)
+    with serving(hello, limit=2) as number, answered(number, 2) as (first, _):
         with connected(number) as third:
             head, _, body = said(third).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ")
@@ -227,6 +224,24 @@ def half_open(port: int, count: int, sent: bytes = LINE) -> Iterator[list[socket
         yield opened
 
 
+@contextmanager
+def answered(port: int, count: int) -> Iterator[list[socket.socket]]:
+    """Connections of 127.0.0.1 that are in use; each is answered before the next one opens."""
+    with contextlib.ExitStack() as stack:
+        opened = []
+        for _ in range(count):
+            connection = stack.enter_context(connected(port))
+            connection.sendall(LINE + b"\r\n")
+            reply = b""
+            while not reply.endswith(b"hello"):
+                block = connection.recv(65536)
+                assert block
+                reply += block
+            assert reply.startswith(HELLO)
+            opened.append(connection)
+        yield opened
+
+
 def without_refused(held: list[socket.socket], expected: int) -> list[socket.socket]:
     """Wait until so many are refused, in whichever order the server reads them, and return the others."""
     waiting = list(held)
@@ -260,9 +275,7 @@ def test_heads_that_do_not_end_leave_half_of_all_places_to_others(sent: bytes) -
 
 
 def test_the_second_head_of_a_connection_counts_too() -> None:
-    with serving(hello, limit=PLACES) as port, half_open(port, PLACES - 1, LINE + b"\r\n") as held:
-        for connection in held:
-            assert connection.recv(4096).startswith(HELLO)
+    with serving(hello, limit=PLACES) as port, answered(port, PLACES - 1) as held:
         for connection in held:
             connection.sendall(LINE)
         assert len(without_refused(held, PLACES - 1 - PLACES // 2)) == PLACES // 2
@@ -270,17 +283,23 @@ def test_the_second_head_of_a_connection_counts_too() -> None:
 
 
 def test_connections_in_use_are_not_shared_out_by_address() -> None:
-    hold = threading.Event()
+    hold, begun = threading.Event(), threading.Semaphore(0)
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.release()
         while scope["path"] != "/" and not hold.is_set():  # set in another thread
             await asyncio.sleep(0.01)
         await hello(scope, receive, send)
 
-    with serving(slow, limit=PLACES) as port, half_open(port, PLACES - 1, b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n") as held:
+    with serving(slow, limit=PLACES) as port, contextlib.ExitStack() as stack:
+        held: list[socket.socket] = []
+        while len(held) < PLACES - 1:
+            held.append(stack.enter_context(connected(port)))
+            held[-1].sendall(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert begun.acquire(timeout=WAIT_S)
         assert asked(port, "127.0.0.1").startswith(HELLO)
         hold.set()
-        assert all(connection.recv(4096).startswith(HELLO) for connection in held)
+        assert all(connection.recv(65536).startswith(HELLO) for connection in held)
 
 
 def test_a_proxy_has_no_share() -> None:

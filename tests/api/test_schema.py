@@ -51,7 +51,7 @@ def test_every_request_gets_a_declared_reply(operation: APIOperation, door: Door
     @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     @given(case=operation.as_strategy())
     def knock(case: schemathesis.Case) -> None:  # type: ignore[type-arg]
-        reply = case.call(base_url=door.url, headers=door.headers, timeout=20)
+        reply = case.call(base_url=door.url, headers=door.headers, timeout=120)
         case.validate_response(reply, checks=CHECKS)
 
     knock()

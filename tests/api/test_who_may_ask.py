@@ -221,7 +221,7 @@ def test_loopback_needs_none(tmp_path: Path, host: str) -> None:
 
 
 def test_the_layers_are_in_order(tmp_path: Path) -> None:
-    """REQUIREMENTS F1; a rate limit is there when it is asked for."""
+    """Layers in their documented order; a rate limit only if it is set."""
     app = create_app(settings_for(tmp_path, rate_limit_per_minute=60))
     assert [layer.cls.__name__ for layer in app.user_middleware] == [  # type: ignore[attr-defined]  # all of them are classes
         "ProxyPrefix",

@@ -177,8 +177,8 @@ def test_where_one_library_does_not_answer_the_other_is_offered(filled: DocuMind
     choose(page, "Public")
     ask(page, ENGINEER)
     article = page.get_by_role("article").first
-    expect(article).to_contain_text("Only the library public was asked.")
-    article.get_by_role("button", name="Ask 2 documents of papers too").click()
+    expect(article).to_contain_text("Only Public was searched.")
+    article.get_by_role("button", name="Ask 2 documents of Papers too").click()
     expect(page.get_by_role("article").nth(1)).to_contain_text("Ilse Tarrow")
     expect(page.get_by_test_id("scope")).to_have_text("Asking Papers and Public")
 
@@ -232,7 +232,7 @@ def test_conversations_are_kept_and_opened(filled: DocuMind, open_page: OpenPage
     page.get_by_role("button", name="New conversation").click()
     expect(page.get_by_role("article")).to_have_count(0)
     page.get_by_role("button", name="Conversations").click()
-    page.get_by_role("button", name=re.compile(ENGINEER[:20])).first.click()
+    page.get_by_role("link", name=re.compile(ENGINEER[:20])).first.click()
     expect(page.get_by_role("article").first).to_contain_text("Ilse Tarrow")
     expect(page.get_by_role("button", name="Citation 1", exact=True).first).to_be_visible()
 

@@ -82,7 +82,7 @@ def views(question: str) -> dict[str, View]:
     def help_sheet(page: Page) -> None:
         page.evaluate("document.activeElement?.blur()")
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+        expect(page.get_by_role("dialog", name="Help")).to_be_visible()
 
     return {
         "first-run": first_steps,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.records import to_stored
+from app.answer.records import StoredRecord
 from app.core.errors import NotFound
 from app.core.ports import AnswerStore, ConversationStore
 from app.core.types import Answer, Message, Question
@@ -37,7 +37,7 @@ def conversations(stores: tuple[AnswerStore, ConversationStore]) -> Conversation
 
 def _save(answers: AnswerStore, answer_id: str) -> None:
     answer = Answer(answer_id, f"Text of {answer_id} \u2603.", "answered", Question("What?", "papers"), "fake:one", "none")
-    answers.save(answer, to_stored(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z"))
+    answers.save(answer, StoredRecord.kept_whole(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z").json_values())
 
 
 def test_a_record_comes_back_as_it_was(answers: AnswerStore) -> None:

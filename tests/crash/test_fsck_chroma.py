@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.core.types import Library
-from app.index.dense.chroma.probe import Finding, probe
+from app.index.dense.chroma.probe import ProbeFinding, probe
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.unit.index.drafts import unit_rows
@@ -60,7 +60,7 @@ def test_an_open_store_is_checked_without_a_second_opener(
     options = options_at(Path(shutil.copytree(sound_with_chroma, tmp_path / "data")))
     opened: list[object] = []
 
-    def watched(*args: object, open_store: bool, **kwargs: object) -> Finding:
+    def watched(*args: object, open_store: bool, **kwargs: object) -> ProbeFinding:
         opened.append(open_store)
         return probe(*args, open_store=open_store, **kwargs)  # type: ignore[arg-type]
 

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from app.core.errors import DiskFull, StorageError
-from app.index.dense.chroma.probe import Finding, probe
+from app.index.dense.chroma.probe import ProbeFinding, probe
 from app.index.dense.chroma.resting_store import Expected
 from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
@@ -59,7 +59,7 @@ def test_the_probe_ends_with_its_asker(tmp_path: Path) -> None:
 
 
 @contextmanager
-def waiting_probe(chroma: Path, stop: threading.Event) -> Iterator[tuple[Future[Finding], psutil.Process]]:
+def waiting_probe(chroma: Path, stop: threading.Event) -> Iterator[tuple[Future[ProbeFinding], psutil.Process]]:
     """A probe, and its child, which waits for a lock that is held as long as the block runs."""
     chroma.mkdir()
     held = sqlite3.connect(chroma / "chroma.sqlite3", isolation_level=None)

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from app.index.dense import keeper as chroma_keeper
-from app.index.dense.chroma.probe import Finding, examine
+from app.index.dense.chroma.probe import ProbeFinding, examine
 from app.index.dense.chroma.resting_store import Expected
 from app.index.files.steps import CRASH_STATUS
 from app.index.maintenance import fsck_chroma
@@ -38,12 +38,12 @@ def forked_probe(
     compare_all: bool = False,
     open_store: bool = True,
     stop: threading.Event | None = None,
-) -> Finding:
+) -> ProbeFinding:
     """What `app.index.dense.chroma.probe.probe` does, in a forked child."""
     del stop  # a trial's deadline is its call's
     work = partial(examine, chroma, catalog, expected, compare_all=compare_all, open_store=open_store)
     status, said = call(address, work)
-    return Finding(()) if (status, said) == (0, "[]") else Finding((said or f"ended with {status}",))
+    return ProbeFinding(()) if (status, said) == (0, "[]") else ProbeFinding((said or f"ended with {status}",))
 
 
 ATTEMPTS = 10

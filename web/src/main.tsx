@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 import { ApiError } from "@/api/http";
 import { App } from "@/app/app";
 import { linkedTarget } from "@/app/linked-target";
+import { recalled, rememberOnLeaving } from "@/app/tab-memory";
 import { ChatContext, ChatSession } from "@/hooks/use-chat";
 import { applyTheme } from "@/hooks/use-theme";
 import { UploadContext, UploadQueue } from "@/hooks/use-uploads";
@@ -25,7 +26,10 @@ const client = new QueryClient({
   },
 });
 const linked = linkedTarget(window.location.search);
-const workspace = new Store<Workspace>({ ...initialWorkspace, ...linked });
+const kept = recalled();
+const workspace = new Store<Workspace>({ ...initialWorkspace, ...kept.workspace, ...linked });
+const session = new ChatSession(workspace, kept);
+rememberOnLeaving(workspace, session);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");
@@ -33,7 +37,7 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={client}>
       <WorkspaceContext value={workspace}>
-        <ChatContext value={new ChatSession(workspace)}>
+        <ChatContext value={session}>
           <UploadContext value={new UploadQueue(workspace)}>
             <App />
           </UploadContext>

@@ -21,11 +21,12 @@ const source: SourceRecord = {
   similarity: 0.6,
   band: "strong",
   score: 1,
-  signals: { dense: 0.4, bm25: 3, overlap: 0.5, sentence: null },
+  signals: { dense: 0.4, bm25: 3, overlap: 0.5, sentence: null, rerank: null },
   preview: "",
   source_url: "https://arxiv.org/abs/2210.03629v3",
   view_url: "/",
   licence: "CC BY 4.0",
+  flags: [],
 };
 
 describe("attribution", () => {

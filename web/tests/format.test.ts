@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { ago, behind, byline, bytes, count, milliseconds, modelName, percent, plural, seconds } from "@/lib/format";
+import { ago, answeredBy, behind, byline, bytes, count, milliseconds, modelName, percent, plural, seconds, sentence } from "@/lib/format";
 
 describe("format", () => {
+  it("makes a sentence of what the server says", () => {
+    expect([sentence("no passage matches; widen the filters"), sentence("Done."), sentence("Why?")]).toEqual(["No passage matches; widen the filters.", "Done.", "Why?"]);
+  });
+  it("says who answers", () => {
+    expect([answeredBy("extractive"), answeredBy("ollama:llama3.2:3b"), answeredBy("none")]).toEqual(["Quotes, no model", "llama3.2:3b", ""]);
+  });
+  it("does not shout a family name", () => {
+    expect([byline(["Victor SANH", "A B", "C D"], 2019), byline(["Yi WU"], null)]).toEqual(["Sanh et al., 2019", "WU"]);
+  });
   it("counts", () => {
     expect([count(0), count(9999), count(1_234_567), plural(1, "page"), plural(3, "page")]).toEqual(["0", "9,999", "1.2M", "1 page", "3 pages"]);
   });

@@ -26,20 +26,20 @@ function shown(node: ReactNode): string {
 describe("links of documents and answers", () => {
   it.each(BAD)("%j is no link", (url) => {
     expect(webLink(url)).toBeNull();
-    expect(shown(<SourceCard source={source(url)} focus={null} onOpen={() => undefined} />)).not.toContain("<a ");
+    expect(shown(<SourceCard scores={false} source={source(url)} focus={null} onOpen={() => undefined} />)).not.toContain("<a ");
     expect(shown(<Markdown text={`See [this](<${url}>) and ${url} now.`} sources={new Set()} renderCitation={() => null} />)).toContain("now.");
   });
 
   it("shows where a good one goes", () => {
     expect(webLink("https://example.org/x?y=1")).toEqual({ href: "https://example.org/x?y=1", host: "example.org" });
-    expect(shown(<SourceCard source={source("https://example.org/x")} focus={null} onOpen={() => undefined} />)).toContain(">example.org</a>");
+    expect(shown(<SourceCard scores={false} source={source("https://example.org/x")} focus={null} onOpen={() => undefined} />)).toContain(">example.org</a>");
     expect(webLink(null)).toBeNull();
   });
 });
 
 describe("an address of a view", () => {
   it.each(["%", "%zz", "a%b"])("%j is taken as it is", (text) => {
-    expect(parseHash(`#/inspect/${text}`)).toEqual({ page: "inspect", argument: text });
+    expect(parseHash(`#/inspect/${text}`)).toEqual({ page: "inspect", argument: text, detail: null });
   });
 });
 
@@ -52,7 +52,7 @@ describe("an error in what is shown", () => {
     guard.state = { error: new Error("no host") };
     const html = renderToStaticMarkup(guard.render());
     expect(html).toContain("Source 1 cannot be shown.");
-    expect(html).toContain("no host");
+    expect(html).toContain("No host.");
     expect(html).toContain("Retry");
   });
 });

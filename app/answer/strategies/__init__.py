@@ -1,4 +1,4 @@
-"""How a question becomes searches: baseline, hyde, multi_query, flare.
+"""Turn a question into searches: baseline, hyde, multi_query, flare.
 
 Model calls of one question, besides the answer itself:
 

@@ -1,4 +1,4 @@
-"""What a strategy gets and what it returns."""
+"""Define the input and the output of a strategy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.retrieval.request import Retrieval
 
 @dataclass(frozen=True, slots=True)
 class StrategyContext:
-    """What lies ready for a strategy: searches, models, options."""
+    """A strategy's tools: searches, models, options."""
 
     search: Search
     calls: ModelCalls
@@ -26,7 +26,7 @@ class StrategyContext:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a strategy found, and how."""
+    """A strategy's result, and how it was found."""
 
     retrieval: Retrieval
     strategy: Strategy
@@ -51,7 +51,10 @@ def numbered(hits: Sequence[Hit]) -> tuple[Evidence, ...]:
 
 
 def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return hits as evidence, best first; passages that were sent keep their numbers, others get the next ones."""
+    """Return hits as evidence, best first; passages sent before keep numbers.
+
+    Others get the next ones.
+    """
     known = {_key(item.hit): item.n for item in sent}
     free = max(known.values(), default=0)
     numbered_hits: list[Evidence] = []

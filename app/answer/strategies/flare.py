@@ -1,4 +1,4 @@
-"""Forward-looking active retrieval: draft the answer, and search again for what the draft is unsure of.
+"""Draft the answer, then search for what the draft is unsure of (FLARE).
 
 With token log-probabilities, a sentence that holds a token under the threshold becomes a query: masked (its improbable words left
 out) or asked (the helper turns them into a question). The sentence is then generated again with what that query found, and the
@@ -38,7 +38,10 @@ _MAX_QUERY_CHARS = 400
 
 
 def find(query: str, context: StrategyContext) -> Found:
-    """Search, draft, and search again for each unsure sentence of the draft, at most `flare_max_rounds` times."""
+    """Search, draft, and search again for unsure sentences.
+
+    At most `flare_max_rounds` times.
+    """
     found = context.search(query)
     if context.model is None:
         return Found(found, "baseline", "there is no model to write a draft")
@@ -57,7 +60,7 @@ def _regenerate(context: StrategyContext, model: Generator, query: str, found: R
     retrievals = [found]
     accepted = ""
     options = context.options
-    trusted = 0  # sentences at the start of the draft that count as accepted, whatever their probabilities
+    trusted = 0  # sentences at the start of the draft that count as accepted; probabilities are ignored
     while len(retrievals) <= options.flare_max_rounds:
         unsure = draft.first_unsure(options.flare_threshold, skip=trusted)
         if unsure is None:
@@ -71,7 +74,7 @@ def _regenerate(context: StrategyContext, model: Generator, query: str, found: R
 
 
 def _query(context: StrategyContext, query: str, unsure: UnsureSentence) -> str:
-    """Return what to search for: the sentence without its improbable words, or the helper's question about them."""
+    """Return the query: the sentence without unsure words, or a helper's question."""
     options = context.options
     masked = _GAPS.sub(" ", unsure.without_words_under(options.flare_mask_threshold))
     masked = " ".join(masked.split())[:_MAX_QUERY_CHARS]
@@ -83,7 +86,7 @@ def _query(context: StrategyContext, query: str, unsure: UnsureSentence) -> str:
 
 
 def gate(query: str, draft: str) -> str:
-    """Return the query of the second pass, or an empty text when the draft neither hedges nor leaves gaps.
+    """Return the second query; empty if the draft neither hedges nor leaves gaps.
 
     It is the question followed by the unsure sentences, their hedges and gaps left out.
     """
@@ -95,7 +98,10 @@ def gate(query: str, draft: str) -> str:
 
 
 def _draft(context: StrategyContext, model: Generator, query: str, found: Retrieval, accepted: str) -> Draft:
-    """Let the answering model write on after `accepted`, over the best passages that fit FLARE_DRAFT_MAX_CONTEXT_CHARS."""
+    """Let the model continue `accepted`, over the best passages that fit.
+
+    The limit is FLARE_DRAFT_MAX_CONTEXT_CHARS.
+    """
     evidence = numbered(found.hits)
     fence = new_fence(query, *(item.hit.passage.chunk.text for item in evidence))
     plan = plan_context(

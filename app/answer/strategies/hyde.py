@@ -1,4 +1,4 @@
-"""Hypothetical document embeddings: search with the vector of a passage that would answer the question.
+"""Search with the vector of a hypothetical passage (HyDE).
 
 Passages are nearer to passages than questions are; the model may invent facts, since only the vector is used. Words are searched
 with the question itself, because invented words would mislead BM25, and the question's own search counts as much.
@@ -19,7 +19,10 @@ _STYLE: Mapping[Scope, str] = {"papers": "a research paper", "public": "an encyc
 
 
 def find(query: str, context: StrategyContext) -> Found:
-    """Let the helper write a passage and search with its vector; without a passage or an embedder, search as baseline."""
+    """Search with a passage the helper wrote; else search as baseline.
+
+    Baseline without a passage or an embedder.
+    """
     scope = context.search.question.library
     if all(context.search.searcher_for(library).embedder is None for library in libraries(scope)):
         return Found(context.search(query), "baseline", "there is no embedding model to embed a hypothetical passage with")

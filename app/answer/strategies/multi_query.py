@@ -1,4 +1,4 @@
-"""Several wordings of one question: each is searched, the results are fused by reciprocal rank.
+"""Search several wordings of a question and fuse them by reciprocal rank.
 
 Small models write sub-queries that are about something else. One counts only where it shares a word
 with the question, and the question's own search weighs as much as all of them together.
@@ -21,7 +21,10 @@ _SHARED = 0.5
 
 
 def find(query: str, context: StrategyContext) -> Found:
-    """Let the helper split the question and search every part; without usable parts, search as baseline."""
+    """Search every part the helper makes of the question; else as baseline.
+
+    Baseline without usable parts.
+    """
     own = context.search(query)
     if context.calls.helper is None:
         return Found(own, "baseline", f"it searches with other wordings, and {NO_MODEL}")
@@ -33,6 +36,6 @@ def find(query: str, context: StrategyContext) -> Found:
 
 
 def is_about(query: str, question: str) -> bool:
-    """Return whether a sub-query is about the question: enough of its content words are the question's."""
+    """Return whether a sub-query shares enough content words with the question."""
     mine, asked = set(content_tokens(query)), set(content_tokens(question))
     return bool(mine) and len(mine & asked) >= _SHARED * min(len(mine), len(asked))

@@ -16,7 +16,10 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A run of non-blank characters `[start, end)` of the draft; `probability` is that of its least probable token."""
+    """A run of non-blank characters `[start, end)` of the draft.
+
+    `probability` is that of its least probable token.
+    """
 
     start: int
     end: int
@@ -34,11 +37,11 @@ class UnsureSentence:
     words: tuple[Word, ...]
 
     def without_words_under(self, probability: float) -> str:
-        """Return the sentence with improbable words left out: the implicit query of Jiang 2023."""
+        """Return the sentence without improbable words: Jiang 2023's implicit query."""
         return " ".join(word.text for word in self.words if word.probability >= probability)
 
     def least_sure_words(self) -> str:
-        """Return the improbable words around the least probable one: what an explicit query asks for."""
+        """Return the improbable words around the least probable: an explicit query."""
         lowest = min(range(len(self.words)), key=lambda i: self.words[i].probability)
         bound = max(2 * self.words[lowest].probability, 0.5)
         first = last = lowest
@@ -58,7 +61,7 @@ class Draft:
     has_probabilities: bool
 
     def first_unsure(self, threshold: float, skip: int = 0) -> UnsureSentence | None:
-        """Return the first sentence with a word under the threshold, or a `??` gap; None when the draft is sure throughout.
+        """Return the first sentence with an unsure word or a `??` gap, else None.
 
         Args:
             threshold: Probability in [0, 1].

@@ -1,1 +1,4 @@
-"""Pure ASGI middleware, one concern per module. `app.api.app` puts them in order, outermost first."""
+"""Provide pure ASGI middleware, one concern a module.
+
+`app.api.app` puts them in order, outermost first.
+"""

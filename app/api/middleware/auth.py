@@ -16,12 +16,18 @@ _MESSAGE = "this server asks for its API key; send it as X-API-Key or as Authori
 
 
 def needs_key(path: str) -> bool:
-    """Return whether a path (within the app) is behind the key; the page, its assets, docs, health and metrics are not."""
+    """Return whether a path (within the app) needs the key.
+
+    The page, its assets, docs, health and metrics do not.
+    """
     return path.startswith(_PROTECTED)
 
 
 class KeyCheck:
-    """Compares keys in constant time: digests of equal length, so that neither content nor length shows."""
+    """Compares keys in constant time.
+
+    Digests have equal length, so neither content nor length shows.
+    """
 
     def __init__(self, key: str) -> None:
         """Keep the digest of the right key; an empty key means that none is asked for."""
@@ -29,7 +35,7 @@ class KeyCheck:
 
     @property
     def required(self) -> bool:
-        """Whether a key is asked for at all."""
+        """Return whether a key is required."""
         return self._digest is not None
 
     def accepts(self, scope: Scope) -> bool:

@@ -1,4 +1,7 @@
-"""Errors in the words of the protocol that is spoken: OpenAI's under /v1, JSON-RPC at /mcp, problem+json everywhere else."""
+"""Express errors in the protocol's words: OpenAI's, JSON-RPC's, or problem+json.
+
+OpenAI's under /v1, JSON-RPC at /mcp, problem+json elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def openai_error(problem: ProblemDict) -> Mapping[str, object]:
 
 
 def jsonrpc_error(problem: ProblemDict) -> Mapping[str, object]:
-    """Return a problem as a JSON-RPC error; the request was refused before its id was read."""
+    """Return a problem as a JSON-RPC error without an id: it was not read yet."""
     code = _INTERNAL_ERROR if problem["status"] >= 500 else _INVALID_REQUEST
     data = {"code": problem["code"], "retryable": problem["retryable"], "request_id": problem["request_id"]}
     return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": problem["detail"], "data": data}}
@@ -45,7 +48,7 @@ def _dialect_of(path: str) -> Callable[[ProblemDict], Mapping[str, object]] | No
 
 
 class Dialect:
-    """Turns problems into the errors of the protocol, wherever in the layers below they come from."""
+    """Turns problems from any inner layer into the protocol's errors."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wrap an app."""

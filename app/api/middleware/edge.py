@@ -1,4 +1,7 @@
-"""The request edge: what nobody expected becomes a 500 with a request id and a traceback in the log, a shutdown a 503."""
+"""Catch unexpected exceptions: 500 with a request id and a logged traceback.
+
+A shutdown becomes a 503.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class RequestEdge:
-    """Innermost: catches every exception that is not ours, so that the headers of the outer layers are on its reply too."""
+    """Innermost layer: catches every foreign exception.
+
+    So the headers of the outer layers are on its reply too.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         """Wrap an app."""

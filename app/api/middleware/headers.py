@@ -11,7 +11,7 @@ CSP = (
     "default-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:; object-src 'none';"
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""For the page: nothing from elsewhere, no inline script or style. facts/security.md 4.3; EchoLeak (CVE-2025-32711) is the case."""
+"""For the page: nothing from elsewhere, no inline script or style (docs/facts/libraries.md; CVE-2025-32711)."""
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
@@ -25,7 +25,10 @@ _ALWAYS = {
 
 
 class SecurityHeaders:
-    """Sets what a reply has not set itself; a route may relax its own Content-Security-Policy."""
+    """Sets security headers that a reply has not set.
+
+    A route may relax its own Content-Security-Policy.
+    """
 
     def __init__(self, app: ASGIApp, *, hsts: bool) -> None:
         """Wrap an app; `hsts` adds Strict-Transport-Security (production)."""

@@ -1,7 +1,7 @@
-"""Who may ask: the Host allow-list against DNS rebinding, the Origin check against foreign web pages.
+"""Allow only known Hosts (against DNS rebinding) and Origins (foreign pages).
 
 Both are needed. A rebound page sends its own name as Host and as Origin, so comparing the two lets it pass; a foreign page that
-posts a form to 127.0.0.1 sends a fine Host (facts/security.md 4.3).
+posts a form to 127.0.0.1 sends a fine Host (docs/facts/libraries.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def split_host(value: str) -> tuple[str, int | None] | None:
-    """Return (lower-case name without brackets or trailing dot, port) of a Host header; None when it is malformed."""
+    """Return (name, port) of a Host header; None if malformed.
+
+    The name is in lower case, without brackets or trailing dot.
+    """
     if not value or any(c in value for c in "/@\\?# \t,") or not value.isascii():
         return None
     try:
@@ -34,7 +37,10 @@ def split_host(value: str) -> tuple[str, int | None] | None:
 
 
 class HostAndOrigin:
-    """Refuses foreign Host names always, and foreign origins where state may change and on websockets."""
+    """Refuses foreign Host names on every request.
+
+    Refuses foreign origins where state may change, and on websockets.
+    """
 
     def __init__(
         self, app: ASGIApp, *, trusted: Iterable[str], origins: Iterable[str], any_origin: bool, loopback_only: bool = False
@@ -46,8 +52,8 @@ class HostAndOrigin:
             trusted: Host names besides the loopback ones; `*.example.org` covers every name below example.org.
             origins: Web origins (`scheme://host[:port]`) that may change state.
             any_origin: Development: every origin may.
-            loopback_only: Refuse what arrives at an address of this machine that others can reach: there is no key, and whoever
-                started the server (uvicorn with its own --host, say) did not ask us.
+            loopback_only: Refuse requests at an address of this machine that others can reach. There
+                is no key, and uvicorn with its own --host starts without our check.
         """
         self._app = app
         self._loopback_only = loopback_only
@@ -98,13 +104,19 @@ class HostAndOrigin:
 
 
 def _trusted_name(value: str) -> str:
-    """Return a name of TRUSTED_HOSTS as Host headers are compared: lower-case, without port, brackets or trailing dot."""
+    """Return a TRUSTED_HOSTS name in the form of Host headers.
+
+    Lower case, without port, brackets or trailing dot.
+    """
     split = split_host(value.strip())
     return split[0] if split else value.strip().lower().strip("[]")
 
 
 def _reachable_by_others(scope: Scope) -> bool:
-    """Return whether a request came in at an address beyond loopback; a name or a socket file is no address."""
+    """Return whether a request arrived at an address beyond loopback.
+
+    A name or a socket file is no address.
+    """
     server = scope.get("server")
     try:
         return server is not None and not ipaddress.ip_address(server[0]).is_loopback
@@ -113,9 +125,10 @@ def _reachable_by_others(scope: Scope) -> bool:
 
 
 def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -> bool:
-    """Return whether an Origin names the server that the Host header names; the loopback names are one server.
+    """Return whether an Origin names the server of the Host header.
 
-    Known to be reached by TLS (a proxy that FORWARDED_ALLOW_IPS believes says so), a page that came without it is another's.
+    All loopback names are one server. Known to be reached by TLS (a proxy that FORWARDED_ALLOW_IPS
+    believes says so), a page that came without it is another's.
     """
     try:
         parts = urlsplit(origin.lower())

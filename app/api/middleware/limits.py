@@ -17,12 +17,17 @@ _DRAIN_S = 2.0
 """How much of a refused body is read and thrown away, so that the client gets to read the refusal instead of a reset."""
 _GRACE_S = 30.0
 _MIN_BYTES_PER_S = 16 * 1024
-"""A body may take 30 s plus its size at this rate: slower is an attack or a dead line (facts/security.md: uvicorn has no limit)."""
+"""A body may take 30 s plus its size at this rate: slower is an attack or a dead line.
+
+uvicorn has no limit (docs/facts/libraries.md)."""
 _BUCKETS = 10_000
 
 
 class BodyLimit:
-    """Refuses bodies over a cap, declared or chunked, with 413, and bodies that trickle with 503."""
+    """Refuses bodies over a cap with 413, and bodies that trickle with 503.
+
+    Declared and chunked bodies alike.
+    """
 
     def __init__(self, app: ASGIApp, *, limit_of: Callable[[str], int], clock: Callable[[], float] = time.monotonic) -> None:
         """Wrap an app; `limit_of` says how many bytes a path within the app may get."""
@@ -46,7 +51,7 @@ class BodyLimit:
         async def guarded(message: Message) -> None:
             nonlocal started
             if body.refusal is not None and not started:
-                return  # whatever the app made of a torn body is replaced below
+                return  # the app's reply to a torn body is replaced below
             if message["type"] == "http.response.start":
                 started = True
                 if message["status"] >= 400:
@@ -64,7 +69,7 @@ class BodyLimit:
 
 
 def _bytes_of(length: str) -> float:
-    """Return what a Content-Length says; more digits than a number may have here are more than any limit."""
+    """Return the value of a Content-Length; too many digits count as infinite."""
     if not (length.isascii() and length.isdigit()):
         return 0.0  # no number: what comes is counted
     return float(length)
@@ -120,7 +125,10 @@ class _Body:
             self._complete = message["type"] != "http.request" or not message.get("more_body", False)
 
     async def _within(self, timeout_s: float) -> Message:
-        """Return the next message, or raise TimeoutError; asks the clock too, for messages that come without a wait."""
+        """Return the next message, or raise TimeoutError.
+
+        Checks the clock too, for messages that arrive without a wait.
+        """
         if timeout_s <= 0:
             raise TimeoutError
         async with asyncio.timeout(timeout_s):
@@ -128,9 +136,10 @@ class _Body:
 
 
 class Concurrency:
-    """Refuses requests over a number in flight, at once, with 503; health checks always pass.
+    """Refuses requests over a number in flight, at once, with 503.
 
-    A reply that turns out to be an event stream gives its place back: streams have a cap of their own.
+    Health checks always pass. A reply that turns out to be an event stream gives its place back:
+    streams have a cap of their own.
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:
@@ -172,7 +181,7 @@ def _is_stream(message: Message) -> bool:
 
 
 class RateLimit:
-    """A token bucket per client address: `per_minute` on average, the same number at once."""
+    """A token bucket per client address: `per_minute` on average and at once."""
 
     def __init__(self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         """Wrap an app."""

@@ -52,6 +52,6 @@ def known_method(scope: Scope) -> str:
 
 
 def route_of(scope: Scope) -> str:
-    """Return the template of the route that answered, as the OpenAPI document writes it; the router leaves it in the scope."""
+    """Return the route's template as OpenAPI writes it; the router sets it."""
     route = scope.get("route")
     return _CONVERTER.sub("}", str(getattr(route, "path", "other")))

@@ -16,13 +16,18 @@ from app.core.ids import new_id
 
 logger = logging.getLogger("app.access")
 
+_POLLED = re.compile(
+    r"/health(?:/.*)?|/metrics|/assets/.*|/api/v1/(?:libraries|jobs(?:/[^/]*)?|models|diagnostics|papers|collection/stats)"
+)
+"""What a page or a monitor asks for again and again; a start that is still under way (503) is part of it."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestId:
-    """Every request gets an id, in `scope["request_id"]`, in X-Request-ID, and in one log line when it ends.
+    """Gives every request an id: in the scope, X-Request-ID, and the access log.
 
-    A client's own id is kept when it is harmless. The log line holds method, path, status and milliseconds; never the query string,
+    `scope["request_id"]`; one log line when the request ends. A client's own id is kept when it is
+    harmless. The log line holds method, path, status and milliseconds; never the query string,
     which may hold a question.
     """
 
@@ -53,7 +58,8 @@ class RequestId:
         finally:
             elapsed_ms = (time.perf_counter() - started) * 1000
             method, path = scope.get("method", "WEBSOCKET"), quote(scope["path"], errors="replace")
-            logger.info(
+            logger.log(
+                _level(method, path, status),
                 "%s %s %d %.1f ms",
                 method,
                 path,
@@ -67,3 +73,9 @@ class RequestId:
                     "duration_ms": round(elapsed_ms, 1),
                 },
             )
+
+
+def _level(method: str, path: str, status: int) -> int:
+    """Return DEBUG for polling that went well, so that at INFO one sees what people did."""
+    went_well = 200 <= status < 400 or (status == 503 and path.startswith("/health"))
+    return logging.DEBUG if method in {"GET", "HEAD"} and went_well and _POLLED.fullmatch(path) else logging.INFO

@@ -1,4 +1,4 @@
-"""Reading an ASGI scope: path within the app, headers, and how to refuse a request."""
+"""Read an ASGI scope: path within the app, headers; refuse a request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def header_count(scope: Scope, name: bytes) -> int:
 
 
 def is_health(scope: Scope) -> bool:
-    """Return whether a probe asks; probes must be answered when everything else is refused."""
+    """Return whether the request is a probe; probes are answered at every load."""
     path = route_path(scope)
     return path == "/health" or path.startswith("/health/")
 

@@ -1,4 +1,4 @@
-"""A span around every request, in the trace of whoever called."""
+"""Open a span around every request, in the caller's trace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ SERVER_ERROR = 500
 
 
 class Tracing:
-    """Begins a span per request and surrounds what serves it. Names are route templates: paths may hold names of documents.
+    """Opens a span per request, named by route template.
 
-    Attributes follow OpenTelemetry's semantic conventions for HTTP servers.
+    A path may hold the name of a document. Attributes follow OpenTelemetry's semantic conventions
+    for HTTP servers.
     """
 
     def __init__(self, app: ASGIApp, *, spans: Callable[[], Spans]) -> None:

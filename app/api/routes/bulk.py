@@ -1,4 +1,4 @@
-"""Bulk sources: plan, index, embed, and the ledger of what became of every article."""
+"""Serve bulk sources: plan, index, embed, and the ledger of articles."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.paths import server_path
 from app.api.schemas.base import LibraryName, Reply, Request
-from app.api.schemas.jobs import Job
+from app.api.schemas.jobs import JobReply
 from app.core.errors import InvalidInput
 from app.core.types import Library
 from app.ingest.bulk import MissingPolicy
@@ -26,7 +26,7 @@ NAME = r"^[^\x00-\x1f]+$"
 
 
 class BulkRequest(Request):
-    """What to do with a bulk source. The source is a path on the server's own machine, never on the client's."""
+    """The work on a bulk source. The source is a path on the server's machine."""
 
     action: Literal["plan", "index", "embed"]
     library: LibraryName = "public"
@@ -55,8 +55,10 @@ class BulkRequest(Request):
     limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
 
 
-class BulkLedger(Reply):
+class LedgerReply(Reply):
     """The account: `articles` is the sum of the others."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     articles: int
     indexed: int
@@ -68,14 +70,14 @@ class BulkLedger(Reply):
     "",
     operation_id="bulk",
     status_code=202,
-    response_model=Job,
+    response_model=JobReply,
     responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
 )
-def bulk(asked: BulkRequest, services: Composition) -> Job:
+def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     """Start a job on a bulk source; asking for the same again joins or resumes it."""
     library = Library(asked.library)
     if asked.action == "embed":
-        return Job.of(request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1))
+        return JobReply.of(request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1))
     if asked.source is None:
         raise InvalidInput(f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name")
     if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():
@@ -85,22 +87,20 @@ def bulk(asked: BulkRequest, services: Composition) -> Job:
     if asked.action == "plan":
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}
-        return Job.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
-    return Job.of(
+        return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
+    return JobReply.of(
         services.bulk.request(
             library, asked.source, name=asked.name or "", workers=asked.workers, missing=asked.missing, articles=asked.articles
         )
     )
 
 
-@router.get("/ledger", operation_id="bulk_ledger", response_model=BulkLedger, responses=declared())
+@router.get("/ledger", operation_id="bulk_ledger", response_model=LedgerReply, responses=declared())
 def bulk_ledger(
     services: Composition,
     library: LibraryName | None = None,
     source: Annotated[str | None, Query(min_length=1, max_length=200, description="name of one source, for example enwiki")] = None,
-) -> BulkLedger:
-    """What became of every article of all bulk sources, of one library or of one source."""
-    summary = services.ledger.summary(Library(library) if library else None, source)
-    return BulkLedger(
-        articles=summary.articles, indexed=summary.indexed, redirects=summary.redirects, skipped=dict(summary.skipped)
-    )
+) -> LedgerReply:
+    """Count the outcomes of all articles, of one library's, or of one source's."""
+    found = services.ledger.summary(Library(library) if library else None, source)
+    return LedgerReply.model_validate(found)

@@ -13,7 +13,10 @@ router = APIRouter(prefix="/api/v1", tags=["questions"])
 
 @router.post("/check", operation_id="check", response_model=CheckResponse, responses=declared("index_damaged"))
 def check(asked: CheckRequest, services: Composition, edge: AtEdge) -> CheckResponse:
-    """Hold every sentence of a text against the documents, or against another text; nothing is stored."""
+    """Check every sentence of a text against documents, or against another text.
+
+    Nothing is stored.
+    """
     if asked.against is not None:
         return CheckResponse.of(services.checker.against(asked.text, asked.against))
     return CheckResponse.of(services.checker.in_libraries(asked.text, asked.library or edge.settings.default_library))

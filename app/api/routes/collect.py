@@ -54,7 +54,10 @@ async def samples(services: Composition, edge: AtEdge, request_id: RequestIdenti
     "/samples", operation_id="remove_samples", response_model=SamplesRemoved, responses=declared("conflict", "disk_full")
 )
 def drop_samples(services: Composition) -> SamplesRemoved:
-    """Remove the bundled documents from both libraries, and only them; removing them again removes nothing."""
+    """Remove the bundled documents from both libraries, and only them.
+
+    Removing them again removes nothing.
+    """
     if any(job.kind == SAMPLES and not is_finished(job) for job in services.jobs.list(100)):
         raise Conflict("the samples are being indexed: wait for that job, or cancel it")
     removed = remove_samples(services.catalog, services.writer)

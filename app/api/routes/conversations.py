@@ -21,7 +21,6 @@ from app.api.schemas.conversations import (
     NewConversation,
     Rename,
     StoredAnswer,
-    Suggestion,
     SuggestionList,
 )
 from app.core.errors import NotFound
@@ -106,7 +105,10 @@ def get_answer(services: Composition, request_id: RequestIdentity, answer_id: Id
     responses=declared("not_found", "disk_full"),
 )
 def give_feedback(services: Composition, answer_id: Identity, feedback: FeedbackRequest) -> FeedbackReply:
-    """Say whether an answer was good, and which passage would have been right; the newest word counts."""
+    """Rate an answer and name the passage that would have been right.
+
+    The newest rating replaces older ones.
+    """
     given: dict[str, object] = feedback.model_dump(exclude_none=True)
     services.answers.add_feedback(answer_id, given)
     return FeedbackReply(answer_id=answer_id, feedback=given)
@@ -130,7 +132,7 @@ def forget_answers(services: Composition) -> Forgotten:
 def export_feedback(
     services: Composition, limit: Annotated[int, Query(ge=1, le=100_000, description="answers, newest first")] = 100_000
 ) -> Response:
-    """What was said of answers, as an answer set that `documind evaluate answers` reads."""
+    """Export ratings of answers as JSON Lines for `documind evaluate answers`."""
     return Response(answer_set(services.answers.list(limit, with_feedback=True)), media_type="application/x-ndjson")
 
 
@@ -143,8 +145,4 @@ def suggestions(
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
     found = services.suggester.suggest(library, n, doc_id)
-    return SuggestionList(
-        suggestions=[
-            Suggestion(question=one.question, library=one.library.value, doc_id=one.doc_id, title=one.title) for one in found
-        ]
-    )
+    return SuggestionList(suggestions=list(found))

@@ -1,4 +1,4 @@
-"""What is inside a document: text, chunks, boxes on the page, the original."""
+"""Serve the content of a document: text, chunks, page boxes, the original."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from starlette.responses import FileResponse, Response
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.papers import DocumentName, resolve
-from app.api.schemas.documents import Chunk, ChunkList, PageBoxes, TextSpan
+from app.api.schemas.documents import ChunkList, ChunkReply
 from app.core.errors import InvalidInput
+from app.core.types import PageBoxes, TextSpan
 from app.ingest.pages import page_texts
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -30,9 +31,8 @@ def document_text(
     end: Annotated[int | None, Query(ge=0, le=2**31)] = None,
     revision: Revision = None,
 ) -> TextSpan:
-    """Exactly the characters [start, end) of a revision; superseded revisions answer too."""
-    span = services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
-    return TextSpan(text=span.text, start=span.start, end=span.end, length=span.length, revision=span.revision)
+    """Return characters [start, end) of a revision, superseded revisions included."""
+    return services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
 
 
 @router.get(
@@ -46,7 +46,7 @@ def document_chunks(services: Composition, library: OneLibrary, doc_id: Document
     return ChunkList(
         doc_id=found,
         revision=shown,
-        chunks=[Chunk(index=c.ordinal, start=c.start, end=c.end, section=c.section, page=c.page, text=c.text) for c in chunks],
+        chunks=[ChunkReply.model_validate(chunk) for chunk in chunks],
     )
 
 
@@ -64,7 +64,10 @@ def document_boxes(
     end: Annotated[int, Query(ge=0, le=2**31)],
     revision: Revision = None,
 ) -> list[PageBoxes]:
-    """Where the characters [start, end) stand on the pages of the original: rectangles in PDF points, origin top left."""
+    """Return the rectangles of characters [start, end) on the original's pages.
+
+    PDF points, origin top left.
+    """
     if end < start:
         raise InvalidInput(f"end {end!r} must not be before start {start!r}")
     found = resolve(services, library, doc_id)
@@ -75,7 +78,7 @@ def document_boxes(
 
     wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
     boxes = services.pages.page_boxes(original, wanted) if wanted else ()
-    return [PageBoxes(page=box.page, width=box.width, height=box.height, rects=list(box.rects)) for box in boxes]
+    return list(boxes)
 
 
 @router.get(
@@ -91,7 +94,7 @@ def document_boxes(
     },
 )
 def document_file(services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None) -> Response:
-    """The original bytes, always as an attachment of no particular type: nothing of it runs in a browser."""
+    """Send the original bytes as an attachment of no type, so no browser runs it."""
     document = services.catalog.document(library, resolve(services, library, doc_id))
     original = services.catalog.original(library, document.doc_id, revision)
     name = document.filename or document.doc_id

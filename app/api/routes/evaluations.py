@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.schemas.evaluations import EvaluationBody, EvaluationList, EvaluationReport, EvaluationSummary
-from app.api.schemas.jobs import Job
+from app.api.schemas.jobs import JobReply
 from app.core.types import Library
 
 router = APIRouter(prefix="/api/v1/evaluations", tags=["evaluations"])
@@ -31,14 +31,14 @@ def list_evaluations(services: Composition) -> EvaluationList:
     return EvaluationList(evaluations=[EvaluationSummary(**asdict(entry)) for entry in services.evaluations.reports.list()])
 
 
-@router.post("", operation_id="start_evaluation", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("", operation_id="start_evaluation", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def start_evaluation(services: Composition, asked: EvaluationBody) -> Response:
     """Compare settings on judged questions, as a job whose id is that of the report."""
     library = Library(asked.library) if asked.library else services.settings.library
     if asked.library is None and not services.catalog.counts(library).documents:
         library = next((one for one in Library if services.catalog.counts(one).documents), library)
     job = services.evaluations.start(asked.request(library))
-    return JSONResponse(Job.of(job).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 
 
 @router.get("/{report_id}", operation_id="get_evaluation", response_model=EvaluationReport, responses=declared("not_found"))
@@ -57,7 +57,7 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
     },
 )
 def download_evaluation(services: Composition, report_id: ReportId, kind: Literal["json", "md", "csv", "html"]) -> Response:
-    """A finished report as JSON, Markdown, a table, or a page of its own; sent as a file."""
+    """Send a finished report as a file: JSON, Markdown, table or standalone page."""
     text = services.evaluations.reports.text(report_id, kind)
     return Response(
         text, media_type=_MEDIA[kind], headers={"Content-Disposition": f'attachment; filename="evaluation-{report_id}.{kind}"'}

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.deps import AtEdge, Composition
 from app.api.errors import declared
-from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
+from app.api.schemas.documents import CollectionStats, Embedding
 from app.api.schemas.status import Diagnostics, Health, LibraryDiagnostics, Live, ModelHost, Ready
 from app.api.services import ServicePort
 from app.core.release import checkout_sha, package_version
@@ -26,7 +26,10 @@ _LOOKS = CapacityLimiter(2)
 
 @router.get("/health/live", operation_id="live", response_model=Live)
 async def live() -> Live:
-    """The process is up. Answered without the thread pool, also while the server starts or is at its limits."""
+    """Confirm that the process runs.
+
+    Answered without the thread pool, also during the start and at full load.
+    """
     return Live()
 
 
@@ -34,7 +37,7 @@ async def live() -> Live:
     "/health/ready", operation_id="ready", response_model=Ready, responses={503: {"model": Ready, "description": "not yet"}}
 )
 async def ready(edge: AtEdge, response: Response) -> Ready:
-    """Whether requests will be answered; 503 names what is missing."""
+    """Report whether requests will be answered; 503 names what is missing."""
     startup = edge.startup
     if startup.failure:
         response.status_code = 503
@@ -54,7 +57,10 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
 
 @router.get("/health", operation_id="health", response_model=Health)
 def health(request: Request, edge: AtEdge) -> Health:
-    """Who answers and who embeds, and whether their hosts can be reached. Counts only for those who may see them."""
+    """Report generator, embedder and whether their hosts respond.
+
+    Counts only for callers who may see them.
+    """
     startup = edge.startup
     if startup.missing and startup.missing != ("embedder",):
         status = "failed" if startup.failure else "starting"
@@ -87,15 +93,9 @@ def library_stats(services: ServicePort, library: Library) -> CollectionStats:
     )
 
 
-def library_fingerprint(services: ServicePort, library: Library) -> Fingerprint | None:
-    """Return what a library's index was made with."""
-    found = services.catalog.fingerprint(library)
-    return None if found is None else Fingerprint.model_validate(found, from_attributes=True)
-
-
 @router.get("/api/v1/diagnostics", operation_id="diagnostics", response_model=Diagnostics, responses=declared())
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
-    """Everything somebody who helps a user asks for; no secrets, no questions."""
+    """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
     libraries = []
     for library in Library:
@@ -107,7 +107,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
                 chunks=counts.chunks,
                 embedded=counts.embedded,
                 bytes=counts.bytes,
-                fingerprint=library_fingerprint(services, library),
+                fingerprint=services.catalog.fingerprint(library),
             )
         )
     return Diagnostics(

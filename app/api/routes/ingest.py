@@ -14,7 +14,7 @@ from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared, problem, problem_response, status_of_code
 from app.api.routes.sync import MAX_FOLDER_CHARACTERS
 from app.api.schemas.base import LibraryName, WaitName
-from app.api.schemas.jobs import IngestedDocument, IngestResponse, Receipt
+from app.api.schemas.jobs import IngestResponse
 from app.api.services import ServicePort
 from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
@@ -84,7 +84,7 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
     library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
     wait: Annotated[WaitName, Query(description="true: until vectors are applied; text: until acknowledged; false: not")] = "true",
 ) -> Response:
-    """Index one or more files. The outcome of each is reported; none of them is half indexed."""
+    """Index one or more files and report each outcome; no file is half indexed."""
     receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
     try:
         pending = bytearray()
@@ -180,7 +180,7 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
 
 
 async def outcome(job: Job, wait: WaitName, services: ServicePort, edge: AtEdge, request_id: str) -> Response:
-    """Return what became of an accepted job once it has come as far as was asked, or that it was accepted (202).
+    """Return an accepted job's outcome once it got as far as asked; else 202.
 
     Raises:
         Conflict: The job was cancelled or paused while it was waited for.
@@ -203,7 +203,7 @@ def outcome_response(job: Job, request_id: str) -> Response:
         if job.state == "failed":
             return _failed(job, request_id)
         raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
-    documents = [_document(outcome) for outcome in report.outcomes]
+    documents = list(report.outcomes)
     failed = [outcome for outcome in report.outcomes if outcome.status == "failed"]
     body = IngestResponse(job_id=job.id, documents=documents)
     if failed and len(failed) == len(report.outcomes):
@@ -229,15 +229,4 @@ def _failed(job: Job, request_id: str) -> Response:
     status = status_of_code(code)
     return problem_response(
         problem(status=status, code=code, detail=detail, retryable=status in {502, 503, 504, 507}, request_id=request_id)
-    )
-
-
-def _document(outcome: IngestOutcome) -> IngestedDocument:
-    return IngestedDocument(
-        filename=outcome.filename,
-        doc_id=outcome.doc_id,
-        status=outcome.status,
-        reason=outcome.reason,
-        duplicate_of=outcome.duplicate_of,
-        receipt=None if outcome.receipt is None else Receipt.model_validate(outcome.receipt, from_attributes=True),
     )

@@ -11,7 +11,7 @@ from app.api.contract import events
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared
 from app.api.pump import Pump
-from app.api.schemas.jobs import Job, JobList
+from app.api.schemas.jobs import JobList, JobReply
 from app.api.sse import EventStream, each, event
 from app.core.types import Job as CoreJob
 
@@ -23,13 +23,13 @@ JobId = Annotated[str, Path(min_length=1, max_length=64)]
 @router.get("", operation_id="list_jobs", response_model=JobList, responses=declared())
 def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
     """Jobs, newest first."""
-    return JobList(jobs=[Job.of(job) for job in services.jobs.list(limit)])
+    return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
 
 
-@router.get("/{job_id}", operation_id="get_job", response_model=Job, responses=declared("not_found"))
-def get_job(services: Composition, job_id: JobId) -> Job:
+@router.get("/{job_id}", operation_id="get_job", response_model=JobReply, responses=declared("not_found"))
+def get_job(services: Composition, job_id: JobId) -> JobReply:
     """One job as it is now."""
-    return Job.of(services.jobs.get(job_id))
+    return JobReply.of(services.jobs.get(job_id))
 
 
 @router.get(
@@ -46,24 +46,24 @@ def job_events(services: Composition, edge: AtEdge, request_id: RequestIdentity,
     services.jobs.get(job_id)  # an unknown id is a 404, not a stream with an error in it
 
     def render(job: CoreJob) -> bytes:
-        return event("job", Job.of(job).model_dump(mode="json"))
+        return event("job", JobReply.of(job).model_dump(mode="json"))
 
     return EventStream(Pump(lambda cancel: each(services.jobs.watch(job_id, cancel), render), edge.streams), request_id)
 
 
-@router.post("/{job_id}/pause", operation_id="pause_job", response_model=Job, responses=declared("not_found", "conflict"))
-def pause_job(services: Composition, job_id: JobId) -> Job:
+@router.post("/{job_id}/pause", operation_id="pause_job", response_model=JobReply, responses=declared("not_found", "conflict"))
+def pause_job(services: Composition, job_id: JobId) -> JobReply:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
-    return Job.of(services.jobs.pause(job_id))
+    return JobReply.of(services.jobs.pause(job_id))
 
 
-@router.post("/{job_id}/resume", operation_id="resume_job", response_model=Job, responses=declared("not_found", "conflict"))
-def resume_job(services: Composition, job_id: JobId) -> Job:
+@router.post("/{job_id}/resume", operation_id="resume_job", response_model=JobReply, responses=declared("not_found", "conflict"))
+def resume_job(services: Composition, job_id: JobId) -> JobReply:
     """Go on with a paused job."""
-    return Job.of(services.jobs.resume(job_id))
+    return JobReply.of(services.jobs.resume(job_id))
 
 
-@router.delete("/{job_id}", operation_id="cancel_job", response_model=Job, responses=declared("not_found"))
-def cancel_job(services: Composition, job_id: JobId) -> Job:
+@router.delete("/{job_id}", operation_id="cancel_job", response_model=JobReply, responses=declared("not_found"))
+def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
-    return Job.of(services.jobs.cancel(job_id))
+    return JobReply.of(services.jobs.cancel(job_id))

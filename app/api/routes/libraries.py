@@ -6,13 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.answer.records import notice_record
 from app.api.deps import AtEdge, Composition, OneLibrary
 from app.api.errors import declared
-from app.api.routes.health import library_fingerprint, library_stats
+from app.api.routes.health import library_stats
 from app.api.schemas.base import LibraryName
-from app.api.schemas.documents import Cleared, CollectionStats, Embedding, LibraryList
-from app.api.schemas.documents import Library as LibraryReply
+from app.api.schemas.documents import Cleared, CollectionStats, Embedding, LibraryList, LibraryStatus
 from app.core.errors import InvalidInput
 from app.core.types import Library
 
@@ -27,16 +25,16 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     for library in Library:
         counts = services.catalog.counts(library)
         found.append(
-            LibraryReply(
+            LibraryStatus(
                 library=library.value,
                 documents=counts.documents,
                 samples=counts.samples,
                 chunks=counts.chunks,
                 embedded=counts.embedded,
                 bytes=counts.bytes,
-                fingerprint=library_fingerprint(services, library),
+                fingerprint=services.catalog.fingerprint(library),
                 embedding=Embedding.of(status.embedding[library.value]),
-                notices=[dict(notice_record(notice)) for notice in status.embedding[library.value].notices],
+                notices=list(status.embedding[library.value].notices),
                 build=status.builds.get(library.value, "none"),
             )
         )

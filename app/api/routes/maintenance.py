@@ -1,4 +1,7 @@
-"""Work on whole stores: check, export, import, back up, purge, embed anew. All are jobs; paths are on the server's machine."""
+"""Maintain stores as jobs: check, export, import, back up, purge, re-embed.
+
+Paths are on the server's machine.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.paths import server_path
 from app.api.schemas.base import Flag, LibraryName, Reply, Request
-from app.api.schemas.jobs import Job
+from app.api.schemas.jobs import JobReply
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.types import Library
 from app.evaluation import answer_sets, comparison
@@ -45,7 +48,7 @@ class ImportRequest(Request):
 
 
 class BackupRequest(Request):
-    """Where the backup goes."""
+    """The path of the backup."""
 
     path: ServerPath | None = Field(None, description="a new directory; null: a name with the time under DATA_DIR/backups")
 
@@ -57,7 +60,7 @@ class CalibrateRequest(Request):
 
 
 class ReembedRequest(Request):
-    """Which library is to be embedded anew, and how."""
+    """The library to re-embed, and how."""
 
     library: LibraryName
     action: Literal["start", "rollback", "discard"] = Field(
@@ -71,7 +74,7 @@ class ReembedRequest(Request):
     force: Flag = Field(False, description="let the new vectors serve even when they find less")
 
 
-class Fault(Reply):
+class StoreFault(Reply):
     """One kind of fault; `library` is empty when it concerns all."""
 
     code: str
@@ -81,44 +84,50 @@ class Fault(Reply):
     repaired: bool
 
 
-class FsckReport(Reply):
-    """What a check found; `documind fsck --repair` mends it, with the server stopped."""
+class StoreCheck(Reply):
+    """The findings of a check.
+
+    `documind fsck --repair` fixes them while the server is stopped.
+    """
 
     started_at: str
     seconds: float
     repair: bool
     sound: bool
     exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair mends, 8 faults that need a backup")
-    faults: list[Fault]
+    faults: list[StoreFault]
     checked: dict[str, int]
 
 
-@router.get("/fsck", operation_id="last_fsck", response_model=FsckReport, responses=declared("not_found"))
-def last_fsck(services: Composition) -> FsckReport:
+@router.get("/fsck", operation_id="last_fsck", response_model=StoreCheck, responses=declared("not_found"))
+def last_fsck(services: Composition) -> StoreCheck:
     """The last finished check."""
     for job in services.jobs.list(1000):
         if job.kind == FSCK and job.state == "done" and job.result is not None:
-            return FsckReport.model_validate(job.result)
+            return StoreCheck.model_validate(job.result)
     raise NotFound("no check has been run yet; start one with POST /api/v1/fsck or: documind fsck")
 
 
-@router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def run_fsck(services: Composition) -> Response:
-    """Check the whole store as a job; nothing is changed, and writes wait meanwhile."""
+    """Check the whole store as a job; change nothing. Writes wait until it ends."""
     return _accepted(services, FSCK, {}, coalesce=True)
 
 
 @router.post(
-    "/export", operation_id="export_library", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
+    "/export", operation_id="export_library", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
 )
 def export_library(services: Composition, asked: ExportRequest) -> Response:
-    """Write a library with text, vectors and originals into one checksummed file, as a job."""
+    """Export text, vectors and originals of a library into one file, as a job.
+
+    The file carries checksums.
+    """
     path = server_path(asked.path) if asked.path else _fresh(services, "exports", f"{asked.library}-", ".documind")
     _must_be_new(path)
     return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
 
 
-@router.post("/import", operation_id="import_library", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("/import", operation_id="import_library", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def import_library(services: Composition, asked: ImportRequest) -> Response:
     """Add an exported file to a library, without embedding anything again, as a job."""
     if not server_path(asked.path).is_file():
@@ -126,30 +135,38 @@ def import_library(services: Composition, asked: ImportRequest) -> Response:
     return _accepted(services, IMPORT, {"path": asked.path, "library": asked.library})
 
 
-@router.post("/backup", operation_id="backup", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
+@router.post(
+    "/backup", operation_id="backup", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+)
 def backup(services: Composition, asked: BackupRequest) -> Response:
-    """Back up the catalog and the originals while everything works, as a job; `documind restore` brings it back."""
+    """Back up catalog and originals as a job, while the server serves.
+
+    `documind restore` brings the backup back.
+    """
     path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
     return _accepted(services, BACKUP, {"path": str(path)})
 
 
 @router.post(
-    "/calibrate", operation_id="calibrate", status_code=202, response_model=Job, responses=declared("conflict", "disk_full")
+    "/calibrate", operation_id="calibrate", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
 )
 def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
-    """Find what the similarities of a library's embedder mean, from the library's own sentences; a job.
+    """Calibrate a library's embedder from the library's own sentences, as a job.
 
     Its result holds the constants; they count from then on in every library of that embedder.
     """
     return _accepted(services, CALIBRATE, {"library": asked.library})
 
 
-@router.post("/reembed", operation_id="reembed", status_code=202, response_model=Job, responses=declared("conflict", "disk_full"))
+@router.post(
+    "/reembed", operation_id="reembed", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+)
 def reembed(services: Composition, asked: ReembedRequest) -> Response:
-    """Embed a library with another model beside the vectors that serve, compare, and swap unless fewer passages are found; a job.
+    """Re-embed a library with another model, compare, and swap; as a job.
 
-    The job's result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
+    The current vectors keep serving. The swap is refused if fewer passages are found. The job's
+    result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
     """
     cases = tuple(answer_sets.load(server_path(asked.questions))) if asked.questions else ()
     library = Library(asked.library)
@@ -159,18 +176,21 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
             " expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
-    return JSONResponse(Job.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202)
 
 
-@router.post("/purge", operation_id="purge", status_code=202, response_model=Job, responses=declared("disk_full"))
+@router.post("/purge", operation_id="purge", status_code=202, response_model=JobReply, responses=declared("disk_full"))
 def purge(services: Composition) -> Response:
-    """Remove every byte of deleted documents now, as a job; by itself it happens a while after the last deletion."""
-    return JSONResponse(Job.of(request_purge(services.jobs)).model_dump(), status_code=202)
+    """Remove every byte of deleted documents now, as a job.
+
+    Otherwise this happens some time after the last deletion.
+    """
+    return JSONResponse(JobReply.of(request_purge(services.jobs)).model_dump(), status_code=202)
 
 
 def _accepted(services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False) -> Response:
     job = services.jobs.submit(kind, payload, coalesce=coalesce)
-    return JSONResponse(Job.of(job).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 
 
 def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> Path:

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes."""
+"""Serve Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ router = APIRouter(tags=["health"])
 
 @router.get("/metrics", operation_id="metrics", response_class=PlainTextResponse)
 def metrics(request: Request, edge: AtEdge) -> Response:
-    """Requests, answers, stages, model calls, tokens, jobs, projections. Counts of documents only for those who may see them."""
+    """Return metrics of requests, answers, stages, models, jobs and projections.
+
+    Counts of documents only for callers who may see them.
+    """
     startup = edge.startup
     readable = not startup.missing and edge.key.accepts(request.scope)
     services = startup.services() if readable else None

@@ -1,4 +1,4 @@
-"""Models, the bulk account, replays: what the status page and the command line ask."""
+"""Serve models, the bulk ledger and replays to the status page and the CLI."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import Composition
 from app.api.errors import declared
-from app.api.schemas.jobs import Job
-from app.api.schemas.models import InstalledModel, ModelList, ModelTest, ModelTests, PullRequest, TestRequest
+from app.api.schemas.jobs import JobReply
+from app.api.schemas.models import ModelList, ModelOnDisk, ModelTest, ModelTests, PullRequest, TestRequest
 from app.jobs.kinds import PULL, REPLAY
 
 router = APIRouter(prefix="/api/v1", tags=["models"])
@@ -18,10 +18,13 @@ router = APIRouter(prefix="/api/v1", tags=["models"])
 
 @router.get("/models", operation_id="list_models", response_model=ModelList, responses=declared())
 def list_models(services: Composition) -> ModelList:
-    """What Ollama has installed and loaded, and what is in use; empty lists when there is no Ollama."""
+    """List models that Ollama has installed and loaded, and those in use.
+
+    Empty lists without Ollama.
+    """
     report = services.model_report()
     return ModelList(
-        installed=[InstalledModel(name=name, size_bytes=size) for name, size in report.installed],
+        installed=[ModelOnDisk(name=name, size_bytes=size) for name, size in report.installed],
         loaded=list(report.loaded),
         in_use=dict(report.in_use),
         fit=report.fit,
@@ -33,30 +36,33 @@ def list_models(services: Composition) -> ModelList:
     "/models/pull",
     operation_id="pull_model",
     status_code=202,
-    response_model=Job,
+    response_model=JobReply,
     responses=declared("disk_full"),
 )
 def pull_model(services: Composition, wanted: PullRequest) -> Response:
     """Fetch a model into Ollama, as a job; one that was cut off goes on where it was."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
-    return JSONResponse(Job.of(job).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 
 
 @router.post(
     "/models/test",
     operation_id="test_model",
     status_code=202,
-    response_model=Job,
+    response_model=JobReply,
     responses=declared("model_not_installed", "disk_full"),
 )
 def test_model(services: Composition, wanted: TestRequest) -> Response:
-    """Ask a model 24 built-in questions with both prompts, as a job; what it finds decides how the model is asked."""
-    return JSONResponse(Job.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202)
+    """Test a model on 24 built-in questions with both prompts, as a job.
+
+    The result decides how the model is asked.
+    """
+    return JSONResponse(JobReply.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202)
 
 
 @router.get("/models/tests", operation_id="list_model_tests", response_model=ModelTests, responses=declared())
 def list_model_tests(services: Composition) -> ModelTests:
-    """What tests of models found, newest first, and one line that compares the models and the quotes."""
+    """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
 
 
@@ -64,10 +70,13 @@ def list_model_tests(services: Composition) -> ModelTests:
     "/replay/{answer_id}",
     operation_id="replay_answer",
     status_code=202,
-    response_model=Job,
+    response_model=JobReply,
     responses=declared("not_found", "disk_full"),
 )
 def replay_answer(services: Composition, answer_id: Annotated[str, Path(min_length=1, max_length=64)]) -> Response:
-    """Search again for a stored answer's question, as a job whose result says what would change now, and why."""
+    """Search again for a stored answer's question, as a job.
+
+    The result says what would change now, and why.
+    """
     services.answers.get(answer_id)  # an unknown answer is a 404, not a failed job
-    return JSONResponse(Job.of(services.jobs.submit(REPLAY, {"answer_id": answer_id})).model_dump(), status_code=202)
+    return JSONResponse(JobReply.of(services.jobs.submit(REPLAY, {"answer_id": answer_id})).model_dump(), status_code=202)

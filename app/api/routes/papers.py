@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
-from app.api.schemas.documents import Deleted, Document, DocumentCorrection, DocumentPage
+from app.api.schemas.documents import Deleted, DocumentCorrection, DocumentPage, DocumentReply
 from app.api.services import ServicePort
 from app.core.errors import NotFound
 from app.core.types import Library, Metadata
@@ -47,12 +47,12 @@ def list_documents(
 ) -> DocumentPage:
     """One page of a library's documents."""
     found, following = services.catalog.documents(library, q, cursor or None, limit)
-    return DocumentPage(documents=[Document.of(document) for document in found], next_cursor=following)
+    return DocumentPage(documents=[DocumentReply.model_validate(document) for document in found], next_cursor=following)
 
 
 @router.api_route("/papers/{doc_id}/restore", methods=["GET", "PATCH", "DELETE", "PUT"], include_in_schema=False)
 async def restore_is_a_post() -> None:
-    """Names may hold slashes, so these would otherwise be taken for a document called `.../restore`.
+    """Refuse these paths: names may hold slashes, so `.../restore` looks like a name.
 
     Raises:
         HTTPException: Always 405.
@@ -61,21 +61,23 @@ async def restore_is_a_post() -> None:
 
 
 @router.get(
-    "/papers/{doc_id:path}", operation_id="get_document", response_model=Document, responses=declared("not_found", "conflict")
+    "/papers/{doc_id:path}", operation_id="get_document", response_model=DocumentReply, responses=declared("not_found", "conflict")
 )
-def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
+def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """One document."""
-    return Document.of(services.catalog.document(library, resolve(services, library, doc_id)))
+    return DocumentReply.model_validate(services.catalog.document(library, resolve(services, library, doc_id)))
 
 
 @router.patch(
     "/papers/{doc_id:path}",
     operation_id="correct_document",
-    response_model=Document,
+    response_model=DocumentReply,
     responses=declared("not_found", "conflict", "disk_full"),
 )
-def correct_document(services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection) -> Document:
-    """Correct title, authors or year; fields left out stay as they are, `year: null` removes it."""
+def correct_document(
+    services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
+) -> DocumentReply:
+    """Correct title, authors or year; omitted fields stay, `year: null` removes it."""
     document = services.catalog.document(library, resolve(services, library, doc_id))
     given = correction.model_fields_set
     metadata = Metadata(document.title, document.authors, document.year, document.arxiv_id)
@@ -85,7 +87,7 @@ def correct_document(services: Composition, library: OneLibrary, doc_id: Documen
         metadata = replace(metadata, authors=tuple(correction.authors))
     if "year" in given:
         metadata = replace(metadata, year=correction.year)
-    return Document.of(services.writer.correct(library, document.doc_id, metadata))
+    return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
 
 
 Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in which the document can be restored")]
@@ -104,7 +106,7 @@ Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in whic
     responses=declared("not_found", "conflict", "disk_full"),
 )
 def delete_document(services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0) -> Deleted:
-    """Remove a document: hidden at once, purged from every store when the grace is over."""
+    """Delete a document: hide it at once, purge it after the grace period."""
     gone = services.writer.delete(library, resolve(services, library, doc_id), grace_s)
     return Deleted.model_validate(gone, from_attributes=True)
 
@@ -112,9 +114,9 @@ def delete_document(services: Composition, library: OneLibrary, doc_id: Document
 @router.post(
     "/papers/{doc_id}/restore",
     operation_id="restore_document",
-    response_model=Document,
+    response_model=DocumentReply,
     responses=declared("not_found", "conflict", "disk_full"),
 )
-def restore_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
+def restore_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """Undo a removal within its grace."""
-    return Document.of(services.writer.restore(library, doc_id))
+    return DocumentReply.model_validate(services.writer.restore(library, doc_id))

@@ -9,12 +9,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.answer.records import notice_record, view_url
 from app.api.answers import reply
 from app.api.contract import events
 from app.api.deps import AtDoor, AtEdge, Composition
 from app.api.errors import declared
-from app.api.schemas.answers import QueryResponse, Signals
+from app.api.schemas.answers import QueryResponse
 from app.api.schemas.base import ScopeName
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.query import ChatRequest, QueryRequest, SearchQuery
@@ -22,7 +21,7 @@ from app.api.services import ServicePort
 from app.core.spans import ended_with_block
 from app.core.text import tokenise
 from app.core.trace import Trace
-from app.core.types import Evidence, Hit, Library
+from app.core.types import Hit, Library
 from app.retrieval.merge import merge
 from app.retrieval.request import Retrieval, SearchRequest
 
@@ -76,7 +75,7 @@ def search(services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Qu
         query=asked.q,
         library=library,
         hits=[_hit(hit, stems) for hit in found.hits],
-        notices=[dict(notice_record(notice)) for notice in found.notices],
+        notices=list(found.notices),
     )
 
 
@@ -100,35 +99,16 @@ def _search(services: ServicePort, scope: ScopeName, asked: SearchQuery) -> Retr
 
 def _hit(hit: Hit, stems: frozenset[str]) -> SearchHit:
     """Return a hit with the words that share a stem with the query marked."""
-    chunk, document, signals = hit.passage.chunk, hit.passage.document, hit.signals
-    return SearchHit(
-        doc_id=document.doc_id,
-        duplicate_of=document.duplicate_of,
-        revision=chunk.revision,
-        library=chunk.library.value,
-        title=document.title,
-        sample=document.is_sample,
-        authors=list(document.authors),
-        year=document.year,
-        type=document.type,
-        section=chunk.section,
-        page=chunk.page,
-        chunk_index=chunk.ordinal,
-        start=chunk.start,
-        end=chunk.end,
-        text=chunk.text,
-        highlights=[Highlight(start=start, end=end) for start, end in highlights(chunk.text, stems)],
-        score=round(hit.score, 6),
-        band=hit.band,
-        signals=Signals(dense=signals.dense, bm25=signals.bm25, overlap=signals.overlap, sentence=signals.sentence),
-        source_url=document.source_url,
-        view_url=view_url(Evidence(1, hit)),
-        flags=list(document.flags),
-    )
+    text = hit.passage.chunk.text
+    marked = tuple(Highlight(start=start, end=end) for start, end in highlights(text, stems))
+    return SearchHit.of_hit(hit, type=hit.passage.document.type, text=text, highlights=marked)
 
 
 def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the spans of words of `text` that have a stem among `stems`; in a run of CJK, of the characters that match."""
+    """Return spans of words whose stem is in `stems`.
+
+    In a run of CJK, spans of the characters that match.
+    """
     known: dict[str, list[tuple[int, int]]] = {}
     spans: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
@@ -140,7 +120,10 @@ def highlights(text: str, stems: frozenset[str]) -> list[tuple[int, int]]:
 
 
 def _matches(word: str, stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return what of one word matches: all of it, or the bigrams that do when it is a run without spaces."""
+    """Return the matching spans of one word: all of it, or its matching bigrams.
+
+    Bigrams if it is a run without spaces.
+    """
     tokens = tokenise(word)
     if len(tokens) <= 1:
         return [(0, len(word))] if tokens and tokens[0] in stems else []

@@ -1,4 +1,4 @@
-"""What folder syncs ask: which documents came from a folder, and to remove those whose files are gone."""
+"""Serve folder syncs: list a folder's documents, remove those without a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_synced(
     library: OneLibrary,
     folder: Annotated[str, Query(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)],
 ) -> SyncedDocuments:
-    """List the documents that a folder's sync sent and that still hold the bytes it sent."""
+    """List documents a folder's sync sent whose bytes are still the same."""
     return SyncedDocuments(source_keys=sorted(services.claims.held(library, folder)))
 
 
@@ -47,7 +47,10 @@ def list_synced(
     "/remove", operation_id="remove_synced", response_model=SyncedDocuments, responses=declared("disk_full", "index_damaged")
 )
 def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocuments:
-    """Remove documents that this folder's sync sent; any other name is left alone. The reply lists what was removed."""
+    """Remove documents that this folder's sync sent; ignore any other name.
+
+    The reply lists the removed documents.
+    """
     library = Library(removal.library)
     held = services.claims.held(library, removal.folder)
     removed = []

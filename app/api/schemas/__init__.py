@@ -1,1 +1,1 @@
-"""Pydantic models of the HTTP contract (API.md): what may be sent, and what OpenAPI says will come back."""
+"""Define the HTTP contract's pydantic models: requests and responses."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-
-from app.core.links import web_link
+from pydantic import BaseModel, ConfigDict, Field
 
 LibraryName = Literal["public", "papers"]
 ScopeName = Literal["public", "papers", "all"]
@@ -16,15 +14,12 @@ WaitName = Literal["true", "text", "false"]
 DocId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$", examples=["3f2a9c0d41b7e685"])]
 """16 hex digits, or the fixed id of a sample."""
 
-WebLink = Annotated[str | None, BeforeValidator(web_link)]
-"""The address that a document names, where a browser opens it on the web; null for anything else."""
-
 Flag = Annotated[bool, Field(strict=True)]
 """true or false; 0, 1 and "yes" are mistakes, not flags."""
 
 
 class Request(BaseModel):
-    """A body somebody sends: unknown fields are refused."""
+    """A request body; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,4 +33,4 @@ class Tolerant(BaseModel):
 class Reply(BaseModel):
     """A body we send."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)

@@ -23,7 +23,7 @@ class CheckRequest(Request):
 
 
 class CheckCitation(Reply):
-    """Exactly the characters [start, end) of a document's revision, or of the text `against`."""
+    """Characters [start, end) of a document's revision, or of the text `against`."""
 
     library: LibraryName | None
     doc_id: str | None

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.api.schemas.answers import QueryResponse
+from app.answer.records import StoredRecord
+from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, LibraryName, Reply, Request
 
 Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
@@ -41,7 +42,7 @@ class ConversationList(Reply):
     conversations: list[ConversationSummary]
 
 
-class Turn(Reply):
+class ConversationTurn(Reply):
     """One message."""
 
     role: str
@@ -54,17 +55,17 @@ class Conversation(ConversationSummary):
     """A conversation with its turns."""
 
     summary: str = Field(description="what was folded of the beginning")
-    turns: list[Turn]
+    turns: list[ConversationTurn]
 
 
 class Forgotten(Reply):
-    """How many were forgotten."""
+    """The number of forgotten items."""
 
     forgotten: int
 
 
 class RightPassage(Request):
-    """Where the answer should have come from."""
+    """The passage that should have been the source."""
 
     library: LibraryName
     doc_id: DocId
@@ -73,36 +74,26 @@ class RightPassage(Request):
 
 
 class FeedbackRequest(Request):
-    """What the reader says of an answer."""
+    """A reader's rating of an answer."""
 
     thumbs: Literal["up", "down"] | None = None
     passage: RightPassage | None = None
 
 
 class FeedbackReply(Reply):
-    """What is kept with the answer."""
+    """The rating stored with the answer."""
 
     answer_id: str
     feedback: dict[str, object]
 
 
-class StoredAnswer(QueryResponse):
-    """An answer as it was given, with its full trace and what was asked. Quotes of deleted documents are blanked."""
+class StoredAnswer(StoredRecord):
+    """An answer as given, with its full trace and request.
 
-    asked: dict[str, object] = Field(description="the QueryRequest, defaults filled in")
-    settings: dict[str, str] = Field(description="what can change an answer besides the documents")
-    at: str
-    kept: Literal["full", "hash"] = Field(description="hash: texts are replaced by their SHA-256")
-    feedback: dict[str, object] | None = None
+    Quotes of deleted documents are blank.
+    """
 
-
-class Suggestion(Reply):
-    """A question, and the document that answers it."""
-
-    question: str
-    library: LibraryName
-    doc_id: str
-    title: str
+    request_id: str
 
 
 class SuggestionList(Reply):

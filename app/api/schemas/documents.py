@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
-from app.api.schemas.answers import Notice, Signals
-from app.api.schemas.base import LibraryName, Reply, Request, WebLink
+from app.answer.records import PassageRecord, WebLink
+from app.api.schemas.base import LibraryName, Reply, Request
 from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH
-from app.core.types import Band, EmbeddingState
-from app.core.types import Document as CoreDocument
+from app.core.types import EmbeddingState, Fingerprint, Library, Notice
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 
 
-class Document(Reply):
+class DocumentReply(Reply):
     """A live document."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     doc_id: str
-    library: LibraryName
+    library: Library
     source_key: str
     filename: str
     title: str
@@ -40,50 +41,20 @@ class Document(Reply):
     licence: str | None
     has_original: bool
     flags: list[str] = Field(description="findings at ingest a reader should see")
-    sample: bool = Field(description="the document came with the program")
+    sample: bool = Field(validation_alias="is_sample", description="the document came with the program")
     added_at: str
     updated_at: str
-
-    @classmethod
-    def of(cls, document: CoreDocument) -> Document:
-        """Return a document as the API shows it."""
-        return cls(
-            doc_id=document.doc_id,
-            library=document.library.value,
-            source_key=document.source_key,
-            filename=document.filename,
-            title=document.title,
-            authors=list(document.authors),
-            year=document.year,
-            arxiv_id=document.arxiv_id,
-            type=document.type,
-            sha256=document.sha256,
-            revision=document.revision,
-            state=document.state,
-            characters=document.characters,
-            pages=document.pages,
-            chunks=document.chunks,
-            embedded=document.embedded,
-            duplicate_of=document.duplicate_of,
-            source_url=document.source_url,
-            licence=document.licence,
-            has_original=document.has_original,
-            flags=list(document.flags),
-            sample=document.is_sample,
-            added_at=document.added_at,
-            updated_at=document.updated_at,
-        )
 
 
 class DocumentPage(Reply):
     """One page of a library."""
 
-    documents: list[Document]
+    documents: list[DocumentReply]
     next_cursor: str | None = Field(description="pass it as `cursor`; null on the last page")
 
 
 class DocumentCorrection(Request):
-    """What to correct; fields left out stay as they are."""
+    """Fields to correct; omitted fields stay as they are."""
 
     title: Name | None = None
     authors: list[Name] | None = Field(None, max_length=200)
@@ -91,7 +62,7 @@ class DocumentCorrection(Request):
 
 
 class Deleted(Reply):
-    """What a deletion removed."""
+    """Counts of what a deletion removed."""
 
     doc_id: str
     chunks: int
@@ -103,14 +74,14 @@ class Deleted(Reply):
 
 
 class SamplesRemoved(Reply):
-    """How many sample documents were removed, by library."""
+    """The number of sample documents removed, by library."""
 
     public: int
     papers: int
 
 
 class Cleared(Reply):
-    """What clearing a library removed."""
+    """Counts of what clearing a library removed."""
 
     library: LibraryName
     documents: int
@@ -119,20 +90,12 @@ class Cleared(Reply):
     out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
 
 
-class TextSpan(Reply):
-    """Exactly the characters [start, end) of a revision."""
-
-    text: str
-    start: int
-    end: int
-    length: int = Field(description="characters of the whole text")
-    revision: int
-
-
-class Chunk(Reply):
+class ChunkReply(Reply):
     """A unit of the index: always text[start:end] of the document."""
 
-    index: int
+    model_config = ConfigDict(from_attributes=True)
+
+    index: int = Field(validation_alias="ordinal")
     start: int
     end: int
     section: str
@@ -145,32 +108,11 @@ class ChunkList(Reply):
 
     doc_id: str
     revision: int
-    chunks: list[Chunk]
-
-
-class PageBoxes(Reply):
-    """Rectangles of a span on one page, in PDF points, origin top left."""
-
-    page: int
-    width: float
-    height: float
-    rects: list[tuple[float, float, float, float]]
-
-
-class Fingerprint(Reply):
-    """What a library's index was made with."""
-
-    embedding_model: str
-    model_digest: str
-    dimension: int
-    query_prefix: str
-    passage_prefix: str
-    chunker: str
-    analyzer: str
+    chunks: list[ChunkReply]
 
 
 class Embedding(Reply):
-    """What embeds a library."""
+    """The embedder of a library."""
 
     embedder: str = Field(description="`provider:model`; of an empty library, the one that it would get now")
     reachable: bool
@@ -182,7 +124,7 @@ class Embedding(Reply):
         return cls(embedder=state.embedder, reachable=state.reachable, detail=state.detail)
 
 
-class Library(Reply):
+class LibraryStatus(Reply):
     """Counts and build state of one library."""
 
     library: LibraryName
@@ -200,7 +142,7 @@ class Library(Reply):
 class LibraryList(Reply):
     """Both libraries."""
 
-    libraries: list[Library]
+    libraries: list[LibraryStatus]
     default_library: LibraryName
 
 
@@ -221,31 +163,13 @@ class Highlight(Reply):
     end: int
 
 
-class SearchHit(Reply):
+class SearchHit(PassageRecord):
     """A ranked passage."""
 
-    doc_id: str
-    duplicate_of: str | None
-    revision: int
-    library: LibraryName
-    title: str
-    sample: bool = Field(description="the document came with the program")
-    authors: list[str]
-    year: int | None
     type: str
-    section: str
-    page: int | None
-    chunk_index: int
-    start: int
-    end: int
     text: str
-    highlights: list[Highlight]
-    score: float
-    band: Band | None
-    signals: Signals
-    source_url: WebLink
-    view_url: str
-    flags: list[str] = Field(description="findings at ingest a reader should see, of the whole document")
+    highlights: tuple[Highlight, ...]
+    """The words of the query."""
 
 
 class SearchResponse(Reply):
@@ -254,4 +178,4 @@ class SearchResponse(Reply):
     query: str
     library: str
     hits: list[SearchHit]
-    notices: list[dict[str, str]]
+    notices: list[Notice]

@@ -10,6 +10,7 @@ from app.api.schemas.base import Flag, LibraryName, Reply, Request, ScopeName
 from app.core.types import Fusion, Library, Rerank, Strategy
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
+from app.evaluation.statistics import Interval
 from app.ingest.options import Chunker
 
 Words = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -36,7 +37,7 @@ class CaseBody(Request):
 
 
 class AxesBody(Request):
-    """Values to try, combined with each other and compared with the settings in use; an axis left out keeps them."""
+    """Values to try, in all combinations; an omitted axis keeps the settings in use."""
 
     fusion: tuple[Fusion, ...] = Few
     dense_weight: tuple[Weight, ...] = Few
@@ -50,17 +51,20 @@ class AxesBody(Request):
 
 
 class EvaluationBody(Request):
-    """What to compare. Without a collection, a data set or cases, questions are made from the library's own documents."""
+    """The comparison to run.
+
+    Without a collection, data set or cases, questions are made from the library's documents.
+    """
 
     kind: Kind = Field(
         "ablation",
-        description="retrieval: the settings in use beside plain searches; ablation: each step taken away, or the axes;"
+        description="retrieval: the settings in use and plain searches; ablation: each step turned off, or the axes;"
         " answers: an answer set, by strategy",
     )
     library: LibraryName | None = Field(None, description="null: the default library, or the other one when that is empty")
     collection: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None = Field(
         None,
-        description="absolute path of a folder in BEIR layout on the server, JSON lines or Parquet; indexed beside the libraries",
+        description="absolute path of a folder in BEIR layout on the server, JSON lines or Parquet; indexed apart from libraries",
     )
     dataset: Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[\w.-]+/[\w.-]+$")] | None = Field(
         None, description="a repository in BEIR layout on the Hugging Face hub, fetched by the server"
@@ -102,14 +106,6 @@ class EvaluationList(Reply):
     """Finished reports, newest first."""
 
     evaluations: list[EvaluationSummary]
-
-
-class Interval(Reply):
-    """A mean with its 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class ReportArm(Reply):
@@ -154,7 +150,7 @@ class ReportExperiment(Reply):
 
 
 class ArmTimings(Reply):
-    """How long an arm's searches took, in milliseconds."""
+    """Duration of an arm's searches, in milliseconds."""
 
     p50_ms: float
     p95_ms: float
@@ -162,7 +158,7 @@ class ArmTimings(Reply):
 
 
 class ReportProvenance(Reply):
-    """What a report was made from."""
+    """The inputs of a report."""
 
     git_sha: str
     settings_hash: str

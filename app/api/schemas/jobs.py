@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Self
 
 from pydantic import Field
 
 from app.api.schemas.base import Reply
-from app.core.types import Job as CoreJob
-from app.core.types import JobState
+from app.core.types import IngestOutcome, Job, JobFile, JobState
 
 
-class FileProgress(Reply):
-    """Progress of one file."""
-
-    filename: str
-    state: Literal["queued", "running", "done", "failed"]
-    progress: float = Field(ge=0, le=1)
-
-
-class Job(Reply):
+class JobReply(Reply):
     """A piece of long work; it survives a restart of the server."""
 
     id: str
@@ -31,13 +22,13 @@ class Job(Reply):
     unit: str
     eta_s: float | None = Field(description="seconds left, null while unknown")
     errors: list[str]
-    files: list[FileProgress]
+    files: list[JobFile]
     result: dict[str, object] | None = Field(description="what the kind reports when done")
     created_at: str
     updated_at: str
 
     @classmethod
-    def of(cls, job: CoreJob) -> Job:
+    def of(cls, job: Job) -> Self:
         """Return a job as the API shows it; its payload stays inside."""
         return cls(
             id=job.id,
@@ -49,7 +40,7 @@ class Job(Reply):
             unit=job.unit,
             eta_s=job.eta_s,
             errors=list(job.errors),
-            files=[FileProgress(filename=file.filename, state=file.state, progress=file.progress) for file in job.files],
+            files=list(job.files),
             result=None if job.result is None else dict(job.result),
             created_at=job.created_at,
             updated_at=job.updated_at,
@@ -59,32 +50,11 @@ class Job(Reply):
 class JobList(Reply):
     """Jobs, newest first."""
 
-    jobs: list[Job]
-
-
-class Receipt(Reply):
-    """What became of a document's characters."""
-
-    pages: int
-    characters: int
-    covered_characters: int = Field(description="non-blank characters inside chunks")
-    chunks: int
-    vectors: int
-
-
-class IngestedDocument(Reply):
-    """What happened to one file."""
-
-    filename: str
-    doc_id: str | None
-    status: Literal["indexed", "unchanged", "replaced", "failed"]
-    reason: str | None
-    duplicate_of: str | None
-    receipt: Receipt | None
+    jobs: list[JobReply]
 
 
 class IngestResponse(Reply):
     """Outcomes in upload order; empty while the job is still queued (202)."""
 
     job_id: str
-    documents: list[IngestedDocument]
+    documents: list[IngestOutcome]

@@ -15,7 +15,7 @@ from app.core.types import ModelFindings
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")]
 
 
-class InstalledModel(Reply):
+class ModelOnDisk(Reply):
     """A model on Ollama's disk."""
 
     name: str
@@ -23,7 +23,7 @@ class InstalledModel(Reply):
 
 
 class PromptCounts(Reply):
-    """What became of the built-in questions asked with one prompt; times in seconds, medians."""
+    """Outcomes of the built-in questions with one prompt; median times in seconds."""
 
     asked: int
     right: int = Field(description="by the model's own words; a question without an answer: refused")
@@ -39,7 +39,7 @@ class PromptCounts(Reply):
 
 
 class ModelTest(Reply):
-    """What the test of one model found."""
+    """The findings of one model's test."""
 
     model: str = Field(description="provider:model")
     prompts: Literal["compact", "full"] = Field(description="prompt that is taken from now on")
@@ -86,7 +86,7 @@ class ModelTests(Reply):
 class ModelList(Reply):
     """Models of the Ollama host, and what is in use."""
 
-    installed: list[InstalledModel]
+    installed: list[ModelOnDisk]
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
     fit: bool | None = Field(description="whether the answering and the embedding model stay in memory together; null: unknown")

@@ -1,4 +1,4 @@
-"""OpenAI's chat API, the part that is spoken here; unknown fields are read over, as its clients send many."""
+"""Define the supported part of OpenAI's chat API; unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ChatMessage(Tolerant):
 
 
 class StreamOptions(Tolerant):
-    """What a stream carries besides the text."""
+    """Extra content of a stream."""
 
     include_usage: bool = False
 
 
 class ChatCompletionRequest(Tolerant):
-    """A question: the last message of the user; what the user and the assistant said before it is history."""
+    """A question: the user's last message; earlier messages are history."""
 
     model: Annotated[str, Field(min_length=1, max_length=200, examples=["documind-public"])]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
@@ -89,14 +89,14 @@ class Model(BaseModel):
 
 
 class ModelPage(BaseModel):
-    """What can be asked."""
+    """The models that can be asked."""
 
     object: Literal["list"] = "list"
     data: list[Model]
 
 
 class UrlCitation(BaseModel):
-    """Where the mark at `content[start_index:end_index]` leads: exactly the quoted characters in the page."""
+    """Target of the mark at `content[start_index:end_index]`: the quoted characters."""
 
     start_index: int
     end_index: int
@@ -136,7 +136,7 @@ class Choice(BaseModel):
 
 
 class CompletionUsage(BaseModel):
-    """Tokens as the model host counts them; 0 where no model wrote or its host does not count."""
+    """Token counts of the model host; 0 without a model or a count."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -156,7 +156,7 @@ class ChatCompletion(BaseModel):
 
 
 class OpenAIError(BaseModel):
-    """What went wrong, in OpenAI's words."""
+    """An error in OpenAI's format."""
 
     message: str
     type: str

@@ -14,11 +14,11 @@ from app.core.types import EvidenceKind, Filters, Fusion, Message, Mode, Questio
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
 HISTORY_USED = 6
-"""Only the last messages of a history are used (API.md)."""
+"""Only the last messages of a history are used."""
 
 
 class FilterFields(Request):
-    """Conditions on passages; all given ones must hold, values within one are alternatives."""
+    """Conditions on passages; all given ones must hold, values are alternatives."""
 
     section: list[Section] = Field(default_factory=list, max_length=50)
     doc_ids: list[DocId] = Field(default_factory=list, max_length=1000)
@@ -51,7 +51,7 @@ class HistoryMessage(Request):
 
 
 class QueryOptions(Request):
-    """What a question can be asked with; shared by query and chat."""
+    """Options of a question, for query and chat."""
 
     library: ScopeName | None = Field(None, description="null: DEFAULT_LIBRARY")
     query_mode: Mode = "general"

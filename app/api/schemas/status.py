@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.schemas.base import LibraryName, Reply
-from app.api.schemas.documents import CollectionStats, Embedding, Fingerprint
+from app.api.schemas.documents import CollectionStats, Embedding
+from app.core.types import Fingerprint
 
 
 class Live(Reply):
@@ -17,7 +18,7 @@ class Live(Reply):
 
 
 class Ready(Reply):
-    """Whether requests will be answered."""
+    """Readiness: requests are answered now, or what is missing."""
 
     status: Literal["ready", "starting", "failed"]
     missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")
@@ -34,7 +35,7 @@ class ModelHost(Reply):
 
 
 class Health(Reply):
-    """Who answers, who embeds, and whether their hosts can be reached."""
+    """Generator, embedder, and whether their hosts respond."""
 
     status: Literal["ready", "starting", "failed"]
     version: str
@@ -57,7 +58,7 @@ class LibraryDiagnostics(Reply):
 
 
 class Diagnostics(Reply):
-    """What somebody who helps a user asks for."""
+    """Everything that support asks a user for."""
 
     version: str
     git_sha: str

@@ -1,6 +1,7 @@
-"""The Protocols through which packages of one layer meet. Adapters name a vendor, fakes (tests/fakes) say how they fake.
+"""Define the Protocols through which packages of one layer meet.
 
-All methods are synchronous and thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
+Adapters name a vendor; fakes (tests/fakes) say how they fake. All methods are synchronous and
+thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapter on purpose.
 """
 
 from __future__ import annotations

@@ -28,17 +28,22 @@ from app.core.types import (
 
 
 class VectorSink(Protocol):
-    """Where vectors go: those of a library's live build, or of one build it was bound to."""
+    """Accepts vectors for a library's live build, or for the build it is bound to."""
 
     def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector; order `id`, `longest` or `linked`; `doc_ids` narrows it to some."""
+        """Return up to `limit` live chunks without a vector.
+
+        `order` is `id`, `longest` or `linked`; `doc_ids` limits the search to some documents.
+        """
         ...
 
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
-        """Store L2-normalised rows `[n, dim]` durably (float16) and queue them for the dense projections.
+        """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
+
+        They are stored as float16.
 
         Raises:
-            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded meanwhile.
+            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in between.
         """
         ...
 
@@ -48,18 +53,26 @@ class VectorSink(Protocol):
 
 
 class IndexWriter(VectorSink, Protocol):
-    """The write side of the index, as ingest sees it. One process, many threads; writes are serialised inside."""
+    """The write side of the index for ingest.
+
+    One process, many threads; writes are serialised inside.
+    """
 
     def current(self, library: Library, source_key: str) -> Document | None:
         """Return the live document under a source key."""
         ...
 
     def source_revision(self, document: Document) -> str | None:
-        """Return which edition of its source a live document holds; None for one that says none, or is no longer live."""
+        """Return the source's edition that a live document holds.
+
+        None if the document states none or is no longer live.
+        """
         ...
 
     def store_original(self, content: bytes | Path) -> str:
-        """Keep the bytes as `<sha256>.bin`, fsynced, and return the SHA-256 (64 hex digits); storing twice is once.
+        """Store the bytes as `<sha256>.bin`, fsynced; return the SHA-256 in hex.
+
+        Storing the same bytes again changes nothing.
 
         Raises:
             DiskFull: No space; nothing half-written stays.
@@ -67,9 +80,10 @@ class IndexWriter(VectorSink, Protocol):
         ...
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
-        """Make drafts live, in order, atomically as one batch; on return they are durable and found lexically (acknowledged).
+        """Make drafts live in one atomic batch, in order.
 
-        A draft whose sha256 and source_revision equal the live revision's is `unchanged`.
+        On return they are durable and found by lexical search: acknowledged. A draft whose sha256
+        and source_revision equal the live revision's is `unchanged`.
 
         Raises:
             DiskFull: No space; the batch is not acknowledged.
@@ -77,9 +91,10 @@ class IndexWriter(VectorSink, Protocol):
         ...
 
     def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
-        """Keep, for documents whose source key begins with `prefix`, how many articles link to their file name.
+        """Store link counts for documents whose source key begins with `prefix`.
 
-        The most ever counted stays, so that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
+        `links_of` returns how many articles link to a file name. The most ever counted stays, so
+        that a part of a dump takes nothing from the whole. It is what order `linked` goes by.
 
         Args:
             library: Whose documents.
@@ -93,7 +108,7 @@ class IndexWriter(VectorSink, Protocol):
         ...
 
     def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
-        """Make drafts live and record a page of a ledger, atomically; on return the rows are durable.
+        """Make drafts live and record a ledger page, atomically; durable on return.
 
         Words are gathered over batches and found within seconds, or on return when a draft replaces a document; `settle` waits for
         them. After a crash the next start makes them found. A call may wait while too many words wait.
@@ -149,7 +164,10 @@ class Catalog(Protocol):
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:
-        """Return one page of live documents whose title or file name contains `query`, and the next cursor."""
+        """Return a page of live documents and the next cursor.
+
+        Title or file name contains `query`.
+        """
         ...
 
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
@@ -169,7 +187,9 @@ class VectorIndex(Protocol):
     """Nearest neighbours of a library's live build."""
 
     def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1.
+        """Return up to k chunks by cosine distance, ascending.
+
+        `query` is float32 `[dim]`, norm 1.
 
         Raises:
             IndexDamaged: The library has vectors, but they cannot be searched now: the index is checked or made again.
@@ -201,7 +221,10 @@ class PassageCodes(Protocol):
         ...
 
     def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
-        """Return up to `limit` live chunks without a code and with an id over `after`, by id; `doc_ids` narrows it to some."""
+        """Return up to `limit` live chunks without a code, by id, from over `after`.
+
+        `doc_ids` limits the search to some documents.
+        """
         ...
 
 
@@ -217,16 +240,25 @@ class LexicalIndex(Protocol):
         ...
 
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
+        """Return the number of indexed chunks, and of chunks that hold each token.
+
+        Tokens are stemmed; only bodies count.
+        """
         ...
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks with a token within 0 to 2 edits of a stemmed one in body or title; a swap of neighbours is one."""
+        """Return up to k chunks with a token within `edits` of a stemmed one.
+
+        0 to 2 edits, in body or title; swapping two neighbouring letters is one edit.
+        """
         ...
 
 
 class BulkLedger(Protocol):
-    """What became of every article of every bulk source; counted from rows, so that sums are exact."""
+    """Records the outcome of every article of every bulk source.
+
+    Sums are counted from rows, so they are exact.
+    """
 
     def entries(self, library: Library, source: str, articles: Sequence[str]) -> dict[str, LedgerEntry]:
         """Return what is known of these articles."""

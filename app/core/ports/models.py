@@ -21,7 +21,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Who makes these vectors; stable for the life of the object."""
+        """Return the identity of the embedder; constant for the life of the object."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
@@ -33,12 +33,18 @@ class Embedder(Protocol):
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the model's own token counts with specials, or a safe over-estimate where the tokenizer is remote."""
+        """Return token counts by the model's tokenizer, special tokens included.
+
+        A safe over-estimate if the tokenizer is remote.
+        """
         ...
 
 
 class PassageEncoder(Protocol):
-    """Codes for late interaction, of passages and questions, by the embedded model whoever embeds the library."""
+    """Encodes passages and questions for late interaction.
+
+    The embedded model does it, also where another model embeds the library.
+    """
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -46,7 +52,9 @@ class PassageEncoder(Protocol):
         ...
 
     def embed_and_encode(self, texts: Sequence[str]) -> tuple[FloatArray, list[PassageCode]]:
-        """Return vectors float32 `[n, dim]` as `embed_passages` would, and codes, from one run of the model.
+        """Return vectors and codes from one run of the model.
+
+        Vectors are float32 `[n, dim]`, as `embed_passages` returns them.
 
         Raises:
             PassageTooLong: A text is over `identity.max_tokens`.
@@ -58,7 +66,7 @@ class PassageEncoder(Protocol):
         ...
 
     def encode_question(self, text: str) -> QuestionCode:
-        """Return the code of a question, its vector included; a long one is cut to the window."""
+        """Return a question's code and vector; a long question is cut to the window."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""What is kept besides documents: jobs, answers, conversations, models."""
+"""Define the ports of stores other than the index.
+
+Jobs, answers, conversations, models.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class JobStore(Protocol):
         ...
 
     def unfinished(self) -> Sequence[Job]:
-        """Return every queued, running or paused job, oldest first, for the start of a process."""
+        """Return every queued, running or paused job, oldest first.
+
+        Read at the start of a process.
+        """
         ...
 
     def prune(self, keep_finished: int) -> int:
@@ -102,7 +108,7 @@ class ConversationStore(Protocol):
 
 
 class ModelStore(Protocol):
-    """What was learned about models, across restarts."""
+    """Keeps measurements and findings about models across restarts."""
 
     def speed(self, host: str, model: str) -> ModelSpeed | None:
         """Return how fast a model works on a host, None before it was measured."""

@@ -24,7 +24,10 @@ from app.core.types.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`document_text[start:end] == quote` in the cited revision of evidence `n`; support in [0, 1]."""
+    """A quote of evidence `n`: `document_text[start:end] == quote` in its revision.
+
+    `support` is in [0, 1].
+    """
 
     n: int
     start: int
@@ -37,7 +40,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer at `answer[answer_start:answer_end]` with what supports it."""
+    """A sentence of the answer, at `answer[answer_start:answer_end]`, with support."""
 
     text: str
     answer_start: int
@@ -74,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What the documents themselves say: quoted sentences with their citations, without a model."""
+    """Sentences quoted from documents, with citations; no model wrote them."""
 
     text: str
     sentences: tuple[Sentence, ...]
@@ -121,21 +124,27 @@ class MetaEvent:
 
 @dataclass(frozen=True, slots=True)
 class SourcesEvent:
-    """The evidence, before the first token; again where another search found other passages. Numbers keep their meaning."""
+    """The evidence, sent before the first token.
+
+    Sent again if another search found other passages. Numbers keep their meaning.
+    """
 
     evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteEvent:
-    """What the documents say, before any model was asked."""
+    """The documents' quotes, sent before any model is asked."""
 
     quote: Quote
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingEvent:
-    """A model starts to read its prompt: about `tokens` tokens, about `seconds` (None: no measurement yet)."""
+    """A model starts to read its prompt: about `tokens` tokens, about `seconds`.
+
+    `seconds` is None without a measurement.
+    """
 
     model: str
     tokens: int

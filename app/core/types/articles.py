@@ -33,7 +33,7 @@ ArticleState = Literal["indexed", "redirect", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What became of one article of a bulk source."""
+    """The outcome of one article of a bulk source."""
 
     article: str
     revision: str

@@ -1,4 +1,4 @@
-"""What a check of a text says of its sentences."""
+"""Define the verdict of a citation check on each sentence of a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.core.types.vocabulary import CheckVerdict
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Characters `[start, end)` of a text that bear on a sentence; `quote` is exactly those."""
+    """Characters `[start, end)` that bear on a sentence; `quote` equals them."""
 
     start: int
     end: int
@@ -47,6 +47,6 @@ class CheckReport:
 
     @property
     def counts(self) -> Mapping[CheckVerdict, int]:
-        """How many sentences got each verdict; every verdict is named."""
+        """Return the number of sentences by verdict; every verdict has an entry."""
         found = Counter(sentence.verdict for sentence in self.sentences)
         return {verdict: found[verdict] for verdict in get_args(CheckVerdict)}

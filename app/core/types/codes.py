@@ -1,4 +1,4 @@
-"""What late interaction keeps of a passage and of a question."""
+"""Define the codes of passages and questions for late interaction."""
 
 from __future__ import annotations
 
@@ -50,5 +50,8 @@ class QuestionCode:
 
     @property
     def common_stems(self) -> frozenset[str]:
-        """Stems of words that are one token: the model knows 30,000 words whole, and a misspelt one is seldom among them."""
+        """Return stems of words that are one token of the model.
+
+        The model has 30,000 whole words; a misspelt word is seldom among them.
+        """
         return frozenset(stem for stem, n in zip(self.stems, self.pieces, strict=True) if n == 1)

@@ -37,7 +37,10 @@ class PageSpan:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading's own characters `[start, end)`; its section runs to the next heading of the same or a higher level."""
+    """A heading's characters `[start, end)`.
+
+    Its section runs to the next heading of the same or a higher level.
+    """
 
     start: int
     end: int
@@ -47,7 +50,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What is known about a document besides its text; every field is correctable."""
+    """Facts about a document besides its text; every field can be corrected."""
 
     title: str
     authors: tuple[str, ...] = ()
@@ -57,7 +60,10 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Plain text with the structure that was found in it. NFC, newline line ends, no NUL or lone surrogates."""
+    """Plain text and its structure.
+
+    NFC, lines end with newline, no NUL, no lone surrogates.
+    """
 
     text: str
     media_type: str
@@ -73,7 +79,7 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The stored text of one page and a half-open span within it, to be found on the page again."""
+    """A page's stored text and a half-open span in it, to locate on the page."""
 
     number: int
     text: str
@@ -83,7 +89,10 @@ class PageText:
 
 @dataclass(frozen=True, slots=True)
 class PageBoxes:
-    """Where a span stands on a page: rectangles (x0, y0, x1, y1) in PDF points, origin top left, one per line."""
+    """Rectangles of a span on a page: (x0, y0, x1, y1), one per line.
+
+    PDF points, origin top left.
+    """
 
     page: int
     width: float
@@ -92,7 +101,10 @@ class PageBoxes:
 
 
 class ChunkSpan(NamedTuple):
-    """Where a chunk lies in its revision, before it has an id; a bulk run makes one per 800 characters."""
+    """The place of a chunk in its revision, before the chunk has an id.
+
+    A bulk run makes one per 800 characters.
+    """
 
     ordinal: int
     start: int
@@ -104,7 +116,10 @@ class ChunkSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a document's characters; `covered_characters` counts non-blank ones inside chunks."""
+    """Counts of a document's characters.
+
+    `covered_characters` counts non-blank ones inside chunks.
+    """
 
     pages: int
     characters: int
@@ -115,7 +130,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class IngestOutcome:
-    """What happened to one file of an ingest."""
+    """The outcome of one file of an ingest."""
 
     filename: str
     doc_id: str | None
@@ -152,7 +167,7 @@ class DocumentDraft:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a draft became in the catalog."""
+    """The outcome of one draft in the catalog."""
 
     doc_id: str
     revision: int
@@ -162,7 +177,7 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class DeleteResult:
-    """What a deletion removed, by kind."""
+    """Counts of what a deletion removed, by kind."""
 
     doc_id: str
     chunks: int

@@ -20,7 +20,10 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A persistent piece of long work. `payload` and `result` are JSON values; `eta_s` in seconds."""
+    """A persistent unit of long work.
+
+    `payload` and `result` are JSON values; `eta_s` is in seconds.
+    """
 
     id: str
     kind: str

@@ -1,4 +1,4 @@
-"""What is known of a model: its size, its speed on this host, and what its test found."""
+"""Define facts about models: size, speed on this host, test findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ModelFindings:
-    """What the built-in test of a model found best, kept per model digest."""
+    """Settings that a model's built-in test found best; kept per model digest."""
 
     prompts: Literal["compact", "full"]
     evidence: Literal["short", "full"]
@@ -24,7 +24,7 @@ class ModelFindings:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpeed:
-    """How fast a model works on one host, in tokens per second."""
+    """A model's speed on one host, in tokens per second."""
 
     reading: float
     writing: float | None = None

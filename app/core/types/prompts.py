@@ -1,4 +1,4 @@
-"""What models are told and what they say."""
+"""Define prompts, and what models return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a generator gets. Generators that speak to a model send `messages`; the extractive one reads question and evidence."""
+    """The input of a generator.
+
+    Model generators send `messages`; the extractive one reads question and evidence.
+    """
 
     messages: tuple[Message, ...]
     question: str = ""
@@ -35,7 +38,10 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one call took, as the provider reports it; None where it does not say. Durations in seconds."""
+    """Token counts and durations of one call, as the provider reports them.
+
+    None if it does not. Durations in seconds.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -49,7 +55,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of generated text. The last one of a stream has `finish` set and may have empty text and usage."""
+    """A piece of generated text.
+
+    The last one of a stream has `finish` set; its text may be empty.
+    """
 
     text: str
     logprob: float | None = None

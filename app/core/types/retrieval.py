@@ -11,7 +11,10 @@ from app.core.types.vocabulary import Band, NoticeCode
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Conditions on passages; empty fields do not filter. All given fields must hold; values within one are alternatives."""
+    """Conditions on passages; empty fields do not filter.
+
+    All given fields must hold; values within one are alternatives.
+    """
 
     sections: tuple[str, ...] = ()
     doc_ids: tuple[str, ...] = ()
@@ -29,7 +32,10 @@ class Filters:
 
 
 class Scored(NamedTuple):
-    """A chunk id and a raw score of one leg: cosine distance (lower is better) or BM25 (higher is better)."""
+    """A chunk id and a leg's raw score.
+
+    Cosine distance (lower is better) or BM25 (higher is better).
+    """
 
     chunk_id: int
     score: float
@@ -37,7 +43,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What each step knew of a hit; None where a step did not see it."""
+    """Values of each step for a hit; None if a step did not see it."""
 
     dense: float | None = None
     """Cosine distance, [0, 2]."""

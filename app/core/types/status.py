@@ -1,4 +1,4 @@
-"""How hosts and services are."""
+"""Define the states of hosts and services."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingState:
-    """What embeds a library, whether it can be reached, and what is there instead."""
+    """A library's embedder, whether it can be reached, and its replacement."""
 
     embedder: str
     """`provider:model`; of an empty library, the one that it would get now."""
@@ -33,7 +33,7 @@ class EmbeddingState:
 
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
-    """How the parts of a running server are; counts and change numbers, no model call."""
+    """State of a running server's parts: counts and change numbers, no model call."""
 
     hosts: tuple[HostStatus, ...] = ()
     watermarks: Mapping[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """Models of the host that runs here: what is there, in memory, and used for what."""
+    """Models of the host that runs here: installed, in memory, in use."""
 
     installed: tuple[tuple[str, int | None], ...] = ()
     """Name and bytes on disk."""

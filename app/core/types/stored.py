@@ -41,7 +41,7 @@ class Document:
 
     @property
     def is_sample(self) -> bool:
-        """Whether the document came with the program."""
+        """Return whether the document came with the program."""
         return self.doc_id.startswith(SAMPLE_PREFIX)
 
 
@@ -71,7 +71,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """Exactly the characters `[start, end)` of a revision, and the length of the whole text."""
+    """Characters `[start, end)` of a revision, and the length of the whole text."""
 
     text: str
     start: int
@@ -94,13 +94,16 @@ class LibraryCounts:
 
     @property
     def is_disposable(self) -> bool:
-        """True when nothing in the library is a person's own: it is empty, or all of it came with the program."""
+        """Return whether no document is a person's own: empty, or samples only."""
         return self.documents == self.samples
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a library's vectors and lexical index were made with; equal fingerprints are interchangeable."""
+    """Versions that made a library's vectors and lexical index.
+
+    Indexes with equal fingerprints are interchangeable.
+    """
 
     embedding_model: str
     model_digest: str
@@ -113,7 +116,10 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """Who made a vector. `max_tokens` is the longest passage the model reads whole."""
+    """The embedder that made a vector.
+
+    `max_tokens` is the longest passage the model reads whole.
+    """
 
     provider: str
     model: str

@@ -1,4 +1,4 @@
-"""How an answer came to be."""
+"""Define the trace of an answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """One step of a question: its name, duration, how many candidates went in and came out, and (full trace) each one's fate."""
+    """A step of a question: duration, candidates in and out.
+
+    A full trace also has the outcome of each candidate.
+    """
 
     name: str
     ms: float
@@ -29,7 +32,10 @@ class TraceItem:
 
 @dataclass(frozen=True, slots=True)
 class ContextTrace:
-    """How the context window was used, in tokens; `used`, `trimmed`, `dropped` list evidence numbers."""
+    """Use of the context window in tokens.
+
+    `used`, `trimmed` and `dropped` list evidence numbers.
+    """
 
     budget: int
     planned: int
@@ -47,7 +53,10 @@ class ContextTrace:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one sentence that the other side does not have: `document_text[start:end]` in the revision of evidence `n`."""
+    """Figures of one sentence that the other side does not have.
+
+    `document_text[start:end]` in the revision of evidence `n`.
+    """
 
     n: int
     start: int
@@ -57,7 +66,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A sentence of a paper and one of the encyclopedia that give different figures for the same thing."""
+    """A paper's and an encyclopedia's sentence with different figures for one thing."""
 
     paper: Figures
     article: Figures

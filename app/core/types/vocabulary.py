@@ -56,5 +56,6 @@ NoticeCode = Literal[
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",
+    "mode_needs_model",
     "subject_missing",
 ]

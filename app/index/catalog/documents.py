@@ -200,7 +200,7 @@ class SqliteCatalog:
         return TextSpan(text[start:stop], start, stop, len(text), key[1])
 
     def pages(self, library: Library, doc_id: str, revision: int | None = None) -> tuple[PageSpan, ...]:
-        """Return where the pages of a revision lie in its text; empty for media without pages.
+        """Return the spans of a revision's pages in its text; empty without pages.
 
         Raises:
             NotFound: No such document or revision.

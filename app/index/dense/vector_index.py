@@ -22,7 +22,9 @@ class DenseVectorIndex:
         self._build = build
 
     def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
-        """Return up to k chunks by cosine distance, ascending. `query` is float32 `[dim]`, norm 1.
+        """Return up to k chunks by cosine distance, ascending.
+
+        `query` is float32 `[dim]`, norm 1.
 
         Raises:
             FingerprintMismatch: The build does not serve any more.

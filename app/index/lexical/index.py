@@ -284,7 +284,10 @@ class TantivyLexicalIndex:
         return self._indexes[library].score(text, chunk_ids)
 
     def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """Return the number of indexed chunks and, per stemmed token, how many chunks' bodies hold it."""
+        """Return the number of indexed chunks, and of chunks that hold each token.
+
+        Tokens are stemmed; only bodies count.
+        """
         return self._indexes[library].document_frequencies(tokens)
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:

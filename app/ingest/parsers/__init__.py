@@ -14,19 +14,25 @@ from app.core.types import PageBoxes, PageText, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.sniffing import MEDIA_TYPES, Kind, identify
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a file sent again is read again."""
 
 _KINDS: dict[str, Kind] = {media_type: kind for kind, media_type in MEDIA_TYPES.items()}
 
 
 def kind_of(media_type: str) -> str:
-    """Return the short kind (`Document.type`) of a media type: pdf, docx, html, markdown or text."""
+    """Return the short kind (`Document.type`) of a media type.
+
+    One of pdf, docx, html, markdown, text.
+    """
     return _KINDS[media_type]
 
 
 class DirectParser:
-    """Parses in this process, without limits on time and memory: for the child process and for text of our own."""
+    """Parses in this process, without limits on time and memory.
+
+    For the child process, and for our own text.
+    """
 
     def __init__(self, options: IngestOptions) -> None:
         """Keep the limits on pages and characters."""
@@ -54,7 +60,7 @@ class DirectParser:
         return parsed
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-        """Return where spans of stored text stand on the pages of a PDF; see `PageLocator`."""
+        """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
         from app.ingest.parsers.boxes import find_boxes  # noqa: PLC0415 - see the module's docstring
 
         return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)

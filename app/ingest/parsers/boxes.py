@@ -1,4 +1,4 @@
-"""Stored text back to places on a PDF page: the page is read again and both texts are walked side by side."""
+"""Locate stored text on a PDF page: read the page again and align both texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rect = tuple[float, float, float, float]
 
 
 def find_boxes(content: bytes, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
-    """Return, for each page text, the rectangles of its span in points, origin top left, one per line.
+    """Return each span's rectangles in points, origin top left, one per line.
 
     Args:
         content: The PDF that the texts were parsed from.
@@ -62,7 +62,7 @@ def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
 
 
 def align(text: str, codes: Sequence[int]) -> list[int]:
-    """Return for each character of a page's stored text the index of PDFium's character, -1 for blanks and unknown ones.
+    """Return PDFium's index for each character of stored text; -1 if unknown or blank.
 
     Both sequences hold the same visible characters in the same order, except where parsing joined a broken word, composed accents
     or stripped an invisible character; a short look-ahead bridges those.
@@ -87,7 +87,10 @@ def align(text: str, codes: Sequence[int]) -> list[int]:
 
 
 def _visible(characters: Iterator[tuple[int, str]] | enumerate[str]) -> Iterator[tuple[int, str]]:
-    """Yield base characters with their index: blanks, hyphens at line ends, controls and unknown ones left out."""
+    """Yield base characters and their index, visible ones only.
+
+    Without blanks, hyphens at line ends, controls and unknown ones.
+    """
     for index, char in characters:
         if char in "-\ufffd" or char.isspace():
             continue
@@ -111,7 +114,10 @@ def _resume(ours: list[tuple[int, str]], theirs: list[tuple[int, str]], i: int, 
 
 
 def _char_rect(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, index: int, width: float, height: float) -> Rect | None:
-    """Return a character's loose box on the page as shown: rotation and crop box applied by PDFium itself."""
+    """Return a character's loose box on the page as shown.
+
+    PDFium applies rotation and crop box.
+    """
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFText_GetLooseCharBox(textpage, index, box):
         return None
@@ -128,7 +134,7 @@ def _to_device(page: pypdfium2.PdfPage, x: float, y: float, width: float, height
 
 
 def _merge_lines(rects: list[Rect]) -> list[Rect]:
-    """Join neighbours on a line to one rectangle; a jump back or to another height starts a new one."""
+    """Join neighbours on a line; a jump back or in height starts a new rectangle."""
     merged: list[Rect] = []
     for rect in rects:
         if merged and _same_line(merged[-1], rect):

@@ -7,7 +7,7 @@ from app.core.types import Heading
 
 
 class TextBuilder:
-    """Collects blocks of text; every block is normalised on its way in, so offsets never move afterwards."""
+    """Collects blocks of text; normalises each on entry, so offsets stay valid."""
 
     def __init__(self) -> None:
         """Start out empty."""

@@ -1,4 +1,7 @@
-"""DOCX by python-docx: paragraphs, headings by style, tables, footnotes; unpacked sizes are checked first."""
+"""Parse DOCX with python-docx: paragraphs, headings, tables, footnotes.
+
+Unpacked sizes are checked first.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from app.ingest.parsers.tables import table_lines
 MAX_ENTRIES = 2_000
 MAX_UNPACKED_BYTES = 200 * 1024 * 1024
 MAX_RATIO = 100
-"""Unpacked to packed; ordinary documents stay under 30 (limits of facts/hostile-input.md, 3.2)."""
+"""Unpacked to packed; ordinary documents stay under 30 (docs/facts/libraries.md)."""
 _RATIO_FLOOR_BYTES = 8 * 1024 * 1024
 """Small parts of repeated markup may pass the ratio; they cannot hurt."""
 
@@ -36,9 +39,10 @@ _LEFT_OUT = (qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:inst
 
 
 def parse_docx(content: bytes, filename: str) -> ParsedDocument:
-    """Return the text of a Word document; deleted and hidden text is left out, hidden characters count as stripped.
+    """Return a Word document's text without deleted and hidden text.
 
-    Archives within the archive (embedded workbooks) are never opened.
+    Hidden characters count as stripped. Archives within the archive (embedded workbooks) are never
+    opened.
 
     Raises:
         TooLarge: Unpacked it passes the limits of a zip bomb check.
@@ -53,7 +57,7 @@ def parse_docx(content: bytes, filename: str) -> ParsedDocument:
         title, author = properties.title, properties.author
     except (zipfile.BadZipFile, PackageNotFoundError, etree.XMLSyntaxError, KeyError, ValueError, AttributeError, EOFError) as exc:
         raise Unreadable(
-            f"{filename!r} is a damaged DOCX ({type(exc).__name__}); open it in a word processor and save it anew"
+            f"{filename!r} is a damaged DOCX ({type(exc).__name__}); open it in a word processor and save it again"
         ) from exc
     return ParsedDocument(
         text=reader.builder.text,
@@ -70,7 +74,7 @@ def _check_archive(content: bytes, filename: str) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError) as exc:
-        raise Unreadable(f"{filename!r} is a damaged DOCX; open it in a word processor and save it anew") from exc
+        raise Unreadable(f"{filename!r} is a damaged DOCX; open it in a word processor and save it again") from exc
     # Python stops reading an entry at its declared size, so that sizes that lie low cannot unpack to more.
     unpacked = sum(entry.file_size for entry in entries)
     packed = max(1, sum(entry.compress_size for entry in entries))
@@ -176,7 +180,10 @@ def _flat(parent: etree._Element) -> Iterator[etree._Element]:
 
 
 def _style_levels(document: DocxDocument) -> dict[str, int]:
-    """Return heading levels by style id; names are English in the file whatever the language of Word."""
+    """Return heading levels by style id.
+
+    Names in the file are English in every language of Word.
+    """
     levels: dict[str, int] = {}
     for style in document.styles:
         name = (style.name or "").lower()

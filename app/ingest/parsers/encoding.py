@@ -23,7 +23,10 @@ _LATIN_HIGH_SHARE = 0.4
 
 
 def is_text(content: bytes) -> bool:
-    """Whether bytes can be text: a byte-order mark, UTF-16 by its pattern of NULs, or hardly any control bytes."""
+    """Return whether bytes can be text.
+
+    A byte-order mark, UTF-16 by its pattern of NULs, or hardly any control bytes.
+    """
     if any(content.startswith(bom) for bom, _ in _BOMS) or _utf16_without_mark(content):
         return True
     return len(content) - len(content.translate(None, _CONTROL)) <= len(content) * _MAX_CONTROL_SHARE
@@ -71,7 +74,10 @@ def _decode_with_warning(content: bytes, encoding: str) -> tuple[str, tuple[str,
 
 
 def _utf16_without_mark(content: bytes) -> str | None:
-    """UTF-16 of a western text has a NUL in nearly every second byte and hardly one in the others."""
+    """Return the UTF-16 codec if the NUL bytes show one.
+
+    In western text nearly every second byte is NUL, and hardly any of the others.
+    """
     sample = content[:_UTF16_SAMPLE_BYTES]
     pairs = len(sample) // 2
     if pairs < 2 or len(content) % 2:

@@ -1,4 +1,4 @@
-"""Headings of text without mark-up: numbered ones, short lines in capitals, and the names papers use."""
+"""Find headings of plain text: numbers, short capital lines, paper sections."""
 
 from __future__ import annotations
 
@@ -83,13 +83,16 @@ def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_
 
 
 def _lists_pages(text: str) -> bool:
-    """Whether enough lines end with a page number; text that follows, where its headings are not known, would belong to them."""
+    """Return whether enough lines end with a page number.
+
+    Unknown headings after such a list would make the text part of it.
+    """
     lines = [line for line in text.split("\n") if line.strip()]
     return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(lines)
 
 
 def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a place lies in one of some spans, which are in order."""
+    """Return whether a place lies in one of some ordered spans."""
     before = bisect_right(spans, at, key=lambda span: span[0])
     return before > 0 and at < spans[before - 1][1]
 
@@ -134,7 +137,7 @@ def _is_title(title: str) -> bool:
 
 
 def _continues(text: str, end: int) -> bool:
-    """Whether the line runs on in the next one: a list item, not a heading."""
+    """Return whether the line continues in the next: a list item, not a heading."""
     following = text[end : end + 24].lstrip(" \t").removeprefix("\n").lstrip(" \t")
     return following[:1].islower()
 

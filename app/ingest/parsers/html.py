@@ -96,9 +96,10 @@ def _meta(tree: LexborHTMLParser) -> tuple[tuple[str, ...], int | None]:
 
 
 def _within_bounds(source: str, filename: str) -> str:
-    """Return markup that selectolax parses in linear time: without options, whose text is dropped anyway.
+    """Return markup that selectolax parses in linear time: `option` tags removed.
 
-    A parser looks through all open elements at many tags, and through all options of a list at each.
+    Their text is dropped in any case. A parser looks through all open elements at many tags, and
+    through all options of a list at each.
 
     Raises:
         Unreadable: Over one of the bounds.
@@ -113,7 +114,7 @@ def _within_bounds(source: str, filename: str) -> str:
 
 
 def _nests(source: str) -> int:
-    """Return how many elements stand within one another at most, counting those without an end tag that need one."""
+    """Return the deepest nesting of elements, unclosed ones included."""
     depth = deepest = 0
     for tag in _TAG.finditer(source):
         if tag[2].lower() in _ENDLESS:
@@ -146,7 +147,10 @@ def _layouts(root: LexborNode | None) -> frozenset[int]:
 
 
 class _HtmlReader:
-    """Walks the tree without recursion (nesting is the author's choice) and hands blocks to the builder."""
+    """Walks the tree without recursion and passes blocks to the builder.
+
+    The author decides how deep a page nests.
+    """
 
     def __init__(self, layouts: frozenset[int]) -> None:
         self._layouts = layouts

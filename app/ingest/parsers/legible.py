@@ -1,4 +1,4 @@
-"""Whether the pages of a PDF can be read: text, pictures of text, or glyphs without characters."""
+"""Judge whether a PDF's pages are readable: text, images, or unnamed glyphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.core.errors import NoTextLayer
 from app.core.types import ParsedDocument
 
 MIN_CHARACTERS_PER_PAGE = 20
-"""On average; below it the pages are images (facts/hostile-input.md, 3.2)."""
+"""On average; below it the pages are images (docs/facts/libraries.md)."""
 _UNNAMED_FILE = 1 / 3
 """Share of a file's characters without a meaning from which it cannot be read."""
 _UNNAMED_PAGE = 0.1
@@ -52,7 +52,7 @@ def require_text(filename: str, texts: Sequence[str]) -> None:
 
 
 def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tuple[str, ...]:
-    """Return warnings about pages that nobody will find.
+    """Return warnings about pages whose text cannot be found.
 
     Args:
         filename: For messages.
@@ -87,7 +87,10 @@ def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
 
 
 def _unnamed(text: str) -> float:
-    """Return which share of a text's characters, spaces and line ends aside, has no meaning."""
+    """Return the share of characters without a Unicode value.
+
+    Spaces and line ends do not count.
+    """
     unnamed = text.count("\ufffd")
     return unnamed / (len(text) - text.count(" ") - text.count("\n")) if unnamed else 0.0
 

@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _ATX = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\Z")
 _SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*\Z")
-# What they span is bounded: an opening mark that is never closed must not cost the rest of its line, each time anew.
+# Matches are bounded: an opening mark without an end must not scan the rest of its line each time.
 _IMAGE = re.compile(r"!\[([^\]\n]{0,500})\]\([^)\n]{0,2000}\)")
 _LINK = re.compile(r"\[([^\]\n]{1,500})\]\([^)\n]{0,2000}\)|<(https?://[^>\s]{1,2000})>")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1")
@@ -24,9 +24,10 @@ _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 
 
 def parse_markdown(content: bytes) -> ParsedDocument:
-    """Return Markdown as text a person reads: without heading, link and bold marks, comments and front matter.
+    """Return Markdown as readable text, without marks, comments and front matter.
 
-    Lists, quotes, tables and code stay as written. Comments are invisible to readers and count as stripped characters.
+    Heading, link and bold marks. Lists, quotes, tables and code stay as written. Comments are
+    invisible to readers and count as stripped characters.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -52,7 +53,10 @@ def parse_markdown(content: bytes) -> ParsedDocument:
 
 
 def _read_front_matter(block: str) -> dict[str, str]:
-    """Return title, author and date of a YAML header; simple values and lists only, one author per line."""
+    """Return title, author and date of a YAML header.
+
+    Simple values and lists only, one author a line.
+    """
     fields: dict[str, str] = {}
     for match in _FRONT_MATTER_FIELD.finditer(block):
         value = match[2]

@@ -1,4 +1,4 @@
-"""Which numbered lines of a text are its headings: those that count on, outside tables of contents."""
+"""Decide which numbered lines are headings: in sequence, outside contents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HeadingCandidate(NamedTuple):
 
 
 def counting(found: list[HeadingCandidate], contents: int | None) -> list[HeadingCandidate]:
-    """Return candidates, in order, whose numbers count upwards, with those without a number.
+    """Return candidates in order whose numbers count up, or that have none.
 
     Numbers are Arabic ones with letters for appendices, or, where the first to count are, Roman ones with letters below them and
     Arabic ones below those (IEEE, APS).
@@ -86,13 +86,19 @@ def _without_contents(found: list[HeadingCandidate], contents: int | None) -> li
 
 
 def _heading_of(candidate: HeadingCandidate) -> tuple[str, str]:
-    """Return number and title, letter case aside, of the heading that an entry of contents stands for."""
+    """Return number and title of the heading that a contents entry names.
+
+    Letter case is ignored.
+    """
     entry = _ENTRY.match(candidate.title)
     return candidate.number, entry["title"].casefold() if entry else ""
 
 
 def _by_style(found: list[HeadingCandidate]) -> Iterator[list[HeadingCandidate]]:
-    """Yield candidates whose numbers of one level are written alike; items of a list and footnotes are often others."""
+    """Yield candidates grouped by the style of each level's numbers.
+
+    List items and footnotes often have another style.
+    """
     styles = {c.style for c in found if c.number.isdigit()}
     for style in sorted(styles) if len(styles) > 1 else ():
         yield [c for c in found if c.style == style or not c.number.isdigit()]
@@ -105,9 +111,10 @@ def _sections(kept: list[HeadingCandidate]) -> int:
 
 
 def _arabic(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Drop numbered lines out of sequence (list items, table rows, footnotes); letters count only behind other headings.
+    """Drop numbered lines out of sequence: list items, table rows, footnotes.
 
-    A number that comes nowhere later has been missed, and the count goes on behind it.
+    Letters count only after other headings. A number that comes nowhere later has been missed, and
+    the count goes on behind it.
     """
     later = {candidate.number.partition(".")[0]: at for at, candidate in enumerate(found)}
     kept: list[HeadingCandidate] = []
@@ -141,9 +148,10 @@ def _arabic(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
 
 
 def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Keep Roman numbers in sequence (the first may have been missed), letters below them, and Arabic ones below letters.
+    """Keep Roman numbers in sequence, letters below them, then Arabic numbers.
 
-    Behind a list of references nothing counts: there, such lines begin with an author's initial.
+    The first Roman number may be missing. Behind a list of references nothing counts: there, such
+    lines begin with an author's initial.
     """
     kept: list[HeadingCandidate] = []
     section, letter, item = 0, "", 0

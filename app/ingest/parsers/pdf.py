@@ -1,4 +1,4 @@
-"""PDF by pypdfium2: text page by page, words re-joined, lines flowing, places of a span."""
+"""Parse PDF with pypdfium2: text by page, words re-joined, lines flowed."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
         raw = [_page_text(document, number) for number in range(len(document))]
         information = document.get_metadata_dict()
         if not raw:
-            raise Unreadable(f"{filename!r} has no pages; save it anew and send that")
+            raise Unreadable(f"{filename!r} has no pages; save it again and upload that")
         require_text(filename, raw)
         scanned = pages_of_pictures(document, raw)
     except pypdfium2.PdfiumError as exc:
-        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it anew and send that") from exc
+        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that") from exc
     finally:
         document.close()
     parsed = _assemble(raw, information)
@@ -73,7 +73,7 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
     except pypdfium2.PdfiumError as exc:
         if exc.err_code == pdfium.FPDF_ERR_PASSWORD:
             raise Encrypted(f"{filename!r} is protected by a password; save a copy without one and send that") from exc
-        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it anew and send that") from exc
+        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that") from exc
 
 
 def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
@@ -117,7 +117,10 @@ def _mark_unnamed(text: str) -> str:
 
 
 def _compounds(raw: list[str]) -> set[str]:
-    """Return the words that the document writes with a hyphen, lower-case; empty when no word is broken anyway."""
+    """Return words the document writes with a hyphen, lower-case.
+
+    Empty if no word is broken.
+    """
     if not any("\x02" in text for text in raw):
         return set()
     found: set[str] = set()
@@ -131,13 +134,16 @@ def _compounds(raw: list[str]) -> set[str]:
 
 
 def _last_word(text: str) -> str:
-    """Return the letters that a text ends with; matched from behind, where a search would try every start."""
+    """Return the letters at the end of a text.
+
+    Matched backwards; a search would try every start.
+    """
     found = _WORD.match(text[: -_LONGEST_PART - 1 : -1])
     return found.group()[::-1] if found else ""
 
 
 def _join_words(text: str, compounds: set[str]) -> str:
-    """Put words broken at line ends together, keeping the hyphen of a compound that the document writes elsewhere."""
+    """Join words broken at line ends; keep a compound's hyphen if used elsewhere."""
     if "\x02" not in text:
         return text
 
@@ -155,7 +161,10 @@ def _join_words(text: str, compounds: set[str]) -> str:
 
 
 def _join_unspaced(text: str) -> str:
-    """Return a page without the line ends inside paragraphs of Han and kana, which have no spaces between words."""
+    """Return a page without line ends inside Han and kana paragraphs.
+
+    These have no spaces between words.
+    """
     if not _HAS_UNSPACED.search(text):
         return text
     full = max(8, _usual_length(text) * 4 // 5)
@@ -163,7 +172,7 @@ def _join_unspaced(text: str) -> str:
 
 
 def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
-    """Return a page with the line ends inside paragraphs replaced by spaces; headings keep their lines."""
+    """Return a page with paragraphs on one line; headings keep their lines."""
     first = bisect_left(headings, page.start, key=lambda h: h.start)
     parts: list[str] = []
     position = page.start
@@ -182,7 +191,10 @@ def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
 
 
 def _flow(block: str, of: str | None = None) -> str:
-    """Return a block with the line ends inside paragraphs replaced; `of` has lines of usual length, by default the block itself."""
+    """Return a block with the line ends inside paragraphs replaced by spaces.
+
+    `of` has lines of the usual length; by default the block itself.
+    """
     usual = _usual_length(of or block)
     if block.count("\n") < 2:
         return block
@@ -200,6 +212,9 @@ def _usual_length(text: str) -> int:
 
 @lru_cache(maxsize=64)
 def _wrapped(full: int) -> re.Pattern[str]:
-    """A line end inside a paragraph: after a line of about full length, or between lower-case letters."""
+    """Return the pattern of a line end inside a paragraph.
+
+    It follows a line of about full length, or stands between lower-case letters.
+    """
     after_full_line = rf"(?<=[^\n]{{{full}}}\n)(?=\S){_LIST_OR_CAPTION}"
     return re.compile(rf"\n(?:{after_full_line}|(?<=[a-z,;\u2019-]\n)(?=[a-z(]))")

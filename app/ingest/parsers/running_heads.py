@@ -1,4 +1,4 @@
-"""Running heads and feet: lines that stand on a page because it is a page, with its number, the title, the authors."""
+"""Find running heads and feet: lines repeated on pages, such as page numbers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _DEEPEST = 2
 _LEAST_PAGES_OF_SECTIONS = 6
 """Of a document whose heads name its sections: in a short one, the same first line twice is more often text."""
 _LEAST_ALIKE = 4
-"""Pages; a line that is the same, numbers aside, on so many and on that share of all is a running one whatever it says, a notice of
-copyright for one."""
+"""Pages. A line that repeats, numbers aside, on so many pages and on that share of all is a running
+line in any wording, such as a copyright notice."""
 _DEEPEST_ALIKE = 6
 _SHORTEST_ALIKE = 4
 """Words: fewer may be a figure's number, or the end of a sentence."""
@@ -53,11 +53,12 @@ class FramedPage:
 
 
 def set_apart(pages: Sequence[str]) -> list[FramedPage]:
-    """Return pages with a blank line between running heads or feet and what they frame; a sentence then does not begin with one.
+    """Return pages with a blank line between running heads or feet and the text.
 
-    Only line ends are added. A line is a running one when its words, or a number that counts the pages alone or beside words that
-    come twice, stand at the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as many, four
-    at least; or when one of two pages before has the same head.
+    A sentence then does not begin with one. Only line ends are added. A line is a running one when
+    its words, or a number that counts the pages, alone or next to words that come twice, stand at
+    the same edge of a fifth of all pages, three at least; when it is the same, numbers aside, on as
+    many, four at least; or when one of two pages before has the same head.
 
     Args:
         pages: Texts with newline line ends, none at their edges.
@@ -76,7 +77,7 @@ def set_apart(pages: Sequence[str]) -> list[FramedPage]:
 
 
 class _Repeated:
-    """What comes again among the lines at one depth of all pages."""
+    """Counts lines that repeat at one depth of all pages."""
 
     def __init__(self, edges: Sequence[Sequence[_Line]]) -> None:
         lines = list(chain(*edges))
@@ -87,11 +88,11 @@ class _Repeated:
         self._least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
 
     def is_alike(self, line: _Line) -> bool:
-        """Whether a line is the same everywhere, numbers aside."""
+        """Return whether a line repeats on pages, numbers aside."""
         return self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least) and len(line.words.split()) >= _SHORTEST_ALIKE
 
     def is_running(self, line: _Line, at: int) -> bool:
-        """Whether a line of a page names the document, its part or the page."""
+        """Return whether a line names the document, its part or the page."""
         same = self._words[line.edge, line.words]
         if line.counts is not None and self._counts[line.counts] >= self._least and (not line.words or same > 1):
             return True
@@ -100,12 +101,15 @@ class _Repeated:
         return same >= self._least or (line.edge == "head" and " " in line.words and line.words in self._heads_before(at))
 
     def _heads_before(self, at: int) -> list[str]:
-        """Return the heads of the two pages before, a left and a right one; the first that has it may bear the heading itself."""
+        """Return the heads of the two pages before: a left and a right one.
+
+        The first page with a head may bear the heading itself.
+        """
         return self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
 
 
 def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int) -> list[_Line]:
-    """Return the next line at either edge of a page, where all lines outside it are running ones."""
+    """Return the next line at each edge, if all lines outside it are running ones."""
     if len(page) <= heads + feet + 1:  # what is left is the page's text
         return []
     found = [_line("head", page[heads].strip(), number)] if heads == depth else []

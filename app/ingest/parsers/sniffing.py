@@ -1,4 +1,4 @@
-"""What a file is, decided by its bytes; the name's extension only chooses between kinds of text."""
+"""Detect a file's type by its bytes; the extension only tells text types apart."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ MEDIA_TYPES: dict[Kind, str] = {
 _PDF_WINDOW_BYTES = 1024
 """Readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note 13)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_FOREIGN = (  # signatures that get a name in the message; other binaries are refused without one
-    (b"\x89PNG\r\n", "a PNG image"),
+_IMAGES = (  # refused also where text follows: a damaged image is no text
+    (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF87a", "a GIF image"),
     (b"GIF89a", "a GIF image"),
+)
+_FOREIGN = (  # signatures that get a name in the message; other binaries are refused without one
     (b"\x7fELF", "a Linux program"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
@@ -67,10 +69,15 @@ def identify(content: bytes, filename: str) -> Kind:
         raise UnsupportedType(f"{filename!r} is an old Office file; save it as DOCX or PDF and send that")
     if content.startswith(b"{\\rtf"):
         raise UnsupportedType(f"{filename!r} is rich text (RTF); save it as DOCX or PDF and send that")
-    if not is_text(content):
-        named = next((name for magic, name in _FOREIGN if content.startswith(magic)), "binary content of an unknown kind")
+    image = _named(content, _IMAGES)
+    if image or not is_text(content):
+        named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"
         raise UnsupportedType(f"{filename!r} is {named}; {_ACCEPTED}")
     return _identify_text(content, PurePosixPath(filename.lower()).suffix)
+
+
+def _named(content: bytes, signatures: tuple[tuple[bytes, str], ...]) -> str | None:
+    return next((name for magic, name in signatures if content.startswith(magic)), None)
 
 
 def _identify_zip(content: bytes, filename: str) -> Kind:
@@ -78,7 +85,7 @@ def _identify_zip(content: bytes, filename: str) -> Kind:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as exc:
-        raise Unreadable(f"{filename!r} is a damaged ZIP container; send it again or save it anew") from exc
+        raise Unreadable(f"{filename!r} is a damaged ZIP container; upload it again or save it again first") from exc
     if "word/document.xml" in names:
         return "docx"
     known = {"xl/workbook.xml": "a spreadsheet (XLSX)", "ppt/presentation.xml": "a presentation (PPTX)"}

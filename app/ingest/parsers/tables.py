@@ -8,7 +8,9 @@ _MAX_LABEL_CHARACTERS = 60
 
 
 def table_lines(rows: Sequence[Sequence[str]], *, header: bool | None = None) -> list[str]:
-    """Return one line per row; below a header row each cell carries its column's label (`Year: 1911 | Place: Leiden`).
+    """Return one line a row; cells carry their column's label below a header row.
+
+    `Year: 1911 | Place: Leiden`.
 
     Args:
         rows: Cell texts, row by row; blank rows are dropped.

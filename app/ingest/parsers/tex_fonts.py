@@ -45,7 +45,7 @@ _BROKEN_WORD = re.compile(rf"(?<={_LETTER})-\r?\n(?={_LETTER})")
 
 
 def name_tex_codes(pages: Sequence[str]) -> list[str]:
-    """Return the texts of a document's pages with the codes of TeX's text fonts replaced by what they stand for.
+    """Return page texts with codes of TeX fonts replaced by their characters.
 
     A ligature is replaced where it touches a letter; marks only in documents that have ligatures of the same encoding. Pages of
     ornaments become letters, words that are broken at their line ends marked as PDFium marks them, by U+0002.
@@ -62,12 +62,15 @@ def name_tex_codes(pages: Sequence[str]) -> list[str]:
 
 
 def has_codes(page: str) -> bool:
-    """Whether a text holds control characters, tab, line ends and PDFium's hyphen aside, in a tenth of an expression's time."""
+    """Return whether a text holds control characters that TeX fonts use.
+
+    Takes a tenth of the time of an expression.
+    """
     return bool(page.encode("utf-8", "surrogatepass").translate(None, _NO_CODES))
 
 
 def without_ornaments(page: str) -> str:
-    """Return a page's text, as long, with the code of the glyph for each ornament where those stand for letters."""
+    """Return a page's text of equal length with ornament letters replaced by codes."""
     data = page.encode("utf-8", "surrogatepass")
     if (
         not any(prefix in data for prefix in _PREFIXES)

@@ -1,4 +1,4 @@
-"""Wikitext to readable text, fast, with mwparserfromhell for the pages this path finds doubtful.
+"""Convert wikitext to readable text, fast; mwparserfromhell for doubtful pages.
 
 Markup is removed innermost first by passes of compiled expressions, each linear and at most a hundred of them. A page that still
 holds a few unmatched brackets afterwards is doubtful and goes through the full parser, whose time grows with the square of their
@@ -11,11 +11,12 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 
 from app.core.text import normalise
 from app.core.types import Heading, ParsedDocument
+from app.ingest.parsers.wikitext_templates import template_text
 
 _INVISIBLE = (
     "ref|references|math|chem|gallery|timeline|imagemap|score|graph|hiero|syntaxhighlight|source|templatedata|categorytree|inputbox"
@@ -56,19 +57,6 @@ _MOST_PASSES = 100
 _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
 
 _FILE_PREFIXES = frozenset("file image category media datei bild kategorie fichier archivo imagen categoría".split())
-_TEXT_TEMPLATES = frozenset(
-    "lang transl nowrap nobr nobold small big smaller sc smallcaps abbr tooltip em strong quote blockquote cquote quotation mvar"
-    " var math ill nihongo audio visible-anchor frac sfrac convert cvt ship val coord".split()
-)
-_SYMBOLS = {
-    "nbsp": " ", "snd": " \u2013 ", "spnd": " \u2013 ", "spaced-ndash": " \u2013 ", "ndash": "\u2013", "mdash": "\u2014",
-    "endash": "\u2013", "emdash": "\u2014", "dash": "\u2013", "spaced-mdash": " \u2014 ", "'": "'", "'s": "'s", "=": "=",
-    "!": "|", "pipe": "|", "dot": " \xb7 ", "middot": "\xb7", "bull": " \u2022 ",
-    "ellipsis": "\u2026",
-}  # fmt: skip
-"""Templates without arguments that stand for a character; dropping a space among them would join two words."""
-_POWERS = {"e3": "thousand ", "e6": "million ", "e9": "billion "}
-_RANGE_WORDS = frozenset("- \u2013 to and or by x + to(-) and(-)".split())
 _LEVEL_MARK = "\ue000"
 """A private-use character, which article text does not hold and `normalise` keeps; `_assemble` takes it out again."""
 
@@ -97,7 +85,10 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
 
 
 def _resolved(text: str) -> str:
-    """Return text without comments, invisible elements, templates and tables, its links as they read."""
+    """Return text without comments, templates, tables; links become their text.
+
+    Invisible elements go too.
+    """
     if "<" in text:
         text = _COMMENT.sub("", text)
         text = _without_elements(text, _NOWIKI, _NOWIKI_END, literal=True)
@@ -109,7 +100,7 @@ def _resolved(text: str) -> str:
 
 
 def _without_elements(text: str, opening: re.Pattern[str], closing: re.Pattern[str], *, literal: bool = False) -> str:
-    """Return text without elements from each opening tag to the next closing one; one that never ends stays.
+    """Return text without elements from opening to closing tag; unclosed ones stay.
 
     Both patterns name the element in their first group, an opening that closes itself has a second. Every tag is looked at once.
 
@@ -147,66 +138,14 @@ def _drop_templates(text: str) -> str:
     if "{{{" in text:
         text = _PARAMETER.sub("", text)
     for _ in range(_MOST_PASSES):
-        text, changed = _TEMPLATE.subn(_template_text, text)
+        text, changed = _TEMPLATE.subn(template_text, text)
         if not changed or "{{" not in text:
             break
     return text
 
 
-def _template_text(match: re.Match[str]) -> str:
-    """Return what a template without inner templates reads as, mostly nothing."""
-    name, *parts = match[1].split("|")
-    name = name.strip().lower().replace(" ", "-")
-    if not parts or name not in _TEXT_TEMPLATES:
-        return _SYMBOLS.get(name, "")
-    values = [part.strip() for part in parts if "=" not in part]
-    if not values:
-        return ""
-    if name in {"val", "coord"}:
-        named = dict(part.split("=", 1) for part in map(str.strip, parts) if "=" in part)
-        return _number(values[0], named) if name == "val" else _place(values, named.get("display", ""))
-    if name in {"convert", "cvt"}:
-        return _quantity(values)
-    if name in {"frac", "sfrac"}:
-        return "/".join(values)
-    return values[-1 if name in {"lang", "transl", "audio"} else 0]
-
-
-def _number(value: str, named: Mapping[str, str]) -> str:
-    """Return the arguments of `val`: `0.5|e=-3|u=mm` is 0.5\u00d710^-3 mm."""
-    power = f"\u00d710^{named['e']}" if named.get("e") else ""
-    return f"{value}{power} {named.get('u') or named.get('ul') or ''}".strip()
-
-
-def _place(values: list[str], display: str) -> str:
-    """Return the arguments of `coord` where it stands in a sentence: `30|12|N|74|7|W` is 30\u00b012\u2032N 74\u00b07\u2032W."""
-    if "title" in display or not values[0]:
-        return ""
-    parts: list[str] = []
-    numbers: list[str] = []
-    for value in values[:8]:
-        if value in {"N", "S", "E", "W"}:
-            parts.append("".join(map("".join, zip(numbers, "\u00b0\u2032\u2033", strict=False))) + value)
-            numbers = []
-        else:
-            numbers.append(value)
-    return " ".join(parts) or ", ".join(numbers[:2])
-
-
-def _quantity(values: list[str]) -> str:
-    """Return the arguments of `convert` up to the unit they are given in: `44|e6acre|km2` is 44 million acre."""
-    length = 1
-    while length + 1 < len(values) and values[length] in _RANGE_WORDS:
-        length += 2
-    numbers, units = values[:length], values[length : length + 1]
-    unit = units[0] if units else ""
-    if unit[:2] in _POWERS:
-        unit = _POWERS[unit[:2]] + unit[2:]
-    return " ".join([*numbers, unit]).strip()
-
-
 def _drop_tables(text: str) -> str:
-    """Cut `{| ... |}` with what is nested inside; an unclosed table is left for the residue check."""
+    """Cut `{| ... |}` with nested content; the residue check handles unclosed ones."""
     kept: list[str] = []
     depth = 0
     at = 0
@@ -279,7 +218,10 @@ def _heading_text(match: re.Match[str]) -> str:
 
 
 def _careful(source: str) -> str:
-    """Parse with the reference implementation; slower by an order of magnitude, right where brackets do not match."""
+    """Parse with the reference implementation, ten times slower.
+
+    Correct where brackets do not match.
+    """
     import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
 
     code = mwparserfromhell.parse(_without_elements(_COMMENT.sub("", source), _ELEMENT, _ELEMENT_END), skip_style_tags=True)
@@ -298,7 +240,7 @@ def _careful(source: str) -> str:
 
 
 def _assemble(text: str) -> tuple[str, list[Heading]]:
-    """Join paragraphs by one blank line, drop headings without text below them, and note where the others stand."""
+    """Join paragraphs by a blank line, drop empty headings, note heading places."""
     pieces: list[str] = []
     headings: list[Heading] = []
     length = 0

@@ -53,7 +53,10 @@ class DumpParts:
 
 
 class TextFolder:
-    """A folder of `.txt` files, one article each: the title is the first line, the key the path below the folder."""
+    """A folder of `.txt` articles; title in the first line, path as key.
+
+    The path is relative to the folder.
+    """
 
     def __init__(self, root: Path) -> None:
         """Name the folder; nothing is read yet."""
@@ -80,7 +83,10 @@ class FirstArticles:
     """The beginning of a source."""
 
     def __init__(self, articles: Iterable[Article], count: int) -> None:
-        """Take at most `count` articles; redirects and other pages among them come along and do not count."""
+        """Take at most `count` articles.
+
+        Redirects and other pages among them pass through without counting.
+        """
         self._articles = articles
         self._count = count
         self._read = 0
@@ -141,7 +147,7 @@ def _is_dump(path: Path) -> bool:
 
 
 def source_name(source: str) -> str:
-    """Return what a source is called in the ledger: the same for every dump of one encyclopedia, whatever its date.
+    """Return a source's name in the ledger: equal for all dumps of an encyclopedia.
 
     A dump says its own name (`enwiki`); other files are called like the file without suffix and date.
 
@@ -160,10 +166,13 @@ def source_name(source: str) -> str:
 
 
 def is_markup(articles: Iterable[Article]) -> bool:
-    """Return whether a source's articles have to be parsed, which takes longer than everything else."""
+    """Return whether a source's articles need parsing, the slowest step."""
     return isinstance(articles, XmlDump | DumpParts | ZimArchive)
 
 
 def is_part(source: str) -> bool:
-    """Return whether a source is one of several files of a dump, so that what it lacks may be in another."""
+    """Return whether a source is one of several files of a dump.
+
+    What it lacks may be in another file.
+    """
     return _PART.search(Path(source).name) is not None

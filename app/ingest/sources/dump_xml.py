@@ -1,6 +1,7 @@
-"""MediaWiki XML dumps as a stream of articles.
+"""Stream articles from MediaWiki XML dumps.
 
-Plain, bz2 and gzip files; multistream bz2 is decompressed in parallel by the index beside it.
+Plain, bz2 and gzip files. If the index file is in the same folder, multistream bz2 is
+decompressed in parallel.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _MALFORMED = (mwxml.errors.MalformedXML, EOFError, OSError, ValueError, SyntaxEr
 
 
 class XmlDump:
-    """A MediaWiki export; iterating reads it once from the start, in constant memory, in the dump's order.
+    """A MediaWiki export, read once from the start in constant memory.
 
     Args:
-        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` beside it, when there, lets
+        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` in the same folder lets
             `workers` threads decompress streams at the same time.
         workers: Decompression threads, from 1.
     """
@@ -49,7 +50,7 @@ class XmlDump:
         return min(1.0, self._bytes_read() / max(1, self._path.stat().st_size))
 
     def name(self) -> str | None:
-        """Return the database name in the dump's head, for example `enwiki`; None when it has none.
+        """Return the database name in the dump's head, such as `enwiki`; None without.
 
         Raises:
             Unreadable: The file is no MediaWiki export.
@@ -121,7 +122,7 @@ class XmlDump:
 
 
 def multistream_index(path: Path) -> Path | None:
-    """Return the index that belongs to a multistream dump, when it lies beside it."""
+    """Return a multistream dump's index if it is in the same folder."""
     if "multistream" not in path.name:
         return None
     stem = path.name.replace("multistream", "multistream-index").removesuffix(".bz2").removesuffix(".xml")
@@ -132,7 +133,10 @@ def multistream_index(path: Path) -> Path | None:
 
 
 def stream_offsets(index: Path) -> list[int]:
-    """Return the byte offsets of the page streams named by an index of `offset:page id:title` lines, ascending."""
+    """Return byte offsets of page streams in an index, ascending.
+
+    Index lines are `offset:page id:title`.
+    """
     with bz2.open(index, "rb") if index.suffix == ".bz2" else index.open("rb") as file:
         return sorted({int(line.partition(b":")[0]) for line in file if line.strip()})
 
@@ -153,7 +157,7 @@ class _Counted(io.FileIO):
 
 
 class _ParallelStreams(io.RawIOBase):
-    """The concatenated plain bytes of a multistream file; bz2 releases the interpreter lock, so threads help."""
+    """Plain bytes of a multistream file; bz2 releases the GIL, so threads help."""
 
     def __init__(self, path: Path, offsets: Sequence[int], workers: int) -> None:
         """Start as many threads as `workers`."""
@@ -199,5 +203,5 @@ class _ParallelStreams(io.RawIOBase):
 
 
 def _article_base(main_page: str | None) -> str:
-    """Return the address that titles are appended to, from the address of the main page."""
+    """Return the address to append titles to, from the main page's address."""
     return (main_page or "https://en.wikipedia.org/wiki/Main_Page").rpartition("/")[0] + "/"

@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
+
 from app.core.errors import InvalidInput
 from app.core.types import RawDocument
 from app.ingest.names import display_name, source_key
-from app.ingest.sources.ignore import IGNORE_FILE, IgnoreRules
+
+IGNORE_FILE = ".documindignore"
+"""Names what a synced folder leaves out, as gitignore(5) describes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Single files under their names, folders under paths relative to each of them; a `Source`.
+    """A `Source` of single files by name, and folders by relative paths.
 
     Hidden files and folders (a leading dot), symbolic links inside folders and what a folder's ignore file names are left out.
     """
@@ -39,7 +43,9 @@ class FileSource:
 
 
 def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -> Iterator[Path]:
-    """Yield regular files below `root`, sorted by path, without hidden ones, symbolic links and ignored ones.
+    """Yield regular files below `root` by path, without hidden and ignored ones.
+
+    Symbolic links are left out too.
 
     Args:
         root: The folder; its `.documindignore` is read.
@@ -57,7 +63,7 @@ def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -
             for name in folders
             if not name.startswith(".")
             and not (here / name).is_symlink()
-            and not rules.ignores((relative / name).as_posix(), is_folder=True)
+            and not rules.match_file(f"{(relative / name).as_posix()}/")
         )
         for name in sorted(files):
             path = here / name
@@ -65,19 +71,19 @@ def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -
                 not name.startswith(".")
                 and not path.is_symlink()
                 and path.is_file()
-                and not rules.ignores((relative / name).as_posix())
+                and not rules.match_file((relative / name).as_posix())
             ):
                 yield path
 
 
-def read_ignore_file(root: Path) -> IgnoreRules:
+def read_ignore_file(root: Path) -> GitIgnoreSpec:
     """Return the rules of a folder's `.documindignore`, none when there is none.
 
     Raises:
-        InvalidInput: It is there but cannot be read: ignoring it would index what someone wanted left out.
+        InvalidInput: The file cannot be read or has an invalid rule; without it, too much would be indexed.
     """
     path = root / IGNORE_FILE
     try:
-        return IgnoreRules(path.read_text("utf-8").splitlines()) if path.exists() else IgnoreRules()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidInput(f"{str(path)!r} cannot be read ({exc}); mend it or remove it") from exc
+        return GitIgnoreSpec.from_lines(path.read_text("utf-8").splitlines() if path.exists() else ())
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(f"{str(path)!r} cannot be read ({exc}); fix it or remove it") from exc

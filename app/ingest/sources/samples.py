@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import NotFound
+from app.core.release import bundle
 from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 
 LICENCE = "Apache-2.0"
 INVENTED = "invented for this demonstration"
-"""Of the papers, beside their licence: their studies and figures are not real."""
+"""Note for the papers' licence: their studies and figures are not real."""
 
 
 def bundled() -> Path:
-    """Return where the documents lie in a checkout and in the image."""
-    return Path(__file__).resolve().parents[3] / "data" / "sample_docs"
+    """Return where the documents lie: in a checkout and in the image under `data`, in a wheel inside the package."""
+    here = Path(__file__).resolve().parents[3] / "data" / "sample_docs"
+    return here if here.is_dir() else bundle("samples")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Which documents came from a folder is kept by the server, and only those are ever removed: not uploads, not those of another folder,
 and nothing when the folder's disk is not mounted. The hidden manifest in the folder only spares reading files again and decides
-nothing about removals. See docs/decisions/0172-the-catalog-knows-what-a-folder-sent.md.
+nothing about removals. See docs/decisions/0011-sync-manifest.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class FolderFile:
-    """A file found in the folder; `entry` is what the manifest will say once it is indexed."""
+    """A file of the folder; `entry` is its line in the manifest once indexed."""
 
     source_key: str
     path: Path
@@ -47,7 +47,10 @@ class FolderFile:
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """What a sync will do. `failed` are paths that cannot be read, with the reason; their documents stay as they are."""
+    """The changes a sync will make.
+
+    `failed` are unreadable paths with the reason; their documents stay.
+    """
 
     library: Library
     add: tuple[FolderFile, ...]
@@ -59,10 +62,16 @@ class SyncPlan:
 
 
 class Manifest:
-    """The hidden file that remembers size, time and hash of a folder's files, by library and source key."""
+    """The hidden file with size, time and hash of a folder's files.
+
+    By library and source key.
+    """
 
     def __init__(self, root: Path, library: Library) -> None:
-        """Read the manifest of `root`; a missing or foreign one is empty, so that every file is read."""
+        """Read the manifest of `root`; a missing or foreign one counts as empty.
+
+        Then every file is read.
+        """
         self._path = root / MANIFEST_FILE
         self._library = library
         self._libraries = _read_manifest(self._path)
@@ -163,5 +172,8 @@ def _relative(root: Path, path: Path | str) -> str:
 
 
 def _within(key: str, failed: Iterable[tuple[str, str]]) -> bool:
-    """Whether a key lies at or under a path that could not be read: it may well still be there."""
+    """Return whether a key lies at or under an unreadable path.
+
+    Its file may still exist.
+    """
     return any(path in (".", key) or key.startswith(f"{path}/") for path, _ in failed)

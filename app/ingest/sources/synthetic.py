@@ -1,4 +1,4 @@
-"""Seeded synthetic encyclopedias: Zipf vocabulary, links, sections, templates, tables and redirects as in a real dump.
+"""Generate encyclopedias from a seed, with the markup of a real dump.
 
 Made for scale and crash tests, where a real dump is too large to carry. The same seed gives the same bytes.
 """
@@ -77,7 +77,7 @@ class SyntheticEncyclopedia:
         return Article(str(number), f"{number}{revision:03d}", title, "wikitext", source, url, "CC BY-SA 4.0", redirect_to)
 
     def _title(self, number: int) -> str:
-        """Return a title that no other number has: two words of its digits in base of the vocabulary."""
+        """Return a unique title: two words from the digits of the number."""
         first, second = divmod(number * 2_654_435_761 % (len(self._words) ** 2), len(self._words))
         return f"{self._words[first].capitalize()} {self._words[second]} {number}"
 

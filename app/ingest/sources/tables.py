@@ -1,4 +1,7 @@
-"""Parquet, JSON Lines and the hub, in the layout of `wikimedia/wikipedia` (id, url, title, text), as streams of articles."""
+"""Stream articles from Parquet, JSON Lines and the hub.
+
+In the layout of `wikimedia/wikipedia`: id, url, title, text.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ class ParquetFiles:
 
 
 class HubDataset:
-    """A data set of the hub, streamed by `datasets`; `name` may be `owner/data` or `owner/data:configuration`."""
+    """A data set of the hub, streamed by `datasets`.
+
+    `name` may be `owner/data` or `owner/data:configuration`.
+    """
 
     def __init__(self, name: str, split: str = "train") -> None:
         """Name the data set; nothing is fetched yet."""
@@ -120,7 +126,7 @@ class HubDataset:
 
 
 def article_of(row: Mapping[str, object], default_key: str = "") -> Article:
-    """Return the article of a row; without a revision the text's hash stands in for it.
+    """Return a row's article; without a revision, the text's hash is the revision.
 
     Raises:
         KeyError: `title` or `text` is missing.

@@ -13,7 +13,10 @@ LICENCE = "CC BY-SA 4.0"
 
 
 class ZimArchive:
-    """A `.zim` file; HTML entries are articles, redirect entries are redirects, everything else is passed over."""
+    """A `.zim` file; HTML entries are articles, redirect entries are redirects.
+
+    Every other entry is skipped.
+    """
 
     def __init__(self, path: Path) -> None:
         """Name the file; nothing is opened yet."""
@@ -21,7 +24,7 @@ class ZimArchive:
         self._position = 0.0
 
     def position(self) -> float:
-        """Return the share of the archive's entries that the current pass has read, [0, 1]."""
+        """Return the share of entries that the current pass has read, [0, 1]."""
         return self._position
 
     def __iter__(self) -> Iterator[Article]:

@@ -1,1 +1,4 @@
-"""How fast and how large bulk indexing is: `python -m evaluation.benchmarks.bulk`, into evaluation/reports/bulk.{json,md}."""
+"""Measure speed and size of bulk indexing: `python -m evaluation.benchmarks.bulk`.
+
+Into evaluation/reports/bulk.{json,md}.
+"""

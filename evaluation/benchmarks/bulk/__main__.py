@@ -1,4 +1,4 @@
-"""Run the parts and write evaluation/reports/bulk.{json,md}; exit 1 when a limit is not met.
+"""Run the parts, write evaluation/reports/bulk.{json,md}; exit 1 past a limit.
 
     make bench-bulk                                     # about twenty minutes on two idle cores
     python -m evaluation.benchmarks.bulk --steps 10000,100000 --vectors 0
@@ -22,7 +22,7 @@ from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.bulk import growth, throughput, timed, wikitext
 from evaluation.benchmarks.bulk.fitting import FITTED_UP_TO, fit
 from evaluation.benchmarks.bulk.report import Limit, Report, markdown, read
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.paths import DATA, REPORTS
 
 DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
 _MEMORY_MB = 2 * 1024**3 / 1e6
@@ -31,13 +31,13 @@ _MEMORY_MB = 2 * 1024**3 / 1e6
 def main() -> int:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder with the real dump")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
     parser.add_argument("--steps", default="10000,31623,100000,1000000", help="chunks of each library")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--throughput-chunks", type=int, default=120_000)
     parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of the largest library; 0 leaves them out")
     parser.add_argument("--undisturbed", default="", help="a command that runs another with the machine to itself")
-    parser.add_argument("--throughput-only", action="store_true", help="measure clean text anew and leave the report else as it is")
+    parser.add_argument("--throughput-only", action="store_true", help="measure clean text again and leave the rest of the report")
     args = parser.parse_args()
     if args.throughput_only:
         before = read(json.loads((REPORTS / "bulk.json").read_text("utf-8")))

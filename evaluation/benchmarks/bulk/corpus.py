@@ -1,4 +1,4 @@
-"""Clean text in any amount: Zipf vocabulary, sentences drawn from a pool, so that making it costs little beside indexing it."""
+"""Generate any amount of clean text cheaply: Zipf vocabulary, pooled sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHUNKS_PER_ARTICLE = 5.0
 
 
 class TextPool:
-    """Seeded articles, in constant memory beside the pool of sentences."""
+    """Seeded articles, in constant memory apart from the pool of sentences."""
 
     def __init__(self, seed: int = 7) -> None:
         """Make the sentences."""

@@ -1,4 +1,7 @@
-"""How figures grow with the number of chunks: fitted on small libraries, held against the largest, carried on to Wikipedia."""
+"""Fit how figures grow with the number of chunks, and extrapolate to Wikipedia.
+
+Fitted on small libraries, tested on the largest.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ WIKIPEDIA_CHUNKS = 25_000_000
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Growth of a figure: `intercept + slope * f(chunks)`, f the identity or the natural logarithm."""
+    """Growth of a figure: `intercept + slope * f(chunks)`.
+
+    f is the identity or the natural logarithm.
+    """
 
     name: str
     law: Law
@@ -45,7 +51,10 @@ class Fit:
 
 
 def fit(steps: Sequence[Figures]) -> list[Fit]:
-    """Fit figures on the steps up to 100,000 chunks, predict the largest step and all of Wikipedia; empty under two steps."""
+    """Fit steps up to 100,000 chunks; predict the largest step and Wikipedia.
+
+    Empty under two steps.
+    """
     small = [figures for figures in steps if figures["chunks"] <= 1.05 * FITTED_UP_TO]
     if len(small) < 2:
         return []

@@ -1,4 +1,4 @@
-"""One library growing step by step: indexing speed, disk, memory, lexical and full retrieval, start-up.
+"""Grow a library step by step: indexing, disk, memory, retrieval, start-up.
 
 Each part runs in a process of its own, whose proportional set size (PSS, with that of its children) a parent samples; a part prints
 its figures as JSON.
@@ -43,7 +43,7 @@ Figures = dict[str, float]
 
 
 class RandomEmbedder:
-    """Unit vectors without meaning: they cost what real ones cost to store and search, and this measures speed alone."""
+    """Random unit vectors: they cost what real ones cost; only speed is measured."""
 
     identity = EmbedderIdentity("bench", "random", "0", DIMENSION, 256)
 
@@ -82,7 +82,10 @@ def index(path: Path, chunks: int) -> Figures:
 
 
 def lexical(path: Path, _: int) -> Figures:
-    """Search windows of indexed sentences: our lexical index and bare tantivy on the same files, in turn."""
+    """Search windows of sentences: our index and bare tantivy in turn.
+
+    On the same files.
+    """
     index_path = path / "tantivy" / LIBRARY.value
     bare = tantivy.Index(build_schema(), path=str(index_path))
     bare.register_tokenizer(ANALYZER, build_analyzer())
@@ -112,7 +115,10 @@ def embed(path: Path, vectors: int) -> Figures:
 
 
 def full(path: Path, _: int) -> Figures:
-    """Retrieve as the server does, beside its floor: the same searches and the catalog's join, called one after another."""
+    """Retrieve as the server does, and its floor: the same calls one by one.
+
+    The floor is the searches and the catalog's join.
+    """
     embedder = RandomEmbedder()
     retrieval = RetrievalOptions(embed_on_query_budget_ms=0)
     with IndexStore(options(path), vector_store="foreground") as store:
@@ -152,7 +158,7 @@ PARTS: dict[str, Callable[[Path, int], Figures]] = {
 
 
 def run_part(part: str, path: Path, amount: int = 0) -> Figures:
-    """Run a part in a process of its own and return its figures with the most memory it took, `NAME_pss_mb`.
+    """Run a part in its own process; return its figures and peak `NAME_pss_mb`.
 
     Raises:
         subprocess.CalledProcessError: It failed.
@@ -171,7 +177,7 @@ def run_part(part: str, path: Path, amount: int = 0) -> Figures:
 
 
 def pss_bytes(pid: int) -> int:
-    """Return the proportional set size of a process and all below it; 0 where the kernel does not tell."""
+    """Return the proportional set size of a process tree; 0 if the kernel lacks it."""
     total = 0
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -180,13 +186,16 @@ def pss_bytes(pid: int) -> int:
         for task in Path(f"/proc/{pid}/task").iterdir():
             children = (task / "children").read_text().split()
             total += sum(pss_bytes(int(child)) for child in children)
-    except (OSError, ValueError):  # it ended meanwhile
+    except (OSError, ValueError):  # it ended since
         return total
     return total
 
 
 def _alternate(ours: Callable[[str], object], theirs: Callable[[str], object]) -> tuple[list[float], list[float]]:
-    """Time both on the same questions in turn, after a warm-up; seconds. Each question counts with its fastest round."""
+    """Time both on the same questions in turn, after a warm-up; seconds.
+
+    Each question counts with its fastest round.
+    """
     questions = TextPool().queries(QUERIES)
     for text in questions[:20]:
         ours(text)

@@ -1,4 +1,4 @@
-"""What the benchmark found, as values and as a page."""
+"""Report the benchmark's findings, as values and as a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.benchmarks.bulk.wikitext import Wikitext
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One figure beside what is asked."""
+    """A figure and its limit."""
 
     name: str
     found: float
@@ -25,7 +25,7 @@ class Limit:
 
     @property
     def met(self) -> bool:
-        """Whether it holds."""
+        """Return whether it holds."""
         return self.judged and (self.found >= self.limit if self.at_least else self.found <= self.limit)
 
 
@@ -102,7 +102,11 @@ def markdown(report: Report) -> str:
             )
         ),
         "",
-        *([] if speed.others_share is None else [f"Others had {speed.others_share:.0%} of the processors' time meanwhile.", ""]),
+        *(
+            []
+            if speed.others_share is None
+            else [f"Others had {speed.others_share:.0%} of the processors' time in these rounds.", ""]
+        ),
         f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
         f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f}. The product's rows"
         " are durable after each transaction, their words in tantivy after a group of them; of bare tantivy that commits as rarely,"

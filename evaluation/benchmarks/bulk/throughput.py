@@ -1,4 +1,7 @@
-"""Clean text to durable and searchable, beside bare tantivy and beside the catalog's writer alone; rounds interleaved."""
+"""Compare clean-text indexing with bare tantivy and with the catalog's writer.
+
+Rounds are interleaved.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Medians over the rounds; shares are of bare tantivy's or the slower part's speed, above 1 is faster than it."""
+    """Medians over the rounds; shares of bare tantivy's or the slower part's speed.
+
+    Above 1 is faster.
+    """
 
     chunks: int
     rounds: int
@@ -70,11 +76,11 @@ class Throughput:
     share_of_slower: float
     chunks_per_s: float
     others_share: float | None
-    """Of the processors' time meanwhile that somebody else had, [0, 1], None where that is not known; over DISTURBED shares by the
-    clock say nothing."""
+    """Share of processor time that other processes used, [0, 1], None if unknown; over DISTURBED,
+    shares by the clock say nothing."""
 
     def highest_share(self, cores: int) -> float:
-        """Return the share of bare tantivy's speed if the product's processor time were spread over all cores without a gap."""
+        """Return the share of bare tantivy's speed at full use of all cores."""
         return self.tantivy.wall_s / (self.product.cpu_s / cores)
 
 
@@ -129,7 +135,9 @@ def _product(path: Path, articles: Sequence[Article]) -> None:
 
 
 def _tantivy(path: Path, drafts: Sequence[DocumentDraft], group_chunks: int) -> None:
-    """Write the same chunks, cut beforehand, with the same schema, analyzer, threads and heap.
+    """Write the same, already cut chunks with the same schema, threads and heap.
+
+    The same analyzer too.
 
     A commit follows the batch that makes `group_chunks` full. It ends like the product with the last commit: merges that still run
     then are left to themselves.
@@ -174,7 +182,7 @@ def _cpu_s() -> float:
 
 
 def _busy_s() -> float:
-    """Return the processor time that everybody has had since the machine started; 0.0 where the kernel does not tell."""
+    """Return the processor time of all users since boot; 0.0 if unknown."""
     try:
         numbers = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     except OSError:

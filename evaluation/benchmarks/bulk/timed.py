@@ -25,7 +25,7 @@ OPENINGS = 3
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What was measured without anybody else."""
+    """Measurements without other load."""
 
     throughput: Throughput
     steps: dict[str, growth.Figures]
@@ -48,13 +48,13 @@ def run(directory: Path, steps: Sequence[int], chunks: int, rounds: int, prefix:
 
 
 def server_start_s(path: Path) -> float:
-    """Return the seconds from the start of a server's process on a data directory until it is ready."""
+    """Return a server's seconds from process start on a data directory to ready."""
     with Served(path) as server:
         return server.start_s
 
 
 def starts(path: Path, empty: Path, name: str) -> growth.Figures:
-    """Start servers on both directories in turn; the first of each makes files that later ones find."""
+    """Start servers on both directories in turn; the first start makes files."""
     pairs = [(server_start_s(path), server_start_s(empty)) for _ in range(OPENINGS + 1)][1:]
     return {f"{name}_s": min(pair[0] for pair in pairs), f"{name}_empty_s": min(pair[1] for pair in pairs)}
 

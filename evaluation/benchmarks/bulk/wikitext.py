@@ -1,4 +1,7 @@
-"""The fast wikitext path beside mwparserfromhell, on a real dump: speed per core, agreement in words, markup left over."""
+"""Compare the fast wikitext path with mwparserfromhell on a real dump.
+
+Speed per core, agreement in words, markup left over.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _LONG_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Wikitext:
-    """Figures over the articles of a dump; F1 is that of the multisets of words, [0, 1]."""
+    """Figures over a dump's articles; F1 is of the multisets of words, [0, 1]."""
 
     articles: int
     wikitext_mb: float
@@ -73,9 +76,11 @@ def measure(dump: Path) -> Wikitext:
 
 
 def reference_text(source: str) -> str:
-    """Return what mwparserfromhell makes of a page once tables, files, categories and notes are taken out of its tree.
+    """Return mwparserfromhell's text of a page, without tables, files and notes.
 
-    Its `strip_code` keeps the captions of files and the cells of tables as loose words; we drop both on purpose (ADR 0091). A table
+    Categories go too.
+
+    Its `strip_code` keeps the captions of files and the cells of tables as loose words; we drop both on purpose (ADR 0090). A table
     or note that reaches over a heading is a mistake of its tree, which took prose for markup, and stays.
     """
     code = mwparserfromhell.parse(source)

@@ -1,4 +1,4 @@
-"""What many readers, a bulk run and a long day do to the server.
+"""Measure a server under many readers, a bulk run and a long day.
 
     python -m evaluation.benchmarks.load [--only PART...] [--parts DIR] [--seconds S] [--questions N] [--cycles N]
 
@@ -53,8 +53,8 @@ def _report(parts: Sequence[Part]) -> int:
         f"reworded sentences of the passages with their marks. {ROUNDS} rounds of one reader and then of all are taken together.",
         "Latency is from there to the reader, another process on the same machine; what readers straight at the model host see is",
         f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others come while all streams are taken.",
-        "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process beside it shows what the",
-        "machine alone does. Chroma, which holds the interpreter, is written when nobody has written for ten seconds (ADR 0152),",
+        "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process shows what the",
+        "machine alone does. Chroma, which holds the interpreter, is written after ten idle seconds (docs/decisions/0026),",
         "here after the bulk run and the PDFs; the gaps of that time are among the figures. The machine was shared: its load",
         "(waiting and running processes, mean of a minute) is among the figures. A handle more after thousands of questions can be",
         "another connection of Chroma's own pool to SQLite; the server itself keeps none.",

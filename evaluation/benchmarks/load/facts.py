@@ -1,4 +1,4 @@
-"""What the documents of the load test say, and answers made of it: sentences that cite the passage they come from, reworded."""
+"""Generate the load test's documents, and answers that cite them, reworded."""
 
 from __future__ import annotations
 

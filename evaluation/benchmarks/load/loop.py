@@ -1,4 +1,4 @@
-"""The event loop of a server that indexes a dump and reads long PDFs: how long is it held up?"""
+"""Measure how long the event loop is blocked by a bulk run and long PDFs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PDF_PAGES = 300
 
 
 class WatchedServer(Served):
-    """A server whose event loop is sampled; the samples are in `gaps` once it has stopped."""
+    """A server whose event loop is sampled; `gaps` has the samples after its end."""
 
     def __init__(self, data_dir: Path, **settings: str) -> None:
         """Choose a port and a file for the samples."""
@@ -43,7 +43,7 @@ def idle_watch(path: Path) -> Iterator[None]:
 
 
 def bench_loop(folder: Path, seconds: float) -> Part:
-    """The event loop during a bulk run and a long PDF, beside a loop that only shares the machine."""
+    """Measure the event loop in a bulk run and a long PDF, and an idle loop."""
     pages = [
         [f"Page {n}, line {line}: the harbour master wrote down the tide, wind and ships." for line in range(45)]
         for n in range(PDF_PAGES)

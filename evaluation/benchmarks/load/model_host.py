@@ -1,10 +1,10 @@
-"""A model host that writes at a fixed rate and keeps a log of when each token left it.
+"""Serve a model at a fixed rate, and log when each token left.
 
     python -m evaluation.benchmarks.load.model_host --tokens-per-s 20 LOG_FILE
 
 Prints its address on the first line; when standard input is closed it writes the log and ends. `time.monotonic_ns` is one clock for
-all processes of a Linux machine, so that the log and a reader's own times tell how long a token was under way. The log is beside
-the text, not in it: a number in an answer would be a claim that no passage holds.
+all processes of a Linux machine, so that the log and a reader's own times tell how long a token was under way. The log is not in
+the text: a number in an answer would be a claim that no passage holds.
 """
 
 from __future__ import annotations

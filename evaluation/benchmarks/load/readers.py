@@ -30,7 +30,7 @@ Times = list[tuple[int, int]]
 
 @dataclass
 class Seen:
-    """What the readers of one run have seen."""
+    """Tokens and times that the readers of one run received."""
 
     texts: list[tuple[str, Times]] = field(default_factory=list)
     """Per answer its provisional text and when it came."""
@@ -170,7 +170,10 @@ class Client:
         seen.supported += sum(sentence["verdict"] == "supported" for sentence in sentences)
 
     async def keep_reading(self, after_s: float, until: float, seen: Seen) -> None:
-        """Read one answer after the other until the time is up; the first after a while, so that not all begin and end together."""
+        """Read answers one after the other until the time is up.
+
+        The first starts after a while, so that not all begin and end together.
+        """
         await asyncio.sleep(after_s)
         while time.monotonic() < until:
             try:
@@ -198,7 +201,7 @@ class Client:
 
 
 async def run(client: Client, streams: int, seconds: float, extra: int) -> Seen:
-    """Read with so many at once for so long; `extra` more come spread over the time in which all of them read.
+    """Read with `streams` readers for `seconds`; `extra` more come in between.
 
     The first questions come at random times: at even ones their tokens would fall together, eight at a time.
     """

@@ -1,4 +1,4 @@
-"""Thousands of questions and hundreds of documents that come and go: does the server stay as small as it was?"""
+"""Ask thousands of questions, add and delete documents; watch memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FACTS = (
 
 @dataclass
 class Course:
-    """How large the server was, over the questions so far."""
+    """The server's size over the questions so far."""
 
     at: list[int] = field(default_factory=list)
     """Questions asked."""
@@ -60,7 +60,9 @@ class Course:
         return self.handles[int(count * begin) : max(int(count * begin) + 1, int(count * end))]
 
     def handle_growth(self) -> float:
-        """Return the median of the last tenth less the most of the tenth after the warm-up.
+        """Return the median of the last tenth less the maximum after the warm-up.
+
+        The maximum is of the tenth after the warm-up.
 
         Segments of the lexical index and connections come and go by one or two; a handle lost per question or per document would
         be hundreds by then.
@@ -82,7 +84,7 @@ def question(number: int) -> str:
 
 
 def run(client: DocuMindClient, process: psutil.Process, folder: Path, questions: int, cycles: int) -> Course:
-    """Ask, and between the questions, evenly, add a document and delete it; returns the course by questions asked."""
+    """Ask; in between add and delete documents; return the course by questions."""
     folder.mkdir()
     for number in range(60):
         (folder / f"base-{number}.txt").write_text(text_of(number, number))

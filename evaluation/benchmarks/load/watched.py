@@ -1,4 +1,4 @@
-"""`documind serve` with a watch on its event loop; and the same watch on a loop that has nothing to do.
+"""Run `documind serve`, or nothing, with a watch on the event loop.
 
     python -m evaluation.benchmarks.load.watched GAPS_FILE            the server, configured by the environment
     python -m evaluation.benchmarks.load.watched --alone GAPS_FILE    only the watch: what this machine does to any process

@@ -1,1 +1,4 @@
-"""Uploads, replacements, deletions and searches at once, held to a model of what each search may and must return."""
+"""Check concurrent uploads, replacements, deletions and searches with a model.
+
+The model says what each search may and must return.
+"""

@@ -1,4 +1,6 @@
-"""4 uploaders, 8 searchers and 1 deleter for 3 minutes, held to a model: evaluation/reports/concurrency.{md,json}.
+"""Run 4 uploaders, 8 searchers and 1 deleter for 3 minutes against a model.
+
+Into evaluation/reports/concurrency.{md,json}.
 
 make bench-concurrency
 """
@@ -21,13 +23,13 @@ REMARKS = (
     "Four uploaders (new documents, and replacements of their own), eight searchers (search by every fusion, and answers), and one",
     "that deletes, and undoes three of ten deletions, against the real server with the embedded model. Each returned passage must",
     "be exactly the characters of a version of its document that was live at some moment of the search; a version acknowledged",
-    "before the search began and not ended meanwhile must be found by its marker; every status must be one the OpenAPI document",
+    "before the search began and not ended by its end must be found by its marker; every status must be one the OpenAPI document",
     "declares. Afterwards every version is looked for once more, and `fsck` checks the store.",
 )
 
 
 def trial(directory: Path, seconds: float, at_least: int = 0) -> tuple[Clients, list[str], Json]:
-    """Run the clients against a server of its own, on until so many uploads and a deletion are done.
+    """Run the clients against a new server until enough operations are done.
 
     Returns:
         The clients, what the last look found wrong, and the result of fsck.

@@ -1,4 +1,4 @@
-"""Clients of a server, each in a thread: uploaders that replace their own documents, one that deletes and restores, searchers."""
+"""Clients in threads: uploaders, one that deletes and restores, searchers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPLACE, GRACE = 0.4, 0.3
 
 @dataclass
 class Tally:
-    """What clients saw; guarded by its lock."""
+    """Counts of what clients saw; guarded by its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     wrong: list[str] = field(default_factory=list)
@@ -65,7 +65,10 @@ class Clients:
         ]
 
     def run(self, seconds: float, at_least: int = 0) -> None:
-        """Let them go for so long, and on a slow machine until so many uploads and a deletion are done, but not over 90 s more."""
+        """Run the clients for `seconds`, or up to 90 s more until enough is done.
+
+        Enough: `at_least` uploads and a deletion.
+        """
         for thread in self._threads:
             thread.start()
         self._stop.wait(seconds)
@@ -211,7 +214,7 @@ def _cited(reply: Json) -> list[Shown]:
 
 
 def final_check(clients: Clients) -> list[str]:
-    """Look for everything once more when nobody writes: all that is live is found, nothing that is gone."""
+    """Search for everything after all writes: live is found, deleted is not."""
     rng = random.Random(1)
     before = len(clients.tally.wrong)
     with requests.Session() as session:

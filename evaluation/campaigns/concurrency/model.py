@@ -1,4 +1,4 @@
-"""What was promised when: which text a search may return, and which it must.
+"""Model which text a search may return and which it must, by time.
 
 Times are monotonic seconds of one process. A request is *sent* before the server can know of it and *acknowledged* after the
 server has done it, so a version may be returned from `sent` on, must be found from `acked` on, need not be found from `ending` on
@@ -20,7 +20,7 @@ LIBRARY = Library.PAPERS
 
 @dataclass(slots=True)
 class Version:
-    """One text of a document and when it was live; None: not yet, or it never will be known."""
+    """One text of a document and when it was live; None: not yet or unknown."""
 
     key: str
     text: str
@@ -47,7 +47,7 @@ def make_text(key: str, marker: str, rng: random.Random) -> str:
     for n in range(rng.randint(2, 5)):
         # Words of its own: passages of the same few words would be collapsed as near-duplicates, and rightly.
         words = " ".join("".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60))
-        lines += [f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies beside {words}.", ""]
+        lines += [f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies next to {words}.", ""]
     return "\n".join(lines)
 
 
@@ -114,7 +114,7 @@ class Model:
         return found
 
     def missing(self, version: Version, shown: Sequence[Shown], began: float, ended: float) -> list[str]:
-        """Return a complaint when a search for a version's marker had to find it and did not."""
+        """Return a complaint if a search had to find a version's marker and did not."""
         due = version.acked is not None and version.acked < began and (version.ending is None or version.ending > ended)
         if not due or any(version.marker in hit.text for hit in shown):
             return []

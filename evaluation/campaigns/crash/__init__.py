@@ -1,1 +1,1 @@
-"""Random kills of the real server under load: what was acknowledged, and whether it is still there."""
+"""Kill the server at random under load; check acknowledged data."""

@@ -1,4 +1,4 @@
-"""Kill the real server at random moments under load and write evaluation/reports/crash.{json,md}.
+"""Kill the server at random under load; write evaluation/reports/crash.{json,md}.
 
 make crash                                                    # 300 kills
 python -m evaluation.campaigns.crash --dir D --kills 300 --minutes 5    # a part of it; the same command goes on
@@ -27,7 +27,7 @@ LONGEST_LOAD_S = 2.0
 
 
 def main() -> int:
-    """Run the campaign, or a part of it; exit 1 when a promise was broken or the campaign did not reach its size."""
+    """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=11)
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
-    """Write the report and return 0 when every promise held and the campaign was large enough."""
+    """Write the report; return 0 if promises held and the campaign was large enough."""
     acknowledged = promises.acknowledged["text"] + promises.acknowledged["vectors"]
     live = sum(revision != ABSENT for revision in promises.settled.values())
     share = tally.kills_in_open_writes / tally.kills
@@ -99,7 +99,7 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
         f" {tally.became.get('nothing', 0):,} left no trace",
         f"- searches while others wrote: {tally.searches:,}, every one found its document",
         f"- at the end {live:,} documents, {asked:,} chunks asked for over HTTP, {vectors:,} vectors asked of Chroma",
-        f"- vector stores found damaged at a start and made anew: {tally.stores_remade}",
+        f"- vector stores found damaged at a start and rebuilt: {tally.stores_remade}",
         f"- ready again: p50 {figures['ready_s_p50']} s, at most {figures['ready_s_max']} s; every accepted job done after another"
         f" {figures['jobs_done_s_p50']} s (p50), at most {figures['jobs_done_s_max']} s",
         *(
@@ -111,7 +111,7 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
             ]
         ),
         "",
-        f"Made by `make crash` on {machine['cores']} cores; the times include whatever else the machine was doing.",
+        f"Made by `make crash` on {machine['cores']} cores; the times include any other load of the machine.",
         "",
     ]
     (REPORTS / "crash.md").write_text("\n".join(page), "utf-8")

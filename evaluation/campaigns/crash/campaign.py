@@ -1,4 +1,4 @@
-"""Kill a real server again and again while clients use it, restart it, and check every promise."""
+"""Kill a server repeatedly under load, restart it, and check every promise."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ EARLIER = 10
 """Documents of earlier runs looked at after every restart; all of them are at the end."""
 
 START_ATTEMPTS = 3
-"""A free port may be taken by somebody else before the server binds it."""
+"""Another process may take a free port before the server binds it."""
 
 
 @dataclass
 class Tally:
-    """What a campaign has counted so far; seconds."""
+    """Counts of a campaign so far; seconds."""
 
     kills: int = 0
     kills_in_open_writes: int = 0
@@ -48,12 +48,12 @@ class Tally:
     settled_s: list[float] = field(default_factory=list)
     """From ready until every accepted job was done."""
     stores_remade: int = 0
-    """Vector stores that were found damaged at a start, moved aside and made anew."""
+    """Vector stores that were found damaged at a start, moved aside and rebuilt."""
     broken: list[str] = field(default_factory=list)
 
 
 class Campaign:
-    """One data directory that is killed again and again; can stop after any kill and go on in another process."""
+    """One data directory that is killed repeatedly; resumable in another process."""
 
     def __init__(self, directory: Path, *, seed: int, longest_load_s: float, settings: Mapping[str, str] | None = None) -> None:
         """Work in `directory`: a campaign that was begun there goes on.
@@ -79,7 +79,7 @@ class Campaign:
         self.tally = Tally(**json.loads(self._tally_path.read_text("utf-8"))) if resumed else Tally()
 
     def run(self, kills: int, *, until: float | None = None) -> None:
-        """Go on until the server was killed so often in all, or until a moment of `time.monotonic`."""
+        """Continue until `kills` in total, or until a moment of `time.monotonic`."""
         while self.tally.kills < kills and (until is None or time.monotonic() < until):
             self._round()
             self._save()
@@ -92,7 +92,10 @@ class Campaign:
                 sys.stderr.flush()
 
     def finish(self) -> tuple[int, int]:
-        """Start once more and check everything; return how many chunks were asked for over HTTP and of Chroma's files."""
+        """Start once more and check everything; return counts of checked chunks.
+
+        Over HTTP, and in Chroma's files.
+        """
         with closing(self._started(ready=True)) as server:
             self._check_restart(server, list(self.promises.settled))
             broken, asked = check_everything(server.client, self.promises)
@@ -133,7 +136,7 @@ class Campaign:
         return [*self._fresh, *rng.sample(earlier, min(EARLIER, len(earlier)))]
 
     def _started(self, *, ready: bool) -> Served:
-        """Start a server on the data; with `ready` wait until it is ready, else return at once."""
+        """Start a server on the data; with `ready` wait until it is ready."""
         for attempt in range(START_ATTEMPTS):
             server = Served(self.data_dir, **self._settings)
             server.start()
@@ -181,7 +184,10 @@ class Campaign:
             raise SystemExit(self.tally.broken[-1]) from error
 
     def _hold_to_promises(self, client: DocuMindClient, keys: list[str]) -> None:
-        """Check what must be there at once; wait for accepted jobs; compare the list; learn what became of the rest."""
+        """Check what must exist now, await accepted jobs, compare the list, learn more.
+
+        It learns what became of the rest.
+        """
         self.tally.broken += check_acknowledged(client, self.promises, keys)
         self.tally.settled_s.append(round(settle(client), 3))
         broken, became = observe(client, self.promises)
@@ -189,10 +195,10 @@ class Campaign:
         self.tally.became = dict(Counter(self.tally.became) + became)
 
     def _remade(self) -> int:
-        """Count the stores that were moved aside because something was wrong with them, not those that a purge made anew."""
+        """Count stores moved aside for a fault, not those that a purge rebuilt."""
         log = Served.log_of(self.data_dir)
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        return sum("made again from the catalog" in line and "a purge makes it anew" not in line for line in lines)
+        return sum("made again from the catalog" in line and "a purge rebuilds it" not in line for line in lines)
 
     def _save(self) -> None:
         self.promises.save(self._state)

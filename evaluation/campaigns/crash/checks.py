@@ -22,7 +22,10 @@ SETTLE_S = 600.0
 
 
 def check_acknowledged(client: DocuMindClient, promises: Promises, keys: Iterable[str]) -> list[str]:
-    """Return what is wrong with documents that nothing was under way for, right after a restart."""
+    """Return what is wrong with idle documents right after a restart.
+
+    Idle: no request was under way for them.
+    """
     broken: list[str] = []
     for key in keys:
         revision = promises.settled.get(key, ABSENT)
@@ -82,7 +85,7 @@ def settle(client: DocuMindClient) -> float:
 
 
 def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Counter[str]]:
-    """Compare the list of documents with the promises, and learn what became of unanswered requests.
+    """Compare the documents with the promises; resolve unanswered requests.
 
     Returns:
         What is wrong, and how many unanswered requests came to `done` or `nothing`.
@@ -112,7 +115,10 @@ def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Coun
 
 
 def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[str], int]:
-    """Check every document, and ask for every chunk by its own text; return what is wrong and how many chunks were asked for."""
+    """Check every document, and search every chunk by its text; return both.
+
+    What is wrong, and how many chunks were searched.
+    """
     broken = check_acknowledged(client, promises, list(promises.settled))
     asked = 0
     for document in client.documents(LIBRARY):
@@ -130,7 +136,7 @@ def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[s
 
 
 def check_files(data_dir: Path) -> tuple[list[str], int]:
-    """Check a data directory whose server has ended: `fsck`, then Chroma by every stored vector.
+    """Check a stopped server's data directory: `fsck`, then every vector in Chroma.
 
     Returns:
         What is wrong, and how many vectors were asked for.

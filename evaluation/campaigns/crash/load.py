@@ -1,4 +1,7 @@
-"""Clients of a server that may die at any moment: they upload, replace, delete and search, and note what they were promised."""
+"""Clients that upload, replace, delete and search, and note the promises.
+
+The server may die at any moment.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ class Load:
             thread.start()
 
     def join(self) -> None:
-        """Stop, and wait until every client has noticed that its server is gone or has its last answer."""
+        """Stop, and wait until every client has its last answer or lost its server."""
         self._stop.set()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""What a server has promised its clients: the model that a killed server is held to."""
+"""Model what a server has promised its clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def marker(key: str, revision: int, part: int = 0) -> str:
 
 
 def text_of(key: str, revision: int) -> str:
-    """Return the text of a revision; every fifth document is long enough for several chunks."""
+    """Return a revision's text; every fifth document has several chunks."""
     rng = random.Random(f"{key}/{revision}")
     parts = 6 if rng.random() < 0.2 else 1
     paragraphs = [
@@ -46,7 +46,10 @@ def text_of(key: str, revision: int) -> str:
 
 @dataclass
 class Promises:
-    """Which revision of each document must be found, and which may be. Thread-safe; one writer per key at a time."""
+    """Revisions of documents that must be found, or may be; thread-safe.
+
+    One writer per key at a time.
+    """
 
     settled: dict[str, int] = field(default_factory=dict)
     """The revision that must be there; ABSENT when the document must be gone."""
@@ -62,7 +65,7 @@ class Promises:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next_revision(self, key: str) -> int:
-        """Return a revision number that the document never had, and take note that it may appear."""
+        """Return an unused revision number, and note that it may appear."""
         with self._lock:
             revision = self.last_revision.get(key, 0) + 1
             self.last_revision[key] = revision
@@ -96,7 +99,7 @@ class Promises:
             self.with_vectors.add(key)
 
     def observe(self, key: str, revision: int) -> None:
-        """What became of an operation without an answer is known; from now on it has to stay."""
+        """Record the outcome of an unanswered operation; from now on it has to stay."""
         with self._lock:
             self.in_flight.discard(key)
             self._settle(key, revision, vectors=False)

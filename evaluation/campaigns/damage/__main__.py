@@ -1,4 +1,4 @@
-"""Damage a vector store in thirty ways, start the real server on each, and write evaluation/reports/damage.{json,md}.
+"""Damage a vector store in thirty ways, start the server; write damage.{json,md}.
 
 make bench-damage
 python -m evaluation.campaigns.damage --dir D --minutes 5       # a part of it; the same command goes on
@@ -36,17 +36,17 @@ class Outcome:
 
     @property
     def found_by(self) -> str:
-        """Who finds it."""
-        return "start" if self.served.found_at_start else "fsck" if self.fsck_found else "nobody"
+        """Return what finds it: start, fsck or none."""
+        return "start" if self.served.found_at_start else "fsck" if self.fsck_found else "none"
 
     @property
     def holds(self) -> bool:
-        """Whether the server did all it promises."""
+        """Return whether the server kept all its promises."""
         served = self.served
         answered = served.first_hits > 0 or any(recipe.leaves_nothing for recipe in HEALTHY if recipe.name == self.name)
         calm = served.started and not served.opened_unprobed and answered
         if not self.damaged:
-            return calm and self.found_by == "nobody" and served.whole
+            return calm and self.found_by == "none" and served.whole
         return calm and self.whole_after_repair and (served.whole or self.found_by == "fsck")
 
 
@@ -54,7 +54,7 @@ class Workshop:
     """Keeps the sound data directory that is copied, and what was tried so far."""
 
     def __init__(self, directory: Path) -> None:
-        """Work in `directory`; what is there already is used."""
+        """Work in `directory`; existing content is used."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.made_with: Fingerprint = fingerprint(directory / "models")
@@ -81,7 +81,10 @@ class Workshop:
         return base
 
     def damaged(self, name: str) -> Outcome:
-        """Damage a copy in one way and start the server on it; when it finds nothing, let `fsck` look at another copy."""
+        """Damage a copy and start the server on it; if it finds nothing, run `fsck`.
+
+        `fsck` looks at another copy.
+        """
         data = self.directory / "served"
         served = self._serve(damaged_copy(self.base(), data, KINDS[name]))
         if served.found_at_start:
@@ -121,7 +124,7 @@ class Workshop:
 
 
 def main() -> int:
-    """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
+    """Try every kind and every healthy store, or a part; exit 1 on a broken promise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=Path, help="where it works; what was tried there before is not tried again")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long, to go on later; 0: run to the end")
@@ -146,8 +149,8 @@ def report(outcomes: list[Outcome]) -> int:
     """Write the report and return 0 when every server did what it promises."""
     damaged = [outcome for outcome in outcomes if outcome.damaged]
     healthy = [outcome for outcome in outcomes if not outcome.damaged]
-    found = {by: [outcome.name for outcome in damaged if outcome.found_by == by] for by in ("start", "fsck", "nobody")}
-    alarms = [outcome.name for outcome in healthy if outcome.found_by != "nobody"]
+    found = {by: [outcome.name for outcome in damaged if outcome.found_by == by] for by in ("start", "fsck", "none")}
+    alarms = [outcome.name for outcome in healthy if outcome.found_by != "none"]
     broken = [outcome.name for outcome in outcomes if not outcome.holds]
     noticed = [outcome for outcome in damaged if "index_rebuilding" in outcome.served.first_notices]
     rebuilt = [outcome.served.ready_s for outcome in damaged if outcome.served.found_at_start]
@@ -157,7 +160,7 @@ def report(outcomes: list[Outcome]) -> int:
             "kinds": len(damaged),
             "found_at_start": len(found["start"]),
             "found_by_fsck_only": len(found["fsck"]),
-            "found_by_nobody_and_whole": len(found["nobody"]),
+            "found_by_none_and_whole": len(found["none"]),
             "healthy": len(healthy),
             "false_alarms": len(alarms),
             "starts_that_failed": sum(not outcome.served.started for outcome in outcomes),
@@ -190,7 +193,7 @@ def report(outcomes: list[Outcome]) -> int:
         f" {len(noticed)} of {len(damaged)} answers over damaged stores came with the notice `index_rebuilding`, the others after"
         " the store was whole",
         f"- found at start: {len(found['start'])} kinds; only by `fsck`: {len(found['fsck'])}; by neither, and every vector"
-        f" is found all the same: {len(found['nobody'])}",
+        f" is found all the same: {len(found['none'])}",
         f"- every vector finds itself after the start in {sum(outcome.served.whole for outcome in damaged)} of {len(damaged)},"
         f" after `fsck --repair` in {sum(outcome.whole_after_repair for outcome in damaged)}",
         f"- ready again after the first answer: p50 {quantile(rebuilt, 0.5):.1f} s, at most {max(rebuilt):.1f} s",

@@ -1,4 +1,4 @@
-"""Kinds of damage to a Chroma store: bit flips, truncations, lost and torn files, of every file it has."""
+"""Damage files of a Chroma store: bit flips, truncations, lost and torn files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Spoil = Callable[[Path], None]
 """Damages the store in a directory."""
 
 RUNAWAY_BYTES = 1 << 40
-"""Sparse: it costs no disk, but whoever reads it all never ends (facts/chroma.md 1.2)."""
+"""Sparse: it costs no disk, but a full read never ends (docs/facts/chroma.md)."""
 
 
 def segment_of(chroma: Path) -> Path:
@@ -101,7 +101,7 @@ def _runaway(chroma: Path) -> None:
 
 
 class _Foreign:
-    """What no pickle of Chroma's holds."""
+    """A value that no pickle of Chroma's holds."""
 
 
 def _foreign_pickle(chroma: Path) -> None:
@@ -113,7 +113,7 @@ def _remove_segment(chroma: Path) -> None:
 
 
 def _older_segment(chroma: Path) -> None:
-    """Put a segment back as it was before its last persist; `stores.build` keeps that state beside the store."""
+    """Restore a segment's state before its last persist, kept by `stores.build`."""
     segment = segment_of(chroma)
     shutil.rmtree(segment)
     shutil.copytree(chroma.with_name("earlier") / segment.name, segment)

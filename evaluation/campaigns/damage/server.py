@@ -1,4 +1,6 @@
-"""The real server, as if every library were too large for exact rows, noting when the store is probed, moved and opened.
+"""Run the server with every library too large for exact rows; log store events.
+
+Probes, moves and openings.
 
 python -m evaluation.campaigns.damage.server        # settings from the environment; DAMAGE_EVENTS names the file for the notes
 """
@@ -16,7 +18,7 @@ from typing import TextIO
 from app.cli.connection import base_url
 from app.cli.serve import run
 from app.index.dense import keeper as chroma_keeper
-from app.index.dense.chroma.probe import Finding, probe
+from app.index.dense.chroma.probe import ProbeFinding, probe
 from app.index.dense.chroma.resting_store import Expected
 from app.index.dense.chroma.store import ChromaStore
 from app.index.files.lock import DirectoryLock
@@ -52,7 +54,7 @@ def watch(events: TextIO) -> None:
 
     def watched_probe(
         chroma: Path, catalog: Path, expected: list[Expected], *, stop: threading.Event | None = None, **how: bool
-    ) -> Finding:
+    ) -> ProbeFinding:
         finding = probe(chroma, catalog, expected, stop=stop, **how)
         note("probe", inode=inode(chroma), problems=finding.problems)
         return finding

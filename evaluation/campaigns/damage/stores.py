@@ -1,4 +1,4 @@
-"""Data directories with a vector store, made for damaging, and the check that one is whole."""
+"""Make data directories with a vector store, and check that one is whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EARLIER_AT = 1_200
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a healthy store came to be."""
+    """The making of a healthy store."""
 
     vectors: int
     deleted_documents: int = 0
@@ -41,12 +41,12 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """What is not as in the plainest store."""
+        """Return what differs from the plainest store."""
         return ", ".join(f"{key} {value}" for key, value in asdict(self).items() if value)
 
     @property
     def leaves_nothing(self) -> bool:
-        """Whether every document is deleted, so that no question finds any."""
+        """Return whether every document is deleted, so that no question finds any."""
         return self.deleted_documents * CHUNKS_PER_DOCUMENT >= self.vectors
 
 
@@ -64,17 +64,17 @@ DAMAGED = Recipe(2600)
 
 
 def options_at(data_dir: Path) -> IndexOptions:
-    """Return options of a data directory whose libraries count as too large for exact rows."""
+    """Return options whose libraries count as too large for exact rows."""
     return as_if_large(IndexOptions(data_dir, data_dir / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000))
 
 
 def fingerprint(model_cache: Path) -> Fingerprint:
-    """Return what the server's own embedder says of itself, so that its questions are searched among these vectors."""
+    """Return the server's own embedder's fingerprint, so its questions match."""
     return fingerprint_of(MiniLmEmbedder(model_cache, threads=1).identity, IngestOptions())
 
 
 def build(data_dir: Path, recipe: Recipe, made_with: Fingerprint) -> None:
-    """Make a data directory; beside its store, `earlier` keeps the graph's files of an earlier state."""
+    """Make a data directory; `earlier` keeps the graph's files of an earlier state."""
     rng = np.random.default_rng(recipe.vectors)
     rounds = recipe.reopened + 1
     documents = list(range(recipe.vectors // CHUNKS_PER_DOCUMENT))
@@ -141,7 +141,9 @@ def vectors_of(store: IndexStore) -> dict[int, FloatArray]:
 
 
 def wholeness(data_dir: Path) -> tuple[int, int, list[str]]:
-    """Open a data directory like the next start, and ask Chroma for every vector, by id and by a search for itself.
+    """Open a data directory like a start, and find every vector in Chroma.
+
+    By id and by a search for itself.
 
     Returns:
         How many vectors there are, how many are found by themselves, and what else is wrong.

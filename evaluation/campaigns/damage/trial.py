@@ -1,4 +1,4 @@
-"""One data directory under the real server: what it answers first, what it does with its store, and what is there afterwards."""
+"""Watch one data directory under the server: answers, store, and its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DamagedServer(Served):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of one data directory."""
+    """The outcome of one data directory."""
 
     started: bool
     found_at_start: str
@@ -51,12 +51,12 @@ class Trial:
 
     @property
     def whole(self) -> bool:
-        """Whether every vector is found by itself and nothing else is wrong."""
+        """Return whether every vector finds itself and nothing else is wrong."""
         return self.vectors == self.found_by_themselves and not self.wrong
 
 
 def serve(data_dir: Path) -> Trial:
-    """Start the server on a data directory, watch it until its store is ready, stop it, and check the store."""
+    """Start a server on a data directory, await its store, stop it, check the store."""
     events = data_dir.with_suffix(".events")
     server = DamagedServer(data_dir, DAMAGE_EVENTS=str(events), EMBEDDING_PROVIDER="minilm")
     server.start()
@@ -115,7 +115,7 @@ def _said_gone(server: Served) -> list[str]:
 
 
 def opened_unprobed(noted: Sequence[Mapping[str, object]]) -> bool:
-    """Whether a store that was there was opened without a probe of that file that found nothing."""
+    """Return whether a store was opened without a clean probe of that file."""
     sound: set[object] = set()
     for event in noted:
         if event["event"] == "probe" and not event["problems"]:
@@ -134,7 +134,7 @@ def damaged_copy(base: Path, target: Path, spoil: Spoil) -> Path:
 
 
 def check_and_repair(data_dir: Path) -> tuple[list[str], bool]:
-    """Run `fsck` as after a stop, then `fsck --repair`; return the codes it found, and whether the store is whole afterwards."""
+    """Run `fsck`, then `fsck --repair`; return codes and whether the store is whole."""
     with IndexStore(options_at(data_dir), vector_store="off", heal=False) as store:
         found: list[str] = [fault.code for fault in store.fsck.run().faults]
         if found:

@@ -1,1 +1,1 @@
-"""Deleted means gone: a planted document is looked for in every file, before and after it is purged."""
+"""Check that purged documents are gone: search every file for a planted one."""

@@ -1,4 +1,6 @@
-"""Plant a document, delete and purge it, look for it in every file: evaluation/reports/gone.{md,json}.
+"""Plant, delete and purge a document, and search every file for it.
+
+Into evaluation/reports/gone.{md,json}.
 
 make bench-gone
 """
@@ -85,7 +87,7 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
         "# Deleted means gone",
         "",
         "A document with words in several scripts was uploaded twice, embedded by two models, asked about, deleted and purged",
-        f"over HTTP, beside {filler} others. Every file of the data directory was then searched for its words (UTF-8, UTF-16, JSON",
+        f"over HTTP, with {filler} others. Every file of the data directory was then searched for its words (UTF-8, UTF-16, JSON",
         "escapes), inside every zstd frame that can be carved from any offset (along the overflow pages of SQLite too, free pages",
         "and write-ahead log included), for its terms in the lexical dictionaries, and for its vectors as float32 or float16,",
         "by cosine, at any offset.",

@@ -1,4 +1,4 @@
-"""Look for a document in every file of a data directory, as somebody with the disk in hand would."""
+"""Search every file of a data directory for a document, like a disk's finder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODELS = "models"
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What must not be found."""
+    """Words and vectors that must not be found."""
 
     words: tuple[str, ...]
     """Words and phrases, in any script; written as in the text."""
@@ -38,7 +38,7 @@ class Secret:
 
 
 def look(data: Path, secret: Secret) -> dict[str, set[str]]:
-    """Return where the secret is: by place (first parts of the path), the ways in which it was found.
+    """Return where the secret is: ways by place (first parts of the path).
 
     Ways are `text` (the bytes, in three encodings), `json` (escaped as JSON does), `zstd` (inside a frame carved from any offset,
     along SQLite's overflow pages too), `term`, `segment` (a lexical segment no index refers to), `float32` and `float16`.
@@ -53,8 +53,8 @@ def look(data: Path, secret: Secret) -> dict[str, set[str]]:
         ways = {"text"} if any(needle in content for needle in needles) else set()
         if any(needle in content for needle in escaped):
             ways.add("json")
-        beside = path.with_name(path.name.removesuffix("-wal"))
-        database = beside.read_bytes() if beside != path and beside.exists() else b""
+        main = path.with_name(path.name.removesuffix("-wal"))
+        database = main.read_bytes() if main != path and main.exists() else b""
         if any(needle in frame for frame in frames_in(content, database) for needle in needles):
             ways.add("zstd")
         if MODELS not in path.parts:
@@ -73,15 +73,17 @@ def place_of(data: Path, path: Path) -> str:
     return "/".join(parts[:2]) if parts[0] in {"tantivy", "exact"} else parts[0]
 
 
-def frames_in(content: bytes, beside: bytes = b"") -> Iterator[bytes]:
-    """Yield what every zstd frame holds that begins anywhere, as far as it can be read; in an SQLite file along its pages too.
+def frames_in(content: bytes, database: bytes = b"") -> Iterator[bytes]:
+    """Yield the content of every zstd frame at any offset, as far as readable.
+
+    In an SQLite file, along its overflow pages too.
 
     Args:
         content: The file.
-        beside: The database a write-ahead log belongs to.
+        database: The database a write-ahead log belongs to.
     """
     images = list(pages_of(content))
-    pages = dict(enumerate((page for _, page in pages_of(beside)), start=1)) | dict(images)
+    pages = dict(enumerate((page for _, page in pages_of(database)), start=1)) | dict(images)
     for piece in [page for _, page in images] or [content]:
         at = piece.find(ZSTD_MAGIC)
         while at >= 0:
@@ -92,7 +94,10 @@ def frames_in(content: bytes, beside: bytes = b"") -> Iterator[bytes]:
 
 
 def _along_pages(pages: Mapping[int, bytes], piece: bytes, at: int) -> Iterator[bytes]:
-    """Yield what a frame holds that goes on in overflow pages, for every place in the page where the pointer to them may stand."""
+    """Yield frames continued in overflow pages, for every place of the pointer.
+
+    The pointer's place in the page is not known.
+    """
     for end in range(at + len(ZSTD_MAGIC), len(piece) - 3):
         follow = struct.unpack_from(">I", piece, end)[0]
         if follow < 2 or follow not in pages:
@@ -116,7 +121,7 @@ def _decompressed(data: bytes) -> bytes:
 
 
 def pages_of(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of each page of an SQLite database or write-ahead log; nothing for other files.
+    """Yield number and bytes of each page of an SQLite file or log; else nothing.
 
     References:
         https://sqlite.org/fileformat.html, sections 1.3 and 4.1.
@@ -132,7 +137,10 @@ def pages_of(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
-    """Return in which precision a vector stands at any offset, exactly or rounded or scaled to norm 1 again."""
+    """Return the precisions in which a vector occurs at any offset.
+
+    Exactly, rounded, or scaled to norm 1 again.
+    """
     found: set[str] = set()
     for name, dtype, width in (("float32", "<f4", 4), ("float16", "<f2", 2)):
         for offset in range(width):
@@ -147,7 +155,7 @@ def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
 
 def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatArray) -> bool:
     with np.errstate(all="ignore"):
-        clean = np.where(np.abs(numbers) <= 1.5, numbers, 0.0)  # NaN fails too: whatever is no part of a unit vector counts as 0
+        clean = np.where(np.abs(numbers) <= 1.5, numbers, 0.0)  # NaN fails too: a value outside a unit vector counts as 0
     dots = oaconvolve(clean, vector[::-1].astype(np.float64), mode="valid")
     squares = np.concatenate([[0.0], np.cumsum(clean * clean)])
     norms = np.sqrt(np.maximum(squares[len(vector) :] - squares[: -len(vector)], 1e-12))
@@ -155,7 +163,10 @@ def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatA
 
 
 def terms_in(index: Path, terms: Sequence[str]) -> set[str]:
-    """Return `term` when the dictionary lists one, deleted documents' too, and `segment` when there are files of no segment."""
+    """Return `term` if the dictionary lists one, `segment` for files of no segment.
+
+    Terms of deleted documents count.
+    """
     if not (index / "meta.json").exists():
         return set()
     meta = (index / "meta.json").read_text("utf-8")

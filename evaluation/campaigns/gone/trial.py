@@ -1,4 +1,4 @@
-"""One trial against the real server: plant, ask, replace, delete, purge, and look after each."""
+"""Run one trial: plant, ask, replace, delete, purge, and search after each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILE = "memo.md"
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Where the planted document was found."""
+    """Places where the planted document was found."""
 
     when: str
     places: dict[str, list[str]]
@@ -39,7 +39,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What a trial saw."""
+    """The observations of a trial."""
 
     sights: tuple[Sight, ...]
     quoted: int
@@ -52,7 +52,7 @@ class TrialResult:
 
 
 def text_of(seed: int, extra: str) -> str:
-    """Return a memo in several scripts whose compressed text is longer than a page of the catalog."""
+    """Return a memo in several scripts whose zstd text exceeds a catalog page."""
     rng = random.Random(seed)
     letters = "abcdefghijklmnopqrstuvwxyz"
     lines = ["# Zyxquill memo", "", PHRASE, extra, "", f"合言葉は{CANARY[3]}である。", f"{CANARY[4]} 그리고 {CANARY[5]}.", ""]
@@ -78,7 +78,7 @@ def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult
         with Served(data, **settings) as server:
             client = server.client
             _fill(client, files, filler)
-            # Beside another document, so that its segment of the lexical index outlives it.
+            # With another document, so that its segment of the lexical index outlives it.
             _send(client, files / FILE, text_of(1, f"The {OLD_CANARY} is of the first draft."))
             _send(client, files / FILE, text_of(2, "This is the second draft."))
             _finish(
@@ -128,7 +128,7 @@ def _finish(client: DocuMindClient, job: Json) -> Json:
 
 
 def _ask(client: DocuMindClient) -> int:
-    """Ask, as a question and in a conversation; return how many answers quote the document."""
+    """Ask, alone and in a conversation; return how many answers quote the document."""
     quoted = 0
     for question in QUESTIONS:
         for path, field in (("/api/v1/query", "question"), ("/api/v1/chat", "message")):
@@ -148,7 +148,7 @@ def _settled(client: DocuMindClient) -> None:
 
 
 def _secret(data: Path, client: DocuMindClient) -> Secret:
-    """Return what to look for; the vectors are read from the catalog while they are there, of every build."""
+    """Return what to search for; vectors are read from the catalog, of every build."""
     document = next(row for row in client.documents("papers") if row["source_key"] == FILE)
     with sqlite3.connect(f"file:{data / 'catalog.sqlite3'}?mode=ro", uri=True) as connection:
         rows = connection.execute(

@@ -1,1 +1,4 @@
-"""Many clients that ask, upload, list and delete at once: refusals are 503, and what was acknowledged is so afterwards."""
+"""Run many mixed clients: refusals are 503, acknowledged work stays.
+
+They ask, upload, list and delete at once.
+"""

@@ -1,4 +1,6 @@
-"""200 clients that ask, upload, list and delete for 80 s: evaluation/reports/mixed_load.{md,json}.
+"""Run 200 clients that ask, upload, list and delete for 80 s.
+
+Into evaluation/reports/mixed_load.{md,json}.
 
 make bench-mixed-load
 """

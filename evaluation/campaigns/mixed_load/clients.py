@@ -1,4 +1,4 @@
-"""Clients of a server, each in a thread of its own, and what the server acknowledged to them."""
+"""Clients in threads, and what the server acknowledged to them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def text_of(name: str) -> str:
 
 @dataclass
 class Outcome:
-    """What became of the requests; guarded by its lock."""
+    """Outcomes of the requests; guarded by its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     statuses: Counter[str] = field(default_factory=Counter)
@@ -40,7 +40,7 @@ class Outcome:
     """Replies that are neither 2xx nor a 503 problem, and connections that broke."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
-    """Documents whose upload was acknowledged and whose deletion nobody asked for."""
+    """Documents whose upload was acknowledged and that no client asked to delete."""
     deleted: set[str] = field(default_factory=set)
     """Documents whose deletion was acknowledged."""
 
@@ -114,7 +114,7 @@ class Clients:
         return status == 200
 
     def _send(self, session: requests.Session, what: str, method: str, path: str, **sent: object) -> int:
-        """Send a request, note what came of it, and return its status; 0 when the connection broke."""
+        """Send a request, count its outcome, and return its status; 0 if it broke."""
         begun = time.monotonic()
         try:
             reply = session.request(method, self._url + path, timeout=_TIMEOUT_S, **sent)  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ class ReadQuestion:
 
 
 class RememberingEmbedder:
-    """An embedder that computes each text once: questions of one library share their sentences."""
+    """An embedder that computes each text once: questions share sentences."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner

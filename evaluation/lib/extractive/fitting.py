@@ -92,7 +92,7 @@ def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What one way of reading (with vectors or words only) was fitted to."""
+    """The fit of one way of reading: with vectors, or words only."""
 
     ranking: Floats
     sufficiency: Floats

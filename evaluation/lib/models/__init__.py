@@ -1,1 +1,1 @@
-"""The study of real models: strategies, modes and prompts, as the product asks them."""
+"""The study of real models: strategies, modes and prompts, as the product asks."""

@@ -57,13 +57,13 @@ class Task:
 
     @property
     def key(self) -> str:
-        """What the row is kept under."""
+        """Return the key of the row."""
         return f"{self.part}/{self.collection}/{self.arm}/{self.question_id or self.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of a task; times in seconds."""
+    """The outcome of a task; times in seconds."""
 
     key: str
     status: str
@@ -93,7 +93,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a collection lies and how it is searched."""
+    """The place of a collection, and its search."""
 
     store: IndexStore
     searcher_for: SearcherFor
@@ -103,7 +103,7 @@ class Place:
 
 
 class Asker:
-    """Asks tasks of one collection through the query use case; nothing that is answered is stored."""
+    """Asks tasks of one collection through the query use case; stores nothing."""
 
     def __init__(
         self, settings: Settings, place: Place, models: ModelSelector, answer_writer: AnswerWriter, grounder: Grounder
@@ -188,12 +188,15 @@ class Asker:
 
 
 def holds(text: str, expected: Sequence[str]) -> bool:
-    """Whether a text has one of the expected strings in it, letter case aside."""
+    """Return whether a text contains an expected string, ignoring case."""
     return any(one.casefold() in text.casefold() for one in expected)
 
 
 def _broke_off(code: str, message: str) -> bool:
-    """Whether a notice says that the model host failed, which says nothing about the model."""
+    """Return whether a notice says that the model host failed.
+
+    That says nothing about the model.
+    """
     return (code == "quoted_instead" and " failed (" in message) or (code == "strategy_degraded" and "connection" in message)
 
 
@@ -206,17 +209,17 @@ def _question(task: Task) -> Question:
 
 
 def _instructions(prompts: PromptLibrary) -> tuple[str, ...]:
-    """Return all that answering prompts say, for the independent look at what the reader gets."""
+    """Return all instructions of prompts, to check independently what readers get."""
     full = [text for answer in prompts.answers.values() for text in answer.parts.values()]
     small = [text for answer in prompts.compact.values() for text in answer.parts.values()]
     return (*full, *small, *prompts.reasoning.values(), *(turn.content for turn in prompts.turns))
 
 
 class Rows:
-    """Finished rows in a file of JSON lines; a run that was ended goes on after the last one."""
+    """Finished rows in a file of JSON lines; an interrupted run continues."""
 
     def __init__(self, path: Path) -> None:
-        """Read what is there; a last line that was cut off is left out."""
+        """Read the existing rows, without a last line that was cut off."""
         self._path = path
         self.by_key: dict[str, Row] = {}
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
@@ -242,7 +245,7 @@ class Rows:
 
 
 def in_turn(parts: Sequence[Sequence[Sequence[Task]]]) -> list[Task]:
-    """Return the tasks with the parts taking turns, so that a run that is ended early has some of each.
+    """Return the tasks with parts in turn, so an interrupted run has some of each.
 
     Args:
         parts: By part and question, the arms of that question; these stay together, because they are compared.

@@ -20,7 +20,9 @@ _SEED = 7
 
 
 def strategies(done: Done, relevance: Mapping[str, Relevance]) -> tuple[list[str], dict[str, float]]:
-    """Return the table of strategies against the baseline, over questions that both searched, and its figures.
+    """Return the table and figures of strategies against the baseline.
+
+    Over questions that both searched.
 
     Args:
         done: Finished tasks of the part.

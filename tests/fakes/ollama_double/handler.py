@@ -1,4 +1,4 @@
-"""The double's routes, as ollama.md describes them."""
+"""The double's routes, as docs/facts/ollama.md describes them."""
 
 from __future__ import annotations
 

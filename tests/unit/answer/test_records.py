@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from app.answer.records import PREVIEW_CHARACTERS, filters_from, source_record, to_record, to_stored
+from app.answer.records import PREVIEW_CHARACTERS, AnswerRecord, Source, StoredRecord
 from app.core.types import (
     Answer,
     Citation,
@@ -25,7 +25,7 @@ from tests.fakes.retrievers import passage
 QUERY_RESPONSE = set(
     "answer_id conversation_id answer status generator embedder library query_mode retrieval_strategy rewritten_query confidence"
     " notices sources sentences quote model_text trace usage".split()
-)  # API.md, without request_id
+)  # QueryResponse of openapi.json, without request_id
 SOURCE = set(
     "n doc_id duplicate_of revision library title authors year section page chunk_index start end distance similarity band score"
     " signals preview source_url view_url licence sample flags".split()
@@ -66,26 +66,26 @@ def _answer() -> Answer:
 
 
 def test_record_has_exactly_the_fields_of_the_api() -> None:
-    record = to_record(_answer())
+    record = AnswerRecord.of(_answer()).json_values()
     assert set(record) == QUERY_RESPONSE
     assert set(record["sources"][0]) == SOURCE
-    assert set(record["sources"][0]["signals"]) == {"dense", "bm25", "overlap", "sentence"}
+    assert set(record["sources"][0]["signals"]) == {"dense", "bm25", "overlap", "sentence", "rerank"}
     assert record["retrieval_strategy"] == "baseline"
     assert record["query_mode"] == "compare"
     assert json.loads(json.dumps(record)) == record
 
 
 def test_distance_and_similarity_are_complements_or_null() -> None:
-    source = to_record(_answer())["sources"][0]
+    source = AnswerRecord.of(_answer()).json_values()["sources"][0]
     assert (source["distance"], source["similarity"]) == (0.3, 0.7)
-    lexical = source_record(Evidence(1, Hit(passage("x"), 1.0)))
+    lexical = Source.of(Evidence(1, Hit(passage("x"), 1.0))).json_values()
     assert (lexical["distance"], lexical["similarity"], lexical["band"]) == (None, None, None)
 
 
 def test_trace_levels() -> None:
     answer = _answer()
-    assert to_record(answer, "none")["trace"] is None
-    summary = to_record(answer)["trace"]
+    assert AnswerRecord.of(answer, "none").json_values()["trace"] is None
+    summary = AnswerRecord.of(answer).json_values()["trace"]
     assert summary == {
         "stages": [{"name": "search", "ms": 1.5, "in": 10, "out": 2}],
         "llm_calls": 1,
@@ -102,7 +102,7 @@ def test_trace_levels() -> None:
         },
         "disagreements": [],
     }
-    full = to_record(answer, "full")["trace"]
+    full = AnswerRecord.of(answer, "full").json_values()["trace"]
     assert full is not None
     items = [{"chunk": 7, "rank": 1, "score": 0.5, "kept": True, "reason": ""}]
     assert full["stages"] == [{"name": "search", "ms": 1.5, "in": 10, "out": 2, "items": items}]
@@ -110,9 +110,9 @@ def test_trace_levels() -> None:
 
 def test_stored_record_keeps_question_and_full_trace() -> None:
     answer = _answer()
-    stored = to_stored(answer, {"fusion": "rrf"}, "2026-01-01T00:00:00Z")
+    stored = StoredRecord.kept_whole(answer, {"fusion": "rrf"}, "2026-01-01T00:00:00Z").json_values()
     assert stored["asked"]["retrieval_strategy"] == "hyde"  # as asked, not as degraded
-    assert filters_from(stored["asked"]["filters"]) == answer.question.filters
+    assert StoredRecord.model_validate(stored).asked.filters.filters() == answer.question.filters
     assert stored["trace"] is not None
     assert "items" in stored["trace"]["stages"][0]
     assert stored["settings"] == {"fusion": "rrf"}
@@ -121,14 +121,14 @@ def test_stored_record_keeps_question_and_full_trace() -> None:
 
 def test_preview_is_cut_at_a_word() -> None:
     text = "word " * 400
-    preview = source_record(Evidence(1, Hit(passage(text), 1.0)))["preview"]
+    preview = Source.of(Evidence(1, Hit(passage(text), 1.0))).json_values()["preview"]
     assert preview.endswith("word\u2026")
     assert len(preview) <= PREVIEW_CHARACTERS + 1
     assert text.startswith(preview[:-1])
-    short = source_record(Evidence(1, Hit(passage("short"), 1.0)))["preview"]
+    short = Source.of(Evidence(1, Hit(passage("short"), 1.0))).json_values()["preview"]
     assert short == "short"
 
 
 def test_view_url_names_the_exact_span() -> None:
-    url = to_record(_answer())["sources"][0]["view_url"]
+    url = AnswerRecord.of(_answer()).json_values()["sources"][0]["view_url"]
     assert url.endswith("revision=1&start=40&end=73")

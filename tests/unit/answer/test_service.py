@@ -88,6 +88,13 @@ def test_without_a_model_passages_are_quoted_and_cited() -> None:
     assert not answer.notices
 
 
+def test_a_summary_without_a_model_says_what_it_needs() -> None:
+    answer = Bench().ask(papers("Summarise the paper on copper in three points"))
+    assert (answer.status, answer.evidence, codes(answer)) == ("abstained", (), ["mode_needs_model"])
+    written = Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(papers("Summarise: at which temperature does copper melt?"))
+    assert "mode_needs_model" not in codes(written)
+
+
 def test_the_model_sees_the_users_own_words_and_the_index_the_question() -> None:
     model = ScriptedGenerator(REPLY)
     bench = Bench(models=FixedModels(model))

@@ -10,7 +10,7 @@ from app.api.errors import STATUS, declared, problem_of, response_of, status_of,
 from app.client import error_from
 from app.core import errors
 
-# API.md, the table of codes.
+# The codes of docs/http.md.
 CONTRACT = {
     "invalid_input": 422,
     "unsupported_type": 415,

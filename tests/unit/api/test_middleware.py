@@ -459,3 +459,19 @@ async def _call_async(
     }
     await app(scope, receive or next_message, send)  # type: ignore[arg-type]
     return sent
+
+
+@pytest.mark.parametrize(
+    ("path", "level"),
+    [
+        ("/health/ready", logging.DEBUG),
+        ("/api/v1/jobs", logging.DEBUG),
+        ("/api/v1/libraries", logging.DEBUG),
+        ("/api/v1/search?q=x", logging.INFO),
+        ("/api/v1/papers/abc/file", logging.INFO),
+    ],
+)
+def test_polling_stays_out_of_the_log_of_what_people_did(path: str, level: int, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="app.access"):
+        ask(RequestId(hello), path=path)
+    assert caplog.records[-1].levelno == level

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from app.api.schemas.answers import Source
-from app.api.schemas.base import WebLink
-from app.api.schemas.documents import Document, SearchHit
+from app.answer.records import Source, WebLink
+from app.api.schemas.documents import DocumentReply, SearchHit
 from app.core.links import web_link
 
 BAD = (
@@ -46,5 +45,5 @@ def test_no_reply_carries_a_malformed_link() -> None:
     leaves = TypeAdapter[str | None](WebLink)
     assert leaves.validate_python("https://[bad") is None
     assert leaves.validate_python("https://example.org/") == "https://example.org/"
-    for reply in (Document, SearchHit, Source):
+    for reply in (DocumentReply, SearchHit, Source):
         assert [type(rule).__name__ for rule in reply.model_fields["source_url"].metadata] == ["BeforeValidator"]

@@ -70,6 +70,14 @@ def test_what_makes_no_sense_is_named(request_: EvaluationRequest, said: str) ->
         request_.check()
 
 
+def test_arms_are_counted_before_they_are_made() -> None:
+    many = (0.5,) * 1000
+    with pytest.raises(InvalidInput, match="these values make 1000000000000001 arms"):
+        Axes(dense_weight=many, keyword_weight=many, phrase_weight=many, top_k=(3,) * 1_000, chunk_size=(400,) * 1_000).arms(
+            RetrievalOptions()
+        )
+
+
 def test_axes_know_their_values() -> None:
     assert values_of("chunker") == ("headings", "recursive")
     assert values_of("top_k") is None

@@ -52,6 +52,22 @@ def test_authors_over_two_lines_with_marks_between() -> None:
     assert describe(paper(text), "x.pdf").authors == ("Yi He", "Guan Hu", "Pei Feng", "Yun Zhang", "Wei E")
 
 
+PRINTED = ("Anna Müller", "Jean-Luc O'Neill", "Li van der Berg")
+
+
+@pytest.mark.parametrize(
+    ("declared", "authors"),
+    [
+        (("The Example developers",), PRINTED),
+        ((*PRINTED, "Zoe Last"), (*PRINTED, "Zoe Last")),
+        ((), PRINTED),
+    ],
+    ids=["of the program", "the same and more", "none"],
+)
+def test_the_first_page_knows_the_authors_better_than_the_file(declared: tuple[str, ...], authors: tuple[str, ...]) -> None:
+    assert describe(paper(FRONT, authors=declared), "x.pdf").authors == authors
+
+
 def test_a_declared_title_wins_unless_it_is_a_template_s() -> None:
     assert describe(paper(FRONT, title="Waiting for Crystals"), "x.pdf").title == "Waiting for Crystals"
     for junk in ("Microsoft Word - draft3.doc", "untitled", "paper.dvi", "  ", "Word Document"):

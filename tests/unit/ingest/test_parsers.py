@@ -15,6 +15,7 @@ from app.ingest.parsers import DirectParser
 from app.ingest.parsers.boxes import align
 from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.pdf import _assemble as assemble_pages
+from app.ingest.parsers.sniffing import identify
 from app.ingest.parsers.tables import table_lines
 from tests.fakes import files
 
@@ -272,3 +273,11 @@ def test_pdf_lines_of_han_join_and_entries_of_contents_do_not() -> None:
         "1.1 What crystals do at night . . . . . . 3\r\n1.2 What they do by day and why . . . . . 4\r\nA line of text that is long"
     )
     assert assemble_pages([contents], {}).text.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("magic", "named"), [(b"\x89PNG\r\n\x1a\n", "a PNG image"), (b"\xff\xd8\xff", "a JPEG image"), (b"GIF89a", "a GIF image")]
+)
+def test_a_damaged_image_is_no_text(magic: bytes, named: str) -> None:
+    with pytest.raises(UnsupportedType, match=named):
+        identify(magic + b"Some plain words follow where the picture should be. " * 20, "picture.txt")

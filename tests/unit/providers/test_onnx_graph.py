@@ -10,7 +10,7 @@ from app.core.errors import Unreadable
 from app.providers.bert_session import BertSession, open_session
 from app.providers.bert_tokens import feed
 from app.providers.onnx_graph import BertShape, build_graph
-from app.providers.safetensors import read_float_tensors
+from app.providers.weights import read_float_tensors
 from tests.fakes.bert import TinyBert, write_safetensors
 
 TINY = TinyBert()

@@ -39,6 +39,8 @@ export const health = queryOptions({
   queryKey: ["health"],
   queryFn: ({ signal }) => get<Health>("health", {}, signal),
   staleTime: 10_000,
+  // A server that is starting does not know yet who answers.
+  refetchInterval: (query) => (query.state.data?.generator == null ? 1500 : 30_000),
 });
 
 export const libraries = queryOptions({
@@ -160,11 +162,6 @@ export const diagnostics = queryOptions({
 export const ledger = queryOptions({
   queryKey: ["ledger"],
   queryFn: ({ signal }) => get<Ledger>("api/v1/bulk/ledger", {}, signal),
-});
-
-export const fsck = queryOptions({
-  queryKey: ["fsck"],
-  queryFn: ({ signal }) => get<Record<string, unknown>>("api/v1/fsck", {}, signal),
 });
 
 export const evaluations = queryOptions({

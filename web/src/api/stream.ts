@@ -1,4 +1,4 @@
-import { ApiError, problemOf, send } from "@/api/http";
+import { ApiError, problemOf, send, Unreachable } from "@/api/http";
 import type { AnswerRecord, Problem, Question, QuoteRecord, SourceRecord } from "@/api/types";
 import { EventStreamParser } from "@/lib/sse";
 
@@ -41,7 +41,9 @@ export async function* ask(request: Question, signal: AbortSignal): AsyncGenerat
   const parser = new EventStreamParser();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw signal.aborted ? error : new Unreachable(error);
+      });
       const events = parser.push(done ? "\n\n" : decoder.decode(value, { stream: true }));
       for (const { event, data } of events) {
         const parsed = interpret(event, JSON.parse(data) as unknown);

@@ -8,7 +8,7 @@ type Schemas = components["schemas"];
 export type Problem = Schemas["Problem"];
 
 export type ChatRequest = Schemas["ChatRequest"];
-export type Library = Schemas["Library"]["library"];
+export type Library = Schemas["Library"];
 export type Scope = NonNullable<ChatRequest["library"]>;
 export type Mode = NonNullable<ChatRequest["query_mode"]>;
 export type Strategy = NonNullable<ChatRequest["retrieval_strategy"]>;
@@ -16,26 +16,25 @@ export type EvidenceKind = NonNullable<ChatRequest["evidence"]>;
 /** What the page sends: defaults are the server's. */
 export type Question = Pick<ChatRequest, "message"> & Partial<ChatRequest>;
 
-/** A passage stands in one library, never in "all"; the schema says string. */
-export type SourceRecord = Omit<Schemas["Source"], "library"> & { library: Library };
-export type AnswerRecord = Omit<Schemas["QueryResponse"], "sources"> & { sources: SourceRecord[] };
+export type SourceRecord = Schemas["Source"];
+export type AnswerRecord = Schemas["QueryResponse"];
 /** An answer as it was kept, with the question that it answered. */
-export type StoredAnswer = Omit<Schemas["StoredAnswer"], "sources" | "asked"> & { sources: SourceRecord[]; asked: { question: string } };
+export type StoredAnswer = Schemas["StoredAnswer"];
 export type Signals = Schemas["Signals"];
 export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];
 export type QuoteRecord = Schemas["Quote"];
 export type CitationRecord = Schemas["Citation"];
 export type NoticeRecord = Schemas["Notice"];
-export type TraceRecord = Schemas["Trace"];
+export type TraceRecord = Schemas["AnswerTrace"];
 export type StageRecord = Schemas["TraceStage"];
-export type TraceItem = Schemas["TraceCandidate"];
-export type ContextRecord = Schemas["TraceContext"];
+export type TraceItem = Schemas["TraceItem"];
+export type ContextRecord = Schemas["ContextTrace"];
 
 export type LibrariesResponse = Schemas["LibraryList"];
-export type LibraryRecord = Schemas["Library"];
+export type LibraryRecord = Schemas["LibraryStatus"];
 export type CollectionStats = Schemas["CollectionStats"];
-export type DocumentRecord = Schemas["Document"];
+export type DocumentRecord = Schemas["DocumentReply"];
 export type DocumentPage = Schemas["DocumentPage"];
 export type DocumentText = Schemas["TextSpan"];
 export type PageBoxes = Schemas["PageBoxes"];
@@ -45,9 +44,9 @@ export type SearchHit = Schemas["SearchHit"];
 export type Highlight = Schemas["Highlight"];
 
 export type IngestResponse = Schemas["IngestResponse"];
-export type IngestOutcome = Schemas["IngestedDocument"];
+export type IngestOutcome = Schemas["IngestOutcome"];
 export type Receipt = Schemas["Receipt"];
-export type JobRecord = Schemas["Job"];
+export type JobRecord = Schemas["JobReply"];
 export type JobList = Schemas["JobList"];
 
 export type Conversation = Schemas["Conversation"];
@@ -59,7 +58,7 @@ export type Feedback = Schemas["FeedbackRequest"];
 export type Health = Schemas["Health"];
 export type Diagnostics = Schemas["Diagnostics"];
 export type ModelsResponse = Schemas["ModelList"];
-export type Ledger = Schemas["BulkLedger"];
+export type Ledger = Schemas["LedgerReply"];
 
 export type EvaluationRequest = Partial<Schemas["EvaluationBody"]>;
 export type EvaluationKind = Schemas["EvaluationBody"]["kind"];

@@ -41,7 +41,7 @@ export function uploadFile(
   });
 }
 
-/** An ingest reply, whatever its status: a file that failed has its reason inside. */
+/** An ingest reply of any status: a file that failed has its reason inside. */
 function parse(text: string): IngestResponse | null {
   try {
     const value: unknown = JSON.parse(text);

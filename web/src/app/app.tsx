@@ -7,11 +7,13 @@ import { Skeleton } from "@/components/ui/states";
 import { SearchPage } from "@/features/search/search-page";
 import { ReaderPane } from "@/features/reader/reader-pane";
 import { useChat } from "@/hooks/use-chat";
+import { useConversationAddress } from "@/hooks/use-conversation-address";
 import { useHotkeys } from "@/hooks/use-hotkeys";
 import { goTo, type PageName, useRoute } from "@/hooks/use-route";
 import { useServer } from "@/hooks/use-server";
 import { setTheme, useTheme } from "@/hooks/use-theme";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { startLibrary } from "@/lib/first-steps";
 import { AskPage } from "./ask-page";
 import { Header, NEXT_THEME } from "./header";
 import { HelpSheet } from "./help-sheet";
@@ -25,11 +27,13 @@ const StatusPage = lazy(async () => ({ default: (await import("@/features/status
 
 export function App() {
   const { page, argument } = useRoute();
+  const key = page === "ask" ? page : `${page}/${argument ?? ""}`;
   const { away } = useServer();
   const [help, setHelp] = useState(false);
   const inputs = useUploadInputs();
   const { reader } = useWorkspace();
   useStartLibrary();
+  useConversationAddress();
   useShortcuts({ help: () => setHelp(true), pickFiles: inputs.pickFiles });
   useEffect(() => {
     document.title = page === "ask" ? "DocuMind" : `${nameOf(page)} · DocuMind`;
@@ -44,7 +48,7 @@ export function App() {
       )}
       <main className="min-h-0 flex-1">
         <h1 className="sr-only">{nameOf(page)}</h1>
-        <Guarded key={`${page}/${argument ?? ""}`} what={`The view ${nameOf(page)}`}>
+        <Guarded key={key} what={`The view ${nameOf(page)}`}>
           {page === "ask" && <AskPage onPickFiles={inputs.pickFiles} onPickFolder={inputs.pickFolder} />}
           {page === "search" && (
             <Beside aside={reader === null ? null : <Guarded key={`${reader.library}/${reader.doc_id}`} what="This document"><ReaderPane target={reader} /></Guarded>}>
@@ -84,15 +88,14 @@ function Beside({ aside, children }: { aside: ReactNode; children: ReactNode }) 
   );
 }
 
-/** Until a person chooses: the server's default library when it has documents, else the one that has. */
+/** Until a person chooses: the library that has their documents. */
 function useStartLibrary(): void {
   const { data } = useQuery(libraries);
   const { suggest } = useWorkspace();
   useEffect(() => {
     if (data === undefined) return;
-    const filled = data.libraries.filter((l) => l.documents > 0).map((l) => l.library);
-    const first = filled.includes(data.default_library) ? data.default_library : filled[0];
-    if (first !== undefined) suggest(first);
+    const first = startLibrary(data.libraries, data.default_library);
+    if (first !== null) suggest(first);
     // Only what the server says matters here; the action is stable in effect.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [data]);
@@ -100,17 +103,17 @@ function useStartLibrary(): void {
 
 function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => void }): void {
   const theme = useTheme();
-  const { stop, reset, busy } = useChat();
+  const { stop, reset, conversationId, busy } = useChat();
   const { reader, read, toggleDocuments } = useWorkspace();
   const focusOn = (selector: string): void => document.querySelector<HTMLElement>(selector)?.focus();
-  const ask = (): void => {
-    goTo("ask");
+  const ask = (conversation: string | null): void => {
+    goTo("ask", conversation);
     requestAnimationFrame(() => focusOn("#question"));
   };
   useHotkeys({
-    "/": ask,
+    "/": () => ask(conversationId),
     "?": help,
-    "g a": ask,
+    "g a": () => ask(conversationId),
     "g s": () => goTo("search"),
     "g i": () => goTo("inspect"),
     "g e": () => goTo("evaluate"),
@@ -118,7 +121,7 @@ function useShortcuts({ help, pickFiles }: { help: () => void; pickFiles: () => 
     t: () => setTheme(NEXT_THEME[theme]),
     n: () => {
       reset();
-      ask();
+      ask(null);
     },
     u: pickFiles,
     f: () => focusOn("[aria-label='Find a document']"),

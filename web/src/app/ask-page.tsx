@@ -6,6 +6,7 @@ import { ReaderPane } from "@/features/reader/reader-pane";
 import { SourcesPane } from "@/features/sources/sources-pane";
 import { Welcome } from "@/features/welcome/welcome";
 import { useChat } from "@/hooks/use-chat";
+import { hasSources, lookedAt } from "@/lib/exchange";
 import { type Pane, useWorkspace } from "@/hooks/use-workspace";
 
 const PANES: readonly (readonly [Pane, string])[] = [
@@ -21,9 +22,11 @@ interface Props {
 
 /** Three panes side by side; on a phone one at a time. */
 export function AskPage({ onPickFiles, onPickFolder }: Props) {
-  const { pane, showPane, reader, documentsShown } = useWorkspace();
+  const { pane, showPane, reader, focus, documentsShown } = useWorkspace();
   const { exchanges } = useChat();
-  const sources = exchanges.at(-1)?.sources.length ?? 0;
+  const shown = lookedAt(exchanges, focus?.exchange);
+  const sources = shown?.sources.length ?? 0;
+  const bare = reader === null && !hasSources(shown);
   return (
     <div className="flex h-full min-h-0 flex-col">
       <div className="flex min-h-0 flex-1">
@@ -37,7 +40,7 @@ export function AskPage({ onPickFiles, onPickFolder }: Props) {
             <ChatPane empty={<Welcome onPickFiles={onPickFiles} />} />
           </Guarded>
         </div>
-        <div className={cx("min-h-0 w-full shrink-0 lg:block", pane !== "sources" && "hidden", reader === null ? "lg:w-[22rem]" : "lg:w-[min(46rem,46%)]")}>
+        <div className={cx("min-h-0 w-full shrink-0", bare ? "lg:hidden" : "lg:block", pane !== "sources" && "hidden", reader === null ? "lg:w-[22rem]" : "lg:w-[min(46rem,46%)]")}>
           {reader === null ? (
             <Guarded what="The sources">
               <SourcesPane />

@@ -2,9 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { health } from "@/api/queries";
 import { IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
+import { useChat } from "@/hooks/use-chat";
 import { hrefOf, type PageName, useRoute } from "@/hooks/use-route";
 import { setTheme, type Theme, useTheme } from "@/hooks/use-theme";
-import { modelName } from "@/lib/format";
+import { answeredBy } from "@/lib/format";
 import { modelsInUse } from "@/lib/models";
 
 const NAMES: readonly (readonly [PageName, string])[] = [
@@ -20,6 +21,7 @@ const THEME_ICONS = { system: "auto", light: "sun", dark: "moon" } as const;
 
 export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) {
   const { page } = useRoute();
+  const { conversationId } = useChat();
   const theme = useTheme();
   return (
     <header className="flex h-11 shrink-0 items-center gap-1 border-b border-line bg-paper px-3 sm:gap-4">
@@ -34,7 +36,7 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
         {NAMES.map(([name, label]) => (
           <a
             key={name}
-            href={hrefOf(name)}
+            href={name === "ask" ? hrefOf(name, conversationId) : hrefOf(name)}
             aria-current={page === name ? "page" : undefined}
             className={cx("flex items-center border-b-2 px-2 text-sm sm:px-2.5", page === name ? "border-accent font-semibold text-ink" : "border-transparent text-muted hover:text-ink")}
           >
@@ -46,21 +48,22 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
       <InUse away={away} />
       <div className="flex">
         <IconButton icon={THEME_ICONS[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT_THEME[theme])} />
-        <IconButton icon="help" label="Keyboard shortcuts" onClick={onHelp} className="max-sm:hidden" />
+        <IconButton icon="help" label="Help" onClick={onHelp} />
       </div>
     </header>
   );
 }
 
-/** Who answers right now, beside a dot that says whether the server does. */
+/** Who answers right now, next to a dot that says whether the server does; on a phone the dot alone. */
 function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
-  const names = [generator, embedder].filter((name) => name !== null).map(modelName);
+  const state = away ? "Server away" : generator === null ? "Starting" : answeredBy(generator);
+  const title = generator === null ? state : `${state}: answers by ${generator}, search by meaning with ${embedder ?? "nothing yet"}`;
   return (
-    <a href={hrefOf("status")} className="flex min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink max-md:hidden" title="Who answers and who embeds">
-      <span className={cx("size-2 rounded-full", away ? "bg-bad" : "bg-good")} aria-hidden="true" />
-      <span className="truncate">{away ? "Server away" : names.join(" · ") || "Connected"}</span>
+    <a href={hrefOf("status")} className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
+      <span className={cx("size-2 shrink-0 rounded-full", away ? "bg-bad" : generator === null ? "bg-warn" : "bg-good")} aria-hidden="true" />
+      <span className="truncate max-md:sr-only">{state}</span>
     </a>
   );
 }

@@ -1,3 +1,4 @@
+import { ConnectOllama } from "@/components/connect-ollama";
 import { Dialog } from "@/components/ui/dialog";
 import { Kbd } from "@/components/ui/kbd";
 
@@ -34,8 +35,18 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
 
 export function HelpSheet({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
-    <Dialog title="Keyboard" open={open} onClose={onClose}>
-      <div className="grid gap-6 sm:grid-cols-2">
+    <Dialog title="Help" open={open} onClose={onClose}>
+      <section className="mb-5 text-sm">
+        <h3 className="mb-1 text-xs font-semibold text-muted">First steps</h3>
+        <p>
+          Add files, ask a question, then press a number in the answer: the document opens at the exact words. Tick documents to ask only those.
+        </p>
+      </section>
+      <section className="mb-5 text-sm">
+        <h3 className="mb-1 text-xs font-semibold text-muted">Connect a language model</h3>
+        <ConnectOllama />
+      </section>
+      <section aria-label="Keyboard" className="grid gap-6 max-sm:hidden sm:grid-cols-2">
         {KEYS.map(([group, keys]) => (
           <section key={group}>
             <h3 className="mb-2 text-xs font-semibold text-muted">{group}</h3>
@@ -53,7 +64,7 @@ export function HelpSheet({ open, onClose }: { open: boolean; onClose: () => voi
             </dl>
           </section>
         ))}
-      </div>
+      </section>
     </Dialog>
   );
 }

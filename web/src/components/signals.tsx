@@ -13,7 +13,7 @@ export function BandTag({ band }: { band: Band | null }) {
   const { tone, title } = BANDS[band];
   return (
     <Tag tone={tone} title={title}>
-      {band}
+      {band} match
     </Tag>
   );
 }

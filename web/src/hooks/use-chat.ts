@@ -19,24 +19,41 @@ export interface Controls {
   nearest: boolean;
 }
 
+/** How far a conversation was scrolled, in pixels. */
+export interface Place {
+  conversation: string;
+  top: number;
+}
+
+/** A stored conversation on its way onto the page, and why it did not come. */
+interface Opening {
+  id: string;
+  error: Error | null;
+}
+
 export interface Chat {
   conversationId: string | null;
   exchanges: readonly Exchange[];
+  opening: Opening | null;
   controls: Controls;
+  /** What stands in the question box. */
+  typed: string;
 }
+
+const CONTROLS: Controls = { mode: "general", strategy: null, model: null, evidence: null, nearest: false };
 
 /** The chat and the connection of the answer that is under way. */
 export class ChatSession {
-  readonly store = new Store<Chat>({
-    conversationId: null,
-    exchanges: [],
-    controls: { mode: "general", strategy: null, model: null, evidence: null, nearest: false },
-  });
+  readonly store: Store<Chat>;
+  /** Where the conversation was left, for the next time it is shown. */
+  place: Place | null;
   #running: AbortController | null = null;
   readonly #workspace: Store<Workspace>;
 
-  constructor(workspace: Store<Workspace>) {
+  constructor(workspace: Store<Workspace>, kept: { controls?: Controls; typed?: string; place?: Place | null } = {}) {
     this.#workspace = workspace;
+    this.place = kept.place ?? null;
+    this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, ...kept.controls }, typed: kept.typed ?? "" });
   }
 
   /** Ask within the current scope; an answer under way is stopped first. */
@@ -48,7 +65,8 @@ export class ChatSession {
     const id = localId();
     const fresh = asked(id, question, library, scope);
     this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges, fresh] }));
-    this.#workspace.set((w) => ({ ...w, focus: null }));
+    // The document that is open gives way to the sources of the new answer.
+    this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
@@ -85,13 +103,29 @@ export class ChatSession {
   /** Begin a new conversation; the old one stays on the server. */
   reset(): void {
     this.stop();
-    this.store.set((chat) => ({ ...chat, conversationId: null, exchanges: [] }));
+    this.store.set((chat) => ({ ...chat, conversationId: null, exchanges: [], opening: null }));
     this.#workspace.set((w) => ({ ...w, focus: null, reader: null }));
   }
 
   /** Show a stored conversation with the answers that are still kept. */
   async open(conversationId: string, client: QueryClient): Promise<void> {
+    const { reader } = this.#workspace.get();
+    this.reset();
+    const opening: Opening = { id: conversationId, error: null };
+    this.store.set((chat) => ({ ...chat, opening }));
+    // A reload opens the conversation again, and the document that stood beside it stays.
+    if (this.place?.conversation === conversationId) this.#workspace.set((w) => ({ ...w, reader }));
+    try {
+      await this.#load(conversationId, client, () => this.store.get().opening === opening);
+    } catch (error) {
+      this.store.set((chat) => (chat.opening === opening ? { ...chat, opening: { ...opening, error: asError(error) } } : chat));
+    }
+  }
+
+  /** Fetch a conversation with its answers and show it, as long as it is the one that is wanted. */
+  async #load(conversationId: string, client: QueryClient, wanted: () => boolean): Promise<void> {
     const stored = await client.query(conversation(conversationId));
+    if (!wanted()) return;
     const exchanges: Exchange[] = [];
     for (const turn of stored.turns) {
       if (turn.role === "user") {
@@ -102,7 +136,6 @@ export class ChatSession {
         exchanges[exchanges.length - 1] = { ...last, draft: turn.content, answerId: turn.answer_id };
       }
     }
-    this.reset();
     this.store.set((chat) => ({ ...chat, conversationId, exchanges }));
     await Promise.all(
       exchanges.map(async (exchange) => {
@@ -112,10 +145,20 @@ export class ChatSession {
         this.#update(exchange.id, (e) => answered(e, answer));
       }),
     );
+    if (wanted()) this.store.set((chat) => ({ ...chat, opening: null }));
   }
 
   setControls(change: Partial<Controls>): void {
     this.store.set((chat) => ({ ...chat, controls: { ...chat.controls, ...change } }));
+  }
+
+  /** Remember where a conversation is read. */
+  leave(place: Place): void {
+    this.place = place;
+  }
+
+  setTyped(typed: string): void {
+    this.store.set((chat) => ({ ...chat, typed }));
   }
 
   #request(question: string): Question {
@@ -176,12 +219,18 @@ export interface ChatActions {
   reset: () => void;
   open: (conversationId: string) => Promise<void>;
   setControls: (change: Partial<Controls>) => void;
+  setTyped: (typed: string) => void;
+}
+
+export function useChatSession(): ChatSession {
+  const session = useContext(ChatContext);
+  if (session === null) throw new Error("useChat needs a ChatContext above it");
+  return session;
 }
 
 /** The one hook that owns the stream. */
 export function useChat(): Chat & ChatActions & { busy: boolean } {
-  const session = useContext(ChatContext);
-  if (session === null) throw new Error("useChat needs a ChatContext above it");
+  const session = useChatSession();
   const client = useQueryClient();
   const chat = useStore(session.store);
   const actions = useMemo<ChatActions>(
@@ -191,6 +240,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
       reset: () => session.reset(),
       open: (id) => session.open(id, client),
       setControls: (change) => session.setControls(change),
+      setTyped: (typed) => session.setTyped(typed),
     }),
     [session, client],
   );

@@ -40,6 +40,8 @@ export interface Workspace {
   /** The pane that a phone shows. */
   pane: Pane;
   documentsShown: boolean;
+  /** Whether sources and hits show their scores. */
+  scoresShown: boolean;
 }
 
 export const initialWorkspace: Workspace = {
@@ -50,6 +52,7 @@ export const initialWorkspace: Workspace = {
   reader: null,
   pane: "chat",
   documentsShown: true,
+  scoresShown: false,
 };
 
 export const WorkspaceContext = createContext<Store<Workspace> | null>(null);
@@ -64,6 +67,7 @@ export interface WorkspaceActions {
   read: (target: ReaderTarget | null) => void;
   showPane: (pane: Pane) => void;
   toggleDocuments: () => void;
+  toggleScores: () => void;
 }
 
 export function useWorkspaceStore(): Store<Workspace> {
@@ -93,6 +97,7 @@ export function workspaceActions(store: Store<Workspace>): WorkspaceActions {
     read: (target) => store.set((w) => ({ ...w, reader: target, pane: target === null ? w.pane : "sources" })),
     showPane: (pane) => store.set((w) => ({ ...w, pane })),
     toggleDocuments: () => store.set((w) => ({ ...w, documentsShown: !w.documentsShown })),
+    toggleScores: () => store.set((w) => ({ ...w, scoresShown: !w.scoresShown })),
   };
 }
 

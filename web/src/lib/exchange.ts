@@ -66,6 +66,21 @@ export function answered(exchange: Exchange, answer: AnswerRecord): Exchange {
   return { ...exchange, state: "done", answer, answerId: answer.answer_id, library: answer.library, sources: answer.sources, quote: answer.quote ?? null };
 }
 
+/** Whether an answer is quotes alone: no model's word is in it. */
+export function isQuoted({ generator, model_text: words }: Pick<AnswerRecord, "generator" | "model_text">): boolean {
+  return generator.startsWith("extractive") && (words ?? "") === "";
+}
+
+/** The exchange whose sources are shown: the one that a pill points at, else the last. */
+export function lookedAt(exchanges: readonly Exchange[], pointed: string | undefined): Exchange | undefined {
+  return exchanges.find((one) => one.id === pointed) ?? exchanges.at(-1);
+}
+
+/** Whether an exchange has or awaits something for the pane of sources. */
+export function hasSources(exchange: Exchange | undefined): boolean {
+  return exchange !== undefined && (exchange.sources.length > 0 || exchange.state === "waiting");
+}
+
 function stands(quote: QuoteRecord | null, sources: readonly SourceRecord[]): boolean {
   const numbers = new Set(sources.map((source) => source.n));
   return quote?.sentences.every((sentence) => sentence.citations.every((one) => numbers.has(one.n))) ?? false;

@@ -11,6 +11,15 @@ export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
+/** The libraries by the names that the page gives them. */
+export const LIBRARY_NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const;
+
+/** A message of the server's as a sentence: a capital first, a full stop last. */
+export function sentence(message: string): string {
+  const text = message.trim();
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?:)\]”"]$/.test(text) ? "" : "."}`;
+}
+
 /** How far an index is behind, in changes; the server counts to 10,000 and no further. */
 export function behind(lag: number): string {
   return lag === 0 ? "up to date" : `${count(lag)}${lag >= 10_000 ? " or more" : ""} behind`;
@@ -63,12 +72,22 @@ export function ago(iso: string, now: number = Date.now()): string {
 
 /** "Yao et al., 2023", "Yao and Zhao, 2023", or what there is of it. */
 export function byline(authors: readonly string[], year: number | null): string {
-  const family = authors.map((name) => name.trim().split(/\s+/).at(-1) ?? name);
+  const family = authors.map((name) => asName(name.trim().split(/\s+/).at(-1) ?? name));
   const [first, second] = family;
   let names = first ?? "";
   if (family.length === 2 && second !== undefined) names = `${names} and ${second}`;
   if (family.length > 2) names = `${names} et al.`;
   return [names, year === null ? "" : String(year)].filter(Boolean).join(", ");
+}
+
+/** "SANH" is how some papers print Sanh; two letters may be initials. */
+function asName(name: string): string {
+  return name.length > 3 && name === name.toUpperCase() ? name.charAt(0) + name.slice(1).toLowerCase() : name;
+}
+
+/** Who answers, in words: a model by its name, and no model as what it does. */
+export function answeredBy(generator: string): string {
+  return generator.startsWith("extractive") ? "Quotes, no model" : generator === "none" ? "" : modelName(generator);
 }
 
 /** Model names without provider and registry folder: "all-MiniLM-L6-v2", "llama3.2:latest". */

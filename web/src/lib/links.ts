@@ -1,6 +1,6 @@
 export interface WebLink {
   href: string;
-  /** Where it goes, shown beside a text that could say anything. */
+  /** The host it goes to, shown next to a text that could say anything. */
   host: string;
 }
 

@@ -40,7 +40,7 @@ _TOLD_TO_END = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeFinding:
     """What the probe says: empty problems mean healthy."""
 
     problems: tuple[str, ...]
@@ -59,7 +59,7 @@ def probe(
     compare_all: bool = False,
     open_store: bool = True,
     stop: threading.Event | None = None,
-) -> Finding:
+) -> ProbeFinding:
     """Ask a child process whether the store is healthy; the store itself is not opened here.
 
     Args:
@@ -92,7 +92,7 @@ def probe(
                 child.kill()
                 if stop is not None and stop.is_set():
                     raise StorageError("the check of the vector store was stopped")
-                return Finding((f"opening the store took over {PROBE_TIMEOUT_S:.0f} s",))
+                return ProbeFinding((f"opening the store took over {PROBE_TIMEOUT_S:.0f} s",))
     finally:
         os.close(lifeline)
         os.close(held)
@@ -100,13 +100,13 @@ def probe(
     if -child.returncode in _TOLD_TO_END:
         raise StorageError(f"the check of the vector store was ended with signal {-child.returncode}")
     if child.returncode < 0:
-        return Finding((f"opening the store killed the process that tried, with signal {-child.returncode}",))
+        return ProbeFinding((f"opening the store killed the process that tried, with signal {-child.returncode}",))
     if child.returncode and says_full(complained):
         raise disk_full(chroma)
     try:
-        return Finding(tuple(json.loads(said.strip().splitlines()[-1])["problems"]))
+        return ProbeFinding(tuple(json.loads(said.strip().splitlines()[-1])["problems"]))
     except (ValueError, KeyError, IndexError):
-        return Finding((f"the probe ended with {child.returncode} and said: {complained.strip()[-300:]!r}",))
+        return ProbeFinding((f"the probe ended with {child.returncode} and said: {complained.strip()[-300:]!r}",))
 
 
 def _answer(child: subprocess.Popen[str], request: str, stop: threading.Event | None) -> tuple[str, str] | None:

@@ -85,7 +85,7 @@ class ChromaStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the lock for a write; after one that met a full disk, write through a new client (ADR 0151)."""
+        """Hold the lock for a write; after one that met a full disk, write through a new client (ADR 0026)."""
         with self._lock:
             if self._write_failed:
                 self._exchange_client()

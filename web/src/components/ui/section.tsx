@@ -13,7 +13,7 @@ export function Section({ title, aside, children }: { title: string; aside?: Rea
   );
 }
 
-/** The frame of the pages beside Ask: a heading, a lead line, a scrolling column. */
+/** The frame of all pages but Ask: a heading, a lead line, a scrolling column. */
 export function Page({ title, lead, aside, children, wide = false }: { title: string; lead?: ReactNode; aside?: ReactNode; children: ReactNode; wide?: boolean }) {
   return (
     <div className="h-full overflow-y-auto">

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { ApiError } from "@/api/http";
+import { sentence } from "@/lib/format";
 import { Banner } from "./banner";
 import { Button } from "./button";
 
@@ -28,6 +29,8 @@ export function Empty({ title, children, action }: { title: string; children?: R
 
 /** What went wrong, in the server's words, with a way to try again. */
 export function Failure({ error, onRetry, what }: { error: Error; onRetry?: () => void; what?: string }) {
+  // The dialog asks for the key; every view behind it would say the same.
+  if (error instanceof ApiError && error.problem.code === "unauthorized") return null;
   const request = error instanceof ApiError ? error.problem.request_id : "";
   return (
     <Banner
@@ -41,7 +44,7 @@ export function Failure({ error, onRetry, what }: { error: Error; onRetry?: () =
       }
     >
       {what !== undefined && <strong className="font-semibold">{what} </strong>}
-      {error.message}
+      {sentence(error.message)}
       {request !== "" && <span className="block text-2xs">Request {request}</span>}
     </Banner>
   );

@@ -4,12 +4,12 @@ import { cx } from "./cx";
 type Labelled = TdHTMLAttributes<HTMLTableCellElement> & { "data-label"?: string };
 
 const STACKED =
-  "max-sm:[&_thead]:sr-only max-sm:[&_tr]:block max-sm:[&_tr]:border-b max-sm:[&_tr]:border-line max-sm:[&_tr]:py-2 max-sm:[&_td]:flex max-sm:[&_td]:items-center max-sm:[&_td]:justify-between max-sm:[&_td]:gap-4 max-sm:[&_td]:border-b-0 max-sm:[&_td]:py-1 max-sm:[&_td]:pr-0 max-sm:[&_td]:text-right max-sm:[&_td]:before:text-xs max-sm:[&_td]:before:font-semibold max-sm:[&_td]:before:text-muted max-sm:[&_td]:before:content-[attr(data-label)]";
+  "max-sm:[&_thead]:sr-only max-sm:[&_tr]:block max-sm:[&_tr]:border-b max-sm:[&_tr]:border-line max-sm:[&_tr]:py-2 max-sm:[&_td]:flex max-sm:[&_td]:items-center max-sm:[&_td]:justify-between max-sm:[&_td]:gap-4 max-sm:[&_td]:border-b-0 max-sm:[&_td]:py-1 max-sm:[&_td]:pr-0 max-sm:[&_td]:text-right max-sm:[&_td]:before:shrink-0 max-sm:[&_td]:before:text-left max-sm:[&_td]:before:text-xs max-sm:[&_td]:before:font-semibold max-sm:[&_td]:before:text-muted max-sm:[&_td]:before:content-[attr(data-label)]";
 
 interface Props {
   caption: string;
   head: readonly ReactNode[];
-  /** On a narrow screen each row becomes a list of its cells, each beside the head of its column, instead of scrolling sideways. */
+  /** On a narrow screen each row becomes a list of its cells, each next to the head of its column, instead of scrolling sideways. */
   stacked?: boolean;
   children: ReactNode;
 }

@@ -10,7 +10,7 @@ const TONES: Record<Tone | "plain", string> = {
   bad: "border-transparent bg-bad-soft text-bad",
 };
 
-/** A word or two about the thing beside it. */
+/** A word or two about the neighbouring element. */
 export function Tag({ tone = "plain", children, title }: { tone?: Tone | "plain"; children: ReactNode; title?: string }) {
   return (
     <span title={title} className={cx("inline-flex items-center rounded-sm border px-1.5 text-2xs font-medium whitespace-nowrap", TONES[tone])}>

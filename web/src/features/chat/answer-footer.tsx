@@ -6,7 +6,8 @@ import { Popover } from "@/components/ui/menu";
 import { useCopied } from "@/hooks/use-copied";
 import { hrefOf } from "@/hooks/use-route";
 import { asBibtex, asMarkdown } from "@/lib/attribution";
-import { milliseconds, modelName, percent } from "@/lib/format";
+import { isQuoted } from "@/lib/exchange";
+import { answeredBy, milliseconds, percent } from "@/lib/format";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
 export function AnswerFooter({ question, answer }: { question: string; answer: AnswerRecord }) {
@@ -20,8 +21,7 @@ export function AnswerFooter({ question, answer }: { question: string; answer: A
       <p className="min-w-0">
         <Support answer={answer} />
         <span title={`Answered by ${answer.generator}, searched with ${answer.embedder}`}>
-          {modelName(answer.generator)}
-          {time !== null && ` · ${milliseconds(time)}`}
+          {[isQuoted(answer) ? "" : answeredBy(answer.generator), time === null ? "" : milliseconds(time)].filter(Boolean).join(" · ")}
         </span>
       </p>
       <div className="flex items-center">
@@ -39,6 +39,7 @@ export function AnswerFooter({ question, answer }: { question: string; answer: A
                 ["As Markdown, with sources", () => asMarkdown(question, answer)] as const,
                 ["Sources as BibTeX", () => asBibtex(answer.sources)] as const,
                 ["Text only", () => answer.answer] as const,
+                ["Link to this answer", () => addressOf(answer)] as const,
               ].map(([label, make]) => (
                 <li key={label}>
                   <button
@@ -64,9 +65,22 @@ export function AnswerFooter({ question, answer }: { question: string; answer: A
   );
 }
 
+/** Where this answer stands in its conversation, for this server's readers. */
+function addressOf(answer: AnswerRecord): string {
+  return new URL(hrefOf("ask", answer.conversation_id, answer.answer_id), window.location.href).href;
+}
+
 function Support({ answer }: { answer: AnswerRecord }) {
+  if (answer.notices.some((notice) => notice.code === "mode_needs_model")) return <span className="mr-3 text-warn">Needs a language model</span>;
   if (answer.status === "abstained") return <span className="mr-3 text-warn">Not enough evidence</span>;
   if (answer.status !== "answered" || answer.sentences.length === 0) return null;
+  if (isQuoted(answer)) {
+    return (
+      <span className="mr-3 text-good" title="No model wrote this: every word stands in your documents, where its mark leads">
+        Quoted, word for word
+      </span>
+    );
+  }
   const supported = answer.sentences.filter((s) => s.verdict === "supported").length;
   const unsupported = answer.sentences.filter((s) => s.verdict === "unsupported").length;
   const all = answer.sentences.filter((s) => s.verdict !== "no_claim").length;
@@ -75,7 +89,7 @@ function Support({ answer }: { answer: AnswerRecord }) {
       <span className={unsupported > 0 ? "text-bad" : supported < all ? "text-warn" : "text-good"}>
         {supported} of {all} {all === 1 ? "sentence" : "sentences"} supported
       </span>{" "}
-      · confidence {percent(answer.confidence)}
+      · {percent(answer.confidence)} sure
     </span>
   );
 }

@@ -1,19 +1,17 @@
-import { useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useRef, type KeyboardEvent } from "react";
 import { Button } from "@/components/ui/button";
 import { Icon } from "@/components/ui/icon";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { plural } from "@/lib/format";
+import { LIBRARY_NAMES, plural } from "@/lib/format";
 import { ChatControls } from "./chat-controls";
 
-const NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const;
 const LONGEST = 4000;
 
 /** The question box with its scope above and its controls below. */
 export function Composer() {
-  const [text, setText] = useState("");
   const box = useRef<HTMLTextAreaElement>(null);
-  const { ask, stop, busy } = useChat();
+  const { ask, stop, busy, typed: text, setTyped: setText } = useChat();
   const { library, scope, scopeTo } = useWorkspace();
   useEffect(() => {
     const area = box.current;
@@ -42,7 +40,7 @@ export function Composer() {
     >
       <div className="flex min-w-0 items-center gap-1.5 px-3 pt-2 text-xs text-muted">
         <span className="truncate" data-testid="scope">
-          Asking {NAMES[library]}
+          Asking {LIBRARY_NAMES[library]}
           {scope.length > 0 && (
             <>
               , only <strong className="font-semibold text-accent">{scope.length === 1 ? scope[0]?.title : plural(scope.length, "document")}</strong>

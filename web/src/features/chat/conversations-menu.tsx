@@ -9,6 +9,7 @@ import { Input } from "@/components/ui/field";
 import { Popover } from "@/components/ui/menu";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
+import { goTo, hrefOf } from "@/hooks/use-route";
 import { ago } from "@/lib/format";
 
 /** Earlier conversations: open, rename, forget. */
@@ -22,20 +23,20 @@ export function ConversationsMenu() {
 
 function ConversationList({ onOpened }: { onOpened: () => void }) {
   const list = useQuery(conversations);
-  const { conversationId, open } = useChat();
+  const { conversationId } = useChat();
   if (list.isPending) return <Skeleton lines={3} />;
   if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
   if (list.data.conversations.length === 0) return <p className="px-2 py-3 text-sm text-muted">No conversations yet. Ask something.</p>;
   return (
     <ul className="max-h-80 overflow-y-auto">
       {list.data.conversations.map((one) => (
-        <ConversationRow key={one.id} conversation={one} current={one.id === conversationId} onOpen={() => void open(one.id).then(onOpened)} />
+        <ConversationRow key={one.id} conversation={one} current={one.id === conversationId} onOpened={onOpened} />
       ))}
     </ul>
   );
 }
 
-function ConversationRow({ conversation, current, onOpen }: { conversation: ConversationSummary; current: boolean; onOpen: () => void }) {
+function ConversationRow({ conversation, current, onOpened }: { conversation: ConversationSummary; current: boolean; onOpened: () => void }) {
   const client = useQueryClient();
   const [title, setTitle] = useState<string | null>(null);
   const { reset } = useChat();
@@ -47,7 +48,9 @@ function ConversationRow({ conversation, current, onOpen }: { conversation: Conv
   const forget = useMutation({
     mutationFn: () => call("DELETE", path),
     onSuccess: () => {
-      if (current) reset();
+      if (!current) return;
+      reset();
+      goTo("ask");
     },
     onSettled,
   });
@@ -69,10 +72,10 @@ function ConversationRow({ conversation, current, onOpen }: { conversation: Conv
   }
   return (
     <li className={cx("group flex items-center rounded-md hover:bg-sunken", current && "bg-accent-soft")}>
-      <button type="button" onClick={onOpen} className="min-w-0 flex-1 px-2 py-1.5 text-left">
+      <a href={hrefOf("ask", conversation.id)} onClick={onOpened} className="min-w-0 flex-1 px-2 py-1.5 text-left">
         <span className="block truncate text-sm">{shown}</span>
         <span className="block text-2xs text-muted">{ago(conversation.updated_at)}</span>
-      </button>
+      </a>
       <button type="button" onClick={() => setTitle(conversation.title)} className="rounded-sm px-1 text-2xs text-muted hover:text-ink">
         Rename
       </button>

@@ -5,15 +5,17 @@ import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
+import { hrefOf } from "@/hooks/use-route";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { shownOf, type Exchange } from "@/lib/exchange";
-import { modelName, plural } from "@/lib/format";
+import { LIBRARY_NAMES, modelName, plural, sentence } from "@/lib/format";
 import { AnswerFooter } from "./answer-footer";
 import { CitedText } from "./cited-text";
-import { noticeTone } from "./notices";
+import { concerns, noticeTone } from "./notices";
 import { FoldedQuote, LeadingQuote } from "./quote";
 import { Waiting } from "./waiting";
 
+const STOPPED_EARLY = "Stopped before the first word.";
 const STOPPED = "Stopped. What the model wrote was not checked against the sources and is not remembered.";
 const STOPPED_QUOTED = "Stopped. What stands above is from your documents, word for word; it is not remembered.";
 
@@ -28,25 +30,27 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
   const { quote, place, words } = useMemo(() => shownOf(exchange), [exchange]);
   const busy = state === "waiting" || state === "streaming";
   const writer = answer?.generator ?? exchange.reading?.model ?? null;
+  const notices = (answer?.notices ?? []).filter((notice) => concerns(notice.code, answer));
+  const needsModel = notices.some((notice) => notice.code === "mode_needs_model");
   const above = quote !== null && place === "above";
   return (
-    <article aria-label={exchange.question} className="border-b border-line py-5 last:border-b-0">
+    <article aria-label={exchange.question} data-answer={exchange.answerId ?? undefined} className="border-b border-line py-5 last:border-b-0">
       <header className="mb-3">
         <h2 className="font-sans text-base font-semibold whitespace-pre-wrap [overflow-wrap:anywhere]">{exchange.question}</h2>
         <ScopeLine exchange={exchange} />
       </header>
-      {(answer?.notices.length ?? 0) > 0 && (
+      {notices.length > 0 && (
         <div className="mb-3 flex flex-col gap-1">
-          {answer?.notices.map((notice) => (
-            <Banner key={notice.code} tone={noticeTone(notice.code)}>
-              {notice.message}
+          {notices.map((notice) => (
+            <Banner key={notice.code} tone={noticeTone(notice.code)} action={notice.code === "mode_needs_model" ? <ConnectModel /> : undefined}>
+              {sentence(notice.message)}
             </Banner>
           ))}
         </div>
       )}
       {above && <LeadingQuote exchange={exchange} quote={quote} />}
       {busy && words.text === "" && <Waiting exchange={exchange} />}
-      {words.text !== "" && (
+      {words.text !== "" && !needsModel && (
         <>
           {above && writer !== null && <h3 className="mt-4 mb-1 text-xs font-semibold text-muted">In the words of {modelName(writer)}</h3>}
           <div className={state === "streaming" ? "prose caret-last" : "prose"} aria-live={state === "streaming" ? "off" : "polite"} aria-busy={state === "streaming"}>
@@ -55,17 +59,25 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAskAgain }:
         </>
       )}
       {quote !== null && place === "under" && <FoldedQuote exchange={exchange} quote={quote} />}
-      {state === "stopped" && <p className="mt-2 text-xs text-muted">{above && words.text === "" ? STOPPED_QUOTED : STOPPED}</p>}
+      {state === "stopped" && <p className="mt-2 text-xs text-muted">{words.text !== "" ? STOPPED : above ? STOPPED_QUOTED : STOPPED_EARLY}</p>}
       {state === "failed" && exchange.error !== null && (
         <div className="mt-2">
           <Failure error={exchange.error} onRetry={() => onAskAgain(exchange.question)} what="No answer." />
         </div>
       )}
-      {answer?.status === "abstained" && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
+      {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAskAgain={onAskAgain} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} />}
     </article>
   );
 });
+
+function ConnectModel() {
+  return (
+    <a href={hrefOf("status")} className="shrink-0 font-semibold text-accent underline underline-offset-2">
+      Connect a model
+    </a>
+  );
+}
 
 /** Offers the library that was not asked, where the one that was asked does not answer. */
 function Elsewhere({ exchange, onAskAgain }: Props) {
@@ -79,9 +91,9 @@ function Elsewhere({ exchange, onAskAgain }: Props) {
   };
   return (
     <p className="mt-2 flex flex-wrap items-center gap-2 text-sm text-muted">
-      Only the library {exchange.library} was asked.
+      Only {LIBRARY_NAMES[exchange.library]} was searched.
       <Button onClick={askAll}>
-        Ask {plural(other.documents, "document")} of {other.library} too
+        Ask {plural(other.documents, "document")} of {LIBRARY_NAMES[other.library]} too
       </Button>
     </p>
   );
@@ -102,7 +114,7 @@ function ScopeLine({ exchange }: { exchange: Exchange }) {
             </Tag>
           ))}
           {scope.length > 3 && <span>and {scope.length - 3} more</span>}
-          <span>in {library}</span>
+          <span>in {LIBRARY_NAMES[library]}</span>
         </>
       )}
       {rewritten !== null && <span>Searched as “{rewritten}”</span>}

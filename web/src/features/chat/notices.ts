@@ -1,6 +1,7 @@
+import type { AnswerRecord } from "@/api/types";
 import type { Tone } from "@/components/ui/banner";
 
-/** How loudly a notice speaks: a cut or a missing part warns, the rest informs. Codes are those of API.md. */
+/** How loudly a notice speaks: a cut or a missing part warns, the rest informs. */
 export function noticeTone(code: string): Tone {
   switch (code) {
     case "context_cut":
@@ -13,4 +14,9 @@ export function noticeTone(code: string): Tone {
     default:
       return "info";
   }
+}
+
+/** Whether a notice says anything of this answer: nearest passages mean nothing where none was used. */
+export function concerns(code: string, answer: AnswerRecord | null): boolean {
+  return code !== "fallback_used" || answer?.status !== "abstained";
 }

@@ -13,11 +13,13 @@ interface Props {
   query: string;
   /** Kinds to show; empty shows all. */
   types: ReadonlySet<string>;
+  /** How many documents of these kinds the library has; null while it is not known. */
+  total: number | null;
   onDelete: (document: DocumentRecord) => void;
 }
 
 /** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
-export function DocumentList({ library, query, types, onDelete }: Props) {
+export function DocumentList({ library, query, types, total, onDelete }: Props) {
   const list = useInfiniteQuery(documents(library, query));
   const { scope, toggle, scopeTo, read } = useWorkspace();
   const loaded = useMemo(() => {
@@ -52,7 +54,7 @@ export function DocumentList({ library, query, types, onDelete }: Props) {
   return (
     <>
       <div className="flex min-h-7 items-center justify-between gap-2 px-3 text-2xs text-muted">
-        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked` : `${plural(loaded.length, "document")}${hasNextPage ? " and more" : ""}`}</span>
+        <span>{ticked.length > 0 ? `${plural(ticked.length, "document")} ticked` : countLine(loaded.length, hasNextPage, query === "" ? total : null)}</span>
         {ticked.length > 0 ? (
           <button type="button" className="underline underline-offset-2 hover:text-ink" onClick={() => scopeTo(scope.filter((d) => d.library !== library))}>
             Untick
@@ -93,6 +95,12 @@ export function DocumentList({ library, query, types, onDelete }: Props) {
       </div>
     </>
   );
+}
+
+/** "216 documents", also while the list has only begun; of a search only what came is known. */
+function countLine(loaded: number, more: boolean, total: number | null): string {
+  if (more && total !== null) return plural(total, "document");
+  return more ? `first ${plural(loaded, "document")}` : plural(loaded, "document");
 }
 
 /** A question names at most this many documents; a whole library is a scope of its own. */

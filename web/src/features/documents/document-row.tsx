@@ -30,7 +30,7 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onDelete }: Prop
         <span className="block truncate text-sm text-ink">{document.title}</span>
         <span className="block truncate text-2xs text-muted">
           {details.join(" · ")}
-          {behind && <span title={`${count(document.embedded)} of ${count(document.chunks)} passages have a vector; all are found by their words`}> · vectors {percent(document.embedded / document.chunks)}</span>}
+          {behind && <span title={`${count(document.embedded)} of ${count(document.chunks)} passages can be found by meaning; all are found by their words`}> · search by meaning {percent(document.embedded / document.chunks)} ready</span>}
         </span>
       </button>
       <IconButton

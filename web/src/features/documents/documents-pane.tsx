@@ -37,6 +37,8 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
     setTypes(new Set());
   };
   const kinds = Object.entries(stats.data?.by_type ?? {}).sort((a, b) => b[1] - a[1]);
+  const chosen = types.size === 0 ? kinds : kinds.filter(([type]) => types.has(type));
+  const listedTotal = stats.data === undefined ? null : chosen.reduce((sum, [, n]) => sum + n, 0);
   return (
     <section aria-label="Documents" className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
       <div className="flex flex-col gap-2 border-b border-line p-3">
@@ -92,7 +94,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
           )}
         </div>
       )}
-      <DocumentList key={shown} library={shown} query={rested} types={types} onDelete={deletion.remove} />
+      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onDelete={deletion.remove} />
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
           Drop or choose{" "}

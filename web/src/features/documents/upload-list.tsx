@@ -3,7 +3,7 @@ import { job } from "@/api/queries";
 import { IconButton } from "@/components/ui/button";
 import { Meter } from "@/components/ui/meter";
 import { type Upload, useUploads } from "@/hooks/use-uploads";
-import { count, plural } from "@/lib/format";
+import { count, plural, sentence } from "@/lib/format";
 
 /** Rows shown at most; a folder of thousands is summed up instead. */
 const SHOWN = 40;
@@ -76,15 +76,10 @@ function describe(upload: Upload): string {
     case "stopped":
       return "Stopped";
     case "failed":
-      return upload.reason ?? "Failed without a reason";
+      return sentence(upload.reason ?? "It failed without a reason");
     case "done":
       return receiptLine(upload);
   }
-}
-
-/** A warning of the server's, what of an indexed file will not be found, as a sentence. */
-function sentence(warning: string): string {
-  return `${warning.charAt(0).toUpperCase()}${warning.slice(1)}.`;
 }
 
 /** The receipt: what was read, and that no character was lost. */
@@ -99,9 +94,9 @@ function receiptLine(upload: Upload): string {
   return `${verb}: ${parts.filter(Boolean).join(", ")}.${same}`;
 }
 
-/** Vectors follow the text; shown until the job is over. */
+/** Search by meaning follows the text; shown until it is ready. */
 function VectorProgress({ jobId }: { jobId: string }) {
   const { data } = useQuery(job(jobId));
   if (data === undefined || (data.state !== "running" && data.state !== "queued")) return null;
-  return <Meter value={data.total === null || data.total === 0 ? null : data.done / data.total} label="Vectors" className="mt-1" />;
+  return <Meter value={data.total === null || data.total === 0 ? null : data.done / data.total} label="Preparing search by meaning" className="mt-1" />;
 }

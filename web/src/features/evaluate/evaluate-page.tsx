@@ -16,7 +16,7 @@ export function EvaluatePage({ reportId }: { reportId: string | null }) {
     <Page
       wide
       title="Evaluate"
-      lead="How well searches and answers do on your own documents, arm by arm, with what may be concluded from it."
+      lead="How well searches and answers do on your own documents, one variant next to the other, with what may be concluded from it."
       aside={
         shown !== null &&
         reports.length > 0 && (

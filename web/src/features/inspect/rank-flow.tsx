@@ -52,7 +52,7 @@ export function RankFlow({ pass, selected, onSelect }: Props) {
 /** Least distance between the labels of two sources. */
 const LABEL_STEP = 15;
 
-/** Where the labels of the sources go: beside the end of their line, pushed down where two would touch. */
+/** Place the sources' labels at the end of their lines, pushed down where two would touch. */
 function labelPlaces(candidates: readonly Candidate[], y: (rank: number) => number): Map<number, number> {
   const ends = candidates
     .filter((c) => c.source !== null)

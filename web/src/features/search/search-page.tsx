@@ -12,22 +12,26 @@ import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDebounced } from "@/hooks/use-debounced";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { byline, plural } from "@/lib/format";
+import { byline, plural, sentence } from "@/lib/format";
 import { highlightPieces } from "./highlight-pieces";
 
 const COUNTS = ["10", "25", "50"] as const;
 
 /** Hits without an answer: what retrieval finds, and why. */
 export function SearchPage() {
-  const { library, choose } = useWorkspace();
+  const { library, choose, read, scoresShown, toggleScores } = useWorkspace();
   const [text, setText] = useState("");
   const [count, setCount] = useState<(typeof COUNTS)[number]>("10");
+  const typed = (value: string): void => {
+    setText(value);
+    read(null);
+  };
   const query = useDebounced(text.trim(), 250);
   const found = useQuery({ ...search(query, library, Number(count)), placeholderData: (previous) => previous });
   return (
-    <Page title="Search" lead="Passages as retrieval ranks them, with every signal. No model is asked.">
+    <Page title="Search" lead="Passages that match, best first. No model is asked.">
       <div className="flex flex-wrap items-center gap-2">
-        <Input label="Search" type="search" autoFocus placeholder="Words, a question, a phrase" value={text} onChange={(event) => setText(event.target.value)} className="min-h-9 flex-1 basis-64 px-3 font-serif text-lg" />
+        <Input label="Search" type="search" autoFocus placeholder="Words, a question, a phrase" value={text} onChange={(event) => typed(event.target.value)} className="min-h-9 flex-1 basis-64 px-3 font-serif text-lg" />
         <Segmented
           label="Library"
           value={library}
@@ -41,7 +45,7 @@ export function SearchPage() {
         <Select label="Number of hits" value={count} onValue={setCount} options={COUNTS.map((value) => ({ value, label: `${value} hits` }))} />
       </div>
       {found.data?.notices.map((notice) => (
-        <Banner key={notice["code"]}>{notice["message"]}</Banner>
+        <Banner key={notice["code"]}>{sentence(notice["message"] ?? "")}</Banner>
       ))}
       {query === "" && <Empty title="Type to search">Meaning and words are searched together. Results follow as you type.</Empty>}
       {query !== "" && found.isPending && <Skeleton lines={8} label="Searching" />}
@@ -49,13 +53,16 @@ export function SearchPage() {
       {query !== "" && found.data?.hits.length === 0 && <Empty title="Nothing found">Try other words, or another library.</Empty>}
       {query !== "" && (found.data?.hits.length ?? 0) > 0 && (
         <>
-          <p role="status" className="text-xs text-muted">
-            {plural(found.data?.hits.length ?? 0, "passage")}
-          </p>
+          <div className="flex items-center justify-between text-xs text-muted">
+            <p role="status">{plural(found.data?.hits.length ?? 0, "passage")}</p>
+            <Button look="quiet" aria-pressed={scoresShown} onClick={toggleScores}>
+              {scoresShown ? "Hide scores" : "Scores"}
+            </Button>
+          </div>
           <ol className="flex flex-col rounded-lg border border-line bg-surface">
             {found.data?.hits.map((hit, i) => (
               <Guarded key={`${hit.library}/${hit.doc_id}/${hit.start}`} what={`Passage ${i + 1}`}>
-                <HitRow hit={hit} rank={i + 1} />
+                <HitRow hit={hit} rank={i + 1} scores={scoresShown} />
               </Guarded>
             ))}
           </ol>
@@ -65,12 +72,12 @@ export function SearchPage() {
   );
 }
 
-function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
+function HitRow({ hit, rank, scores }: { hit: SearchHit; rank: number; scores: boolean }) {
   const { read } = useWorkspace();
   const open = (): void => read({ library: hit.library, doc_id: hit.doc_id, title: hit.title, revision: hit.revision, start: hit.start, end: hit.end, page: hit.page });
   const place = [hit.sample ? "sample" : "", byline(hit.authors, hit.year), hit.page === null ? "" : `p. ${hit.page}`, hit.section === "body" ? "" : hit.section, hit.library].filter(Boolean).join(" · ");
   return (
-    <li className="grid gap-x-5 gap-y-2 border-b border-line px-4 py-3.5 last:border-b-0 md:grid-cols-[1fr_15rem]">
+    <li className={`grid gap-x-5 gap-y-2 border-b border-line px-4 py-3.5 last:border-b-0 ${scores ? "md:grid-cols-[1fr_15rem]" : "md:grid-cols-[1fr_5rem]"}`}>
       <div className="min-w-0">
         <div className="flex items-baseline gap-2">
           <span className="w-5 shrink-0 text-right text-xs text-muted tabular-nums">{rank}</span>
@@ -88,9 +95,9 @@ function HitRow({ hit, rank }: { hit: SearchHit; rank: number }) {
         </p>
       </div>
       <div className="flex flex-col justify-between gap-2 max-md:ml-7">
-        <SignalBars signals={hit.signals} />
+        {scores && <SignalBars signals={hit.signals} />}
         <div className="flex items-center justify-between">
-          <span className="text-2xs text-muted tabular-nums">score {hit.score.toFixed(3)}</span>
+          <span className="text-2xs text-muted tabular-nums">{scores && `score ${hit.score.toFixed(3)}`}</span>
           <Button look="quiet" icon="open" onClick={open}>
             Open
           </Button>

@@ -13,13 +13,15 @@ import { webLink } from "@/lib/links";
 
 interface Props {
   source: SourceRecord;
+  /** Whether to show how the search scored it. */
+  scores: boolean;
   /** Set while a pill points here. */
   focus: Focus | null;
   onOpen: (span: { start: number; end: number }) => void;
 }
 
 /** One passage of an answer: where it is from, how it scored, what it says, and the quote in it. */
-export function SourceCard({ source, focus, onOpen }: Props) {
+export function SourceCard({ source, scores, focus, onOpen }: Props) {
   const card = useRef<HTMLElement>(null);
   const [unfolded, setUnfolded] = useState(false);
   const quote = focus?.quote ?? null;
@@ -68,17 +70,16 @@ export function SourceCard({ source, focus, onOpen }: Props) {
             {unfolded ? "Less" : "Whole passage"}
           </Button>
         )}
-        <span className="flex-1" />
-        <span className="text-2xs text-muted tabular-nums" title="Orders the sources of this answer; not comparable between questions">
-          score {source.score.toFixed(3)}
-        </span>
       </div>
-      {whole && (
+      {scores && (
         <div className="mt-2 border-t border-line pt-2">
           <SignalBars signals={source.signals} />
+          <p className="mt-1 text-2xs text-muted tabular-nums" title="Orders the sources of this answer; not comparable between questions">
+            score {source.score.toFixed(3)}
+          </p>
         </div>
       )}
-      <Licence source={source} />
+      <Licence licence={whole ? source.licence : null} url={source.source_url} />
     </article>
   );
 }
@@ -95,13 +96,13 @@ function placeOf(source: SourceRecord): string {
     .join(" · ");
 }
 
-function Licence({ source }: { source: SourceRecord }) {
-  const link = webLink(source.source_url);
-  if (source.licence === null && link === null) return null;
+function Licence({ licence, url }: { licence: string | null; url: string | null }) {
+  const link = webLink(url);
+  if (licence === null && link === null) return null;
   return (
     <p className="mt-1 truncate text-2xs text-muted">
-      {source.licence}
-      {source.licence !== null && link !== null && " · "}
+      {licence}
+      {licence !== null && link !== null && " · "}
       {link !== null && (
         <a href={link.href} target="_blank" rel="noopener noreferrer nofollow" className="underline underline-offset-2 hover:text-ink">
           {link.host}

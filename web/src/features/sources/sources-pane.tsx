@@ -1,27 +1,36 @@
+import { Button } from "@/components/ui/button";
 import { Guarded } from "@/components/ui/guarded";
 import { Empty } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { lookedAt } from "@/lib/exchange";
 import { SourceCard } from "./source-card";
 
 /** Right pane: the passages behind the answer that is looked at, best first. */
 export function SourcesPane() {
   const { exchanges } = useChat();
-  const { focus, read } = useWorkspace();
-  const exchange = exchanges.find((e) => e.id === focus?.exchange) ?? exchanges.at(-1);
+  const { focus, read, scoresShown, toggleScores } = useWorkspace();
+  const exchange = lookedAt(exchanges, focus?.exchange);
   const sources = exchange?.sources ?? [];
   const busy = exchange?.state === "waiting" || exchange?.state === "streaming";
   return (
     <section aria-label="Sources" className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
       <div className="flex h-10 shrink-0 items-center justify-between border-b border-line px-3">
-        <h2 className="text-sm font-semibold">Sources</h2>
-        {sources.length > 0 && <span className="text-2xs text-muted tabular-nums">{sources.length}</span>}
+        <h2 className="text-sm font-semibold">
+          Sources {sources.length > 0 && <span className="text-2xs font-normal text-muted tabular-nums">{sources.length}</span>}
+        </h2>
+        {sources.length > 0 && (
+          <Button look="quiet" aria-pressed={scoresShown} onClick={toggleScores} title="How each step of the search scored a passage">
+            {scoresShown ? "Hide scores" : "Scores"}
+          </Button>
+        )}
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label="Source list">
         {sources.map((source) => (
           <Guarded key={`${exchange?.id ?? ""}-${source.n}`} what={`Source ${source.n}`}>
             <SourceCard
               source={source}
+              scores={scoresShown}
               focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}
               onOpen={({ start, end }) =>
                 read({ library: source.library, doc_id: source.doc_id, title: source.title, revision: source.revision, start, end, page: source.page })
@@ -32,7 +41,7 @@ export function SourcesPane() {
         {sources.length === 0 && (
           <Empty title={exchange === undefined ? "Sources appear here" : busy ? "Searching" : "No sources"}>
             {exchange === undefined
-              ? "Every citation in an answer points at exact characters of a stored document. Click one to see them."
+              ? "Every citation in an answer leads to the exact words it came from. Click one to see them."
               : busy
                 ? "The passages come before the first word."
                 : "This answer cites nothing."}

@@ -7,7 +7,7 @@ import { Failure, Skeleton } from "@/components/ui/states";
 import { useCopied } from "@/hooks/use-copied";
 import { factsOf } from "@/lib/facts";
 
-/** What somebody who helps a user asks for, to read and to copy. */
+/** The data that support asks for, to read and to copy. */
 export function DiagnosticsSection() {
   const about = useQuery(diagnostics);
   const { state, copy } = useCopied();

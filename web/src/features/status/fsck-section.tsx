@@ -1,21 +1,22 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { ApiError, call } from "@/api/http";
-import { fsck } from "@/api/queries";
+import { call } from "@/api/http";
+import { jobs } from "@/api/queries";
 import { Button } from "@/components/ui/button";
 import { Facts } from "@/components/ui/facts";
 import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { factsOf } from "@/lib/facts";
 
-/** Does every projection hold exactly what the catalog says? */
+/** Does every index hold exactly what the catalog says? */
 export function FsckSection() {
   const client = useQueryClient();
-  const last = useQuery(fsck);
-  const never = last.error instanceof ApiError && last.error.problem.code === "not_found";
+  const list = useQuery(jobs);
+  // Jobs are listed newest first, and a check's report is its result.
+  const last = list.data?.jobs.find((job) => job.kind === "fsck" && job.state === "done")?.result ?? null;
   const run = useMutation({
     mutationFn: () => call("POST", "api/v1/fsck"),
     onSettled: () => {
-      for (const key of ["fsck", "jobs"]) void client.invalidateQueries({ queryKey: [key] });
+      void client.invalidateQueries({ queryKey: ["jobs"] });
     },
   });
   return (
@@ -27,11 +28,11 @@ export function FsckSection() {
         </Button>
       }
     >
-      {last.isPending && <Skeleton lines={2} />}
-      {never && <p className="text-sm text-muted">No check has been run yet.</p>}
-      {last.isError && !never && last.data === undefined && <Failure error={last.error} onRetry={() => void last.refetch()} />}
+      {list.isPending && <Skeleton lines={2} />}
+      {list.isSuccess && last === null && <p className="text-sm text-muted">No check has been run yet.</p>}
+      {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {run.isError && <Failure error={run.error} what="The check did not run." />}
-      {last.data !== undefined && <Facts facts={factsOf(last.data)} />}
+      {last !== null && <Facts facts={factsOf(last)} />}
     </Section>
   );
 }

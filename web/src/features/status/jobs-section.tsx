@@ -52,6 +52,7 @@ function JobRow({ job }: { job: JobRecord }) {
           </span>
         </p>
         {!over && <Meter value={share} label={`Progress of ${job.kind}`} tone={job.state === "paused" ? "warn" : "info"} className="mt-1.5" />}
+        {typeof job.result?.["reason"] === "string" && <p className="mt-1 text-sm">{job.result["reason"]}</p>}
         {job.errors.length > 0 && (
           <details className="mt-1 text-xs text-bad">
             <summary>{job.errors.length === 1 ? "1 error" : `${count(job.errors.length)} errors`}</summary>

@@ -9,14 +9,14 @@ export function LedgerSection() {
   const book = useQuery(ledger);
   if (book.isPending) {
     return (
-      <Section title="Bulk ledger">
+      <Section title="Imported dumps">
         <Skeleton lines={2} />
       </Section>
     );
   }
   if (book.isError) {
     return (
-      <Section title="Bulk ledger">
+      <Section title="Imported dumps">
         <Failure error={book.error} onRetry={() => void book.refetch()} />
       </Section>
     );
@@ -24,7 +24,7 @@ export function LedgerSection() {
   const { articles, indexed, redirects, skipped } = book.data;
   if (articles === 0) {
     return (
-      <Section title="Bulk ledger">
+      <Section title="Imported dumps">
         <p className="text-sm text-muted">No dump has been indexed. On the command line: documind bulk index SOURCE --library public</p>
       </Section>
     );
@@ -36,7 +36,7 @@ export function LedgerSection() {
     ...reasons.map(([reason, n]): [string, number, string] => [`skipped: ${reason}`, n, "bg-warn"]),
   ];
   return (
-    <Section title="Bulk ledger" aside={<span className="text-xs text-muted tabular-nums">{count(articles)} articles</span>}>
+    <Section title="Imported dumps" aside={<span className="text-xs text-muted tabular-nums">{count(articles)} articles</span>}>
       <div className="flex h-2.5 gap-px overflow-hidden rounded-sm" aria-hidden="true">
         {parts.map(([name, n, colour]) => (
           <span key={name} className={colour} style={{ width: `${(n / articles) * 100}%` }} />

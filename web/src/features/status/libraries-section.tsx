@@ -23,7 +23,7 @@ export function LibrariesSection() {
       {all.isPending && <Skeleton lines={3} />}
       {all.isError && all.data === undefined && <Failure error={all.error} onRetry={() => void all.refetch()} />}
       {all.data !== undefined && (
-        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "With vector", "Size", "Embedded by", "Build", "Empty it"]}>
+        <Table stacked caption="Libraries" head={["Library", "Documents", "Passages", "By meaning", "Size", "Meaning by", "Build", "Empty it"]}>
           {all.data.libraries.map((library) => (
             <tr key={library.library}>
               <td className="font-medium capitalize">{library.library}</td>
@@ -31,7 +31,7 @@ export function LibrariesSection() {
               <td>{count(library.chunks)}</td>
               <td className="min-w-28">
                 {library.chunks === 0 ? "–" : percent(library.embedded / library.chunks)}
-                {library.embedded < library.chunks && <Meter value={library.embedded / library.chunks} label={`Vectors of ${library.library}`} className="mt-1" />}
+                {library.embedded < library.chunks && <Meter value={library.embedded / library.chunks} label={`Found by meaning in ${library.library}`} className="mt-1" />}
               </td>
               <td>{bytes(library.bytes)}</td>
               <td>
@@ -61,7 +61,7 @@ function Projections({ lags, changes }: { lags: Readonly<Record<string, number>>
   if (projections.length === 0) return null;
   return (
     <div className="mt-4">
-      <h3 className="mb-2 text-xs font-semibold text-muted">Projections, after {plural(changes, "change")} of the catalog</h3>
+      <h3 className="mb-2 text-xs font-semibold text-muted">Search indexes, after {plural(changes, "change")}</h3>
       <ul className="grid gap-x-6 gap-y-2 sm:grid-cols-3">
         {projections.map(([name, lag]) => (
           <li key={name}>
@@ -69,7 +69,7 @@ function Projections({ lags, changes }: { lags: Readonly<Record<string, number>>
               <span>{name}</span>
               <span className="text-muted tabular-nums">{behind(lag)}</span>
             </div>
-            <Meter value={changes === 0 ? 1 : Math.max(0, 1 - lag / changes)} label={`Projection ${name}`} tone={lag === 0 ? "good" : "info"} className="mt-1" />
+            <Meter value={changes === 0 ? 1 : Math.max(0, 1 - lag / changes)} label={`Index ${name}`} tone={lag === 0 ? "good" : "info"} className="mt-1" />
           </li>
         ))}
       </ul>
@@ -94,7 +94,7 @@ function ClearDialog({ library, onClose }: { library: LibraryRecord; onClose: ()
         }}
       >
         <p className="mb-3 text-sm text-muted">
-          This removes {plural(library.documents, "document")} with their passages, vectors and originals. It cannot be undone. Type <strong className="text-ink">{library.library}</strong> to confirm.
+          This removes {plural(library.documents, "document")} with their passages and original files. It cannot be undone. Type <strong className="text-ink">{library.library}</strong> to confirm.
         </p>
         <div className="flex gap-2">
           <Input label="Name of the library" value={typed} autoFocus onChange={(event) => setTyped(event.target.value)} />

@@ -9,8 +9,9 @@ import { Section } from "@/components/ui/section";
 import { Failure, Skeleton } from "@/components/ui/states";
 import { Table } from "@/components/ui/table";
 import { Tag } from "@/components/ui/tag";
-import { bytes } from "@/lib/format";
+import { bytes, modelName } from "@/lib/format";
 import { installedModels, modelsInUse } from "@/lib/models";
+import { ConnectOllama } from "@/components/connect-ollama";
 import { ModelTests } from "./model-tests";
 
 /** Which models are installed, loaded and in use, whether they fit together, and how to get another. */
@@ -24,12 +25,12 @@ export function ModelsSection() {
       <p className="mb-3 text-sm">
         {generator !== null && (
           <>
-            Answers: <strong className="font-semibold">{generator}</strong>.{" "}
+            Answers: <strong className="font-semibold">{generator.startsWith("extractive") ? "quoted from your documents, no model" : generator}</strong>.{" "}
           </>
         )}
         {embedder !== null && (
           <>
-            Meaning: <strong className="font-semibold">{embedder}</strong>.
+            Search by meaning: <strong className="font-semibold">{modelName(embedder)}</strong>.
           </>
         )}
       </p>
@@ -37,7 +38,8 @@ export function ModelsSection() {
       {list.isError && list.data === undefined && <Failure error={list.error} onRetry={() => void list.refetch()} />}
       {list.data !== undefined && installed.length === 0 && (
         <Banner>
-          No model host has a model for this server. Search, quotes and citations work without one. To have answers written, install Ollama, start it, and pull a model here.
+          No language model is connected. Search, quotes and citations work without one. To have answers written:
+          <ConnectOllama />
         </Banner>
       )}
       {installed.length > 0 && (

@@ -9,7 +9,7 @@ import { ModelsSection } from "./models-section";
 /** What the server holds, what it is doing, and whether it is well. */
 export function StatusPage() {
   return (
-    <Page title="Status" lead="Libraries and their projections, work under way, models, and a check of the index against the catalog.">
+    <Page title="Status" lead="Libraries and their search indexes, work under way, models, and a check of the index against the catalog.">
       <LibrariesSection />
       <JobsSection />
       <ModelsSection />

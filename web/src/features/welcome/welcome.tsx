@@ -9,7 +9,7 @@ import { useSamples } from "@/hooks/use-samples";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { modelsInUse } from "@/lib/models";
 import { isUntouched, samplesIn } from "@/lib/first-steps";
-import { plural } from "@/lib/format";
+import { modelName, plural } from "@/lib/format";
 
 /** What stands where answers will be: the first steps on an empty server, a quiet line on one with documents. */
 export function Welcome({ onPickFiles }: { onPickFiles: () => void }) {
@@ -69,7 +69,7 @@ function FirstRun({ onPickFiles, samples }: { onPickFiles: () => void; samples: 
   const about = useQuery(diagnostics);
   const change = useSamples();
   const loaded = samples > 0;
-  const { generator, embedder } = modelsInUse(state.data ?? about.data);
+  const { generator } = modelsInUse(state.data ?? about.data);
   const extractive = generator === null || generator.startsWith("extractive");
   return (
     <section aria-label="First steps" className="py-10">
@@ -101,7 +101,7 @@ function FirstRun({ onPickFiles, samples }: { onPickFiles: () => void; samples: 
           }
         />
         <Step
-          title={extractive ? "Connect a language model" : `${generator} answers`}
+          title={extractive ? "Connect a language model" : `${modelName(generator)} answers`}
           text={
             extractive
               ? "Without one, answers are the best supporting sentences, quoted and cited. With Ollama, answers are written."
@@ -121,7 +121,7 @@ function FirstRun({ onPickFiles, samples }: { onPickFiles: () => void; samples: 
       )}
       <Banner tone="good" className="mt-5">
         Works right now: search, quoted answers, citations to the exact words, and the whole API.
-        {embedder !== null && <> Meaning is found with {embedder}.</>}
+        
       </Banner>
     </section>
   );

@@ -1,0 +1,28 @@
+"""Refuses a distribution without what a reader needs: the page, the samples, the embedded model. The rest is in pyproject.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+NEEDED = {
+    "the web page": "app/api/static/page/index.html",
+    "the sample documents": "app/bundle/samples/papers/citation-checking.pdf",
+    "the embedded model": "app/bundle/minilm/int8.graph",
+}
+
+
+class WholeBuild(build_py):
+    """Builds only what is whole; an editable install runs from the checkout, which has the samples and fetches the rest."""
+
+    def run(self) -> None:
+        """Build, or end with what is missing."""
+        missing = [what for what, path in NEEDED.items() if not Path(path).is_file()]
+        if missing and not self.editable_mode:
+            raise SystemExit(f"this wheel would lack {' and '.join(missing)}; run: make wheel")
+        super().run()
+
+
+setup(cmdclass={"build_py": WholeBuild})
