@@ -1,6 +1,6 @@
 """Follow-ups without a model: the question as it stands, and with the last subject carried into it.
 
-    python -m evaluation.studies.followups [--data ../shared/data]
+    python -m evaluation.studies.followups [--data DIR]
 
 Last questions of the conversations of mtragun over the passages of all of them; relevant are a task's own. Writes
 evaluation/reports/followups.{md,json}.
