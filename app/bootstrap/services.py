@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
 from app.answer.checking import CheckService
+from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
@@ -83,6 +84,11 @@ class Services:
     prompts: PromptLibrary
     suggester: Suggester
     spans: Spans
+
+    @property
+    def completions(self) -> Completions:
+        """Return what asks the answering model directly."""
+        return Completions(self.models, self.prompts)
 
     @property
     def catalog(self) -> SqliteCatalog:

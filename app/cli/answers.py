@@ -68,7 +68,7 @@ def feedback() -> None:
 
 def forget(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
-    conversations: Annotated[bool, typer.Option("--conversations", help="forget conversations too")] = False,
+    conversations: Annotated[bool, typer.Option("--conversations", help="delete conversations too")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forget every stored answer, with its question, trace and feedback.

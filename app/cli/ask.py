@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="what you want to know")],
+    question: Annotated[str, typer.Argument(help="your question")],
     library: LibraryOption = None,
     mode: Annotated[str, typer.Option("--mode", "-m", help="general, compare, methodology, datasets or reproduce")] = "general",
     strategy: Annotated[
@@ -40,7 +40,7 @@ def ask(
     evidence: Annotated[str | None, typer.Option(help="what a model reads: auto, short or full [default: EVIDENCE]")] = None,
     fallback: Annotated[
         bool | None,
-        typer.Option(help="let a model read the nearest passages where none passes [default: ENABLE_FALLBACK_RETRIEVAL]"),
+        typer.Option(help="let a model read the nearest passages if none is relevant enough [default: ENABLE_FALLBACK_RETRIEVAL]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -118,7 +118,7 @@ def preview(source: Json) -> str:
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="what to look for")],
+    query: Annotated[str, typer.Argument(help="words or a question")],
     library: LibraryOption = None,
     limit: Annotated[int, typer.Option(help="hits to show, 1 to 50")] = 10,
     as_json: JsonOption = False,

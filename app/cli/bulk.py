@@ -27,7 +27,7 @@ SourceArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option(help="what the source is called in the ledger [default: the name that a dump has for itself, or the file's]"),
+    typer.Option(help="name of the source in the ledger [default: the dump's own name, or the file's]"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print progress and result as JSON, one object a line")]
 KINDS = frozenset({"bulk", "bulk_plan", "backfill"})
@@ -89,12 +89,12 @@ def index(
     library: LibraryOption = "public",
     name: NameOption = None,
     workers: Annotated[
-        int | None, typer.Option(min=0, max=64, help="processes that parse; 0: none but the server [default: by source and cores]")
+        int | None, typer.Option(min=0, max=64, help="parser processes; 0: the server itself [default: by source and cores]")
     ] = None,
     missing: Annotated[
         str | None,
         typer.Option(
-            help="documents of articles the source no longer has: remove, keep or force [default: keep for a part, else remove]"
+            help="documents whose article is gone from the source: remove, keep or force [default: keep for a part, else remove]"
         ),
     ] = None,
     articles: Annotated[
@@ -129,7 +129,7 @@ def embed(
     order: Annotated[
         str, typer.Option(help="which documents first: id, longest, or linked (most other articles link to them)")
     ] = "id",
-    workers: Annotated[int, typer.Option(min=1, max=64, help="batches of 128 passages that are with the embedder at once")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="batches of 128 passages to embed at once")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="at most this many chunks [default: all]")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -72,9 +72,9 @@ def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair
 
 
 def fsck(
-    repair: Annotated[bool, typer.Option("--repair", help="mend what can be mended; the server must be stopped")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="repair faults; the server must be stopped")] = False,
     library: Annotated[
-        str, typer.Option("--library", "-l", help="where --repair makes entries for uploaded files that no document names")
+        str, typer.Option("--library", "-l", help="library for entries that --repair adds for uploads without a document")
     ] = "papers",
     as_json: JsonOption = False,
 ) -> None:
@@ -83,7 +83,7 @@ def fsck(
     --repair also makes an entry for each uploaded file that no document names: read again, titled from its first page and flagged
     `recovered`.
 
-    Exit code 0: sound, or all mended. 7: faults that --repair mends. 8: faults of the catalog, which need a backup.
+    Exit code 0: sound, or all repaired. 7: faults that --repair fixes. 8: faults of the catalog, which need a backup.
 
     Example: documind fsck --repair
     """
@@ -116,9 +116,7 @@ def show_report(found: Json, *, as_json: bool) -> None:
 
 
 def rebuild(
-    passages: Annotated[
-        bool, typer.Option("--passages", help="make the codes of passages again too, for late interaction")
-    ] = False,
+    passages: Annotated[bool, typer.Option("--passages", help="rebuild the codes for late interaction too")] = False,
 ) -> None:
     """Rebuild the lexical and vector indexes from the catalog; embed nothing.
 
@@ -172,7 +170,7 @@ def export_library(
 def import_library(
     file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
     library: Annotated[
-        str | None, typer.Option("--library", "-l", help="where to: public or papers [default: the one it came from]")
+        str | None, typer.Option("--library", "-l", help="target: public or papers [default: the one it came from]")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -207,8 +205,8 @@ def reembed(
             help="answer set (JSON Lines) to compare old and new vectors with [default: questions made from the documents]",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="take the new vectors even when they find less")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="let the previous vectors serve again; nothing is embedded")] = False,
+    force: Annotated[bool, typer.Option("--force", help="use the new vectors even if they find less")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded")] = False,
     discard: Annotated[bool, typer.Option("--discard", help="remove previous and unfinished vectors")] = False,
     as_json: JsonOption = False,
 ) -> None:

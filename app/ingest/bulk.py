@@ -105,7 +105,7 @@ class BulkIndexer:
             task: Library, source name and how articles become drafts.
             articles: The source, read once.
             options: Processes, and whether vanished articles are removed.
-            progress: Called when a batch is handed to the writer, and while known articles are passed over.
+            progress: Called when a batch is handed to the writer, and while known articles are skipped.
             cancel: Checked between batches; what was written stays.
 
         Raises:

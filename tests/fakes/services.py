@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.answer.checking import CheckService
+from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
@@ -125,6 +126,10 @@ class LocalServices:
             prompts=PROMPTS,
             extractive=ExtractiveGenerator(),
         )
+
+    @property
+    def completions(self) -> Completions:
+        return Completions(self.models, PROMPTS)
 
     def missing(self) -> tuple[str, ...]:
         return self.store.missing()

@@ -58,4 +58,5 @@ NoticeCode = Literal[
     "quoted_instead",
     "mode_needs_model",
     "subject_missing",
+    "instructions_unused",
 ]

@@ -58,7 +58,7 @@ def identify(content: bytes, filename: str) -> Kind:
         UnsupportedType: Any other kind of content, named where it is known.
     """
     if not content.strip(b"\0 \t\r\n\f"):
-        raise Unreadable(f"{filename!r} is empty; send a file with content")
+        raise Unreadable(f"{filename!r} is empty: it has no content")
     if b"%PDF-" in content[:_PDF_WINDOW_BYTES]:
         return "pdf"
     if content.startswith(b"PK\x03\x04"):
