@@ -19,7 +19,7 @@ from app.answer.options import AnswerOptions
 from app.core.data_folder import default_data_dir
 from app.core.errors import InvalidInput
 from app.core.hosts import is_loopback
-from app.core.types import EvidenceKind, Fusion, Library, PromptKind, Reasoning, Rerank
+from app.core.types import EvidenceKind, Fusion, Library, LibraryName, PromptKind, Reasoning, Rerank
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -54,7 +54,7 @@ class Settings(BaseSettings):
         description="everything the server keeps; empty: ./var in a checkout or with a catalog in it, else the user's data folder",
     )
     chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
-    default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
+    default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
         "development", description="development, staging or production, which adds HSTS; diagnostics shows it"
     )

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Annotated, NoReturn, cast
+from typing import Annotated, NoReturn, cast, get_args
 
 import typer
 
@@ -15,6 +15,7 @@ from app.cli.connection import connect
 from app.cli.output import duration, emit, err, job_progress, out, say, size, table
 from app.client import FINISHED, DocuMindClient, Json, error_from
 from app.core.errors import DocuMindError
+from app.core.types import LibraryName
 from app.settings import Settings
 
 INTERRUPTED = 130
@@ -154,7 +155,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply
     Example: documind bulk status
     """
     with connect(Settings()) as client:
-        ledgers = {name: client.bulk_ledger(name) for name in ("public", "papers")}
+        ledgers = {name: client.bulk_ledger(name) for name in get_args(LibraryName)}
         libraries = cast("Sequence[Json]", client.libraries()["libraries"])
         jobs = [job for job in cast("Sequence[Json]", client.jobs(100)["jobs"]) if job["kind"] in KINDS]
     if as_json:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
@@ -20,7 +20,7 @@ from app.cli.connection import connect
 from app.cli.output import emit, say, size
 from app.client import Json
 from app.core.errors import InvalidInput
-from app.core.types import Library
+from app.core.types import Library, LibraryName
 from app.index.files.lock import DirectoryLock, owner
 from app.settings import Settings
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.index.store import IndexStore
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
-LIBRARIES = ("public", "papers")
+LIBRARIES = get_args(LibraryName)
 NEW_VECTORS_FIND_LESS = 9
 """Exit code of a re-embedding that left the old vectors in service."""
 
