@@ -1,4 +1,6 @@
-"""Build wheel, sdist, SBOM and checksums into `dist`: `python -m scripts.build_release [--wheel-only] [--twice]`.
+"""Build wheel, sdist, SBOM and checksums into `dist`.
+
+`python -m scripts.build_release [--wheel-only] [--twice]`
 
 The build happens in a copy of what git tracks, together with the page that `make page` built, the sample documents, and the graph
 of the embedded model that is made here from the pinned weights. File dates are the commit's, so that the same commit gives the
@@ -74,7 +76,7 @@ def build(out: Path, kinds: tuple[str, ...]) -> dict[str, str]:
 
 
 def stage(tree: Path) -> None:
-    """Copy what git tracks, the page, the samples and the model into a new tree; every file has mode 644.
+    """Copy tracked files, page, samples and model into a new tree, all of mode 644.
 
     Raises:
         SystemExit: The page was not built, or the model is larger than a wheel may carry.

@@ -83,7 +83,7 @@ def detect(message: str) -> Intent:
 
 
 def wants_summary(question: str) -> bool:
-    """Return whether a question asks for a summary of what was written rather than for something in it."""
+    """Return whether a question asks for a summary of a text, not for a fact in it."""
     return _SUMMARY.match(_folded(without_politeness(question))) is not None
 
 

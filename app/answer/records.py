@@ -175,7 +175,7 @@ class TraceStage(JsonRecord):
 
 
 class AnswerTrace(JsonRecord):
-    """How the answer came to be."""
+    """The steps that led to the answer."""
 
     stages: tuple[TraceStage, ...]
     llm_calls: int
@@ -283,7 +283,7 @@ class AskedFilters(JsonRecord):
 
 
 class AskedQuestion(JsonRecord):
-    """A query as it was asked, with defaults filled in; options younger than an answer are null."""
+    """A request with its defaults; null for options newer than the answer."""
 
     question: str
     library: Scope
@@ -322,7 +322,10 @@ class AskedQuestion(JsonRecord):
 
 
 class StoredRecord(AnswerRecord):
-    """An answer as it was given, with its full trace and what was asked; quotes of deleted documents are blanked."""
+    """An answer as given, with its full trace and request.
+
+    Quotes of deleted documents are blank.
+    """
 
     asked: AskedQuestion
     settings: dict[str, str]
@@ -339,14 +342,14 @@ class StoredRecord(AnswerRecord):
 
         Args:
             answer: The final answer.
-            settings: Names and values of what can change an answer besides the documents.
+            settings: Names and values of settings that can change an answer.
             at: When it was answered, UTC ISO 8601.
         """
         return cls.of(answer, "full", asked=AskedQuestion.of(answer.question), settings=dict(settings), at=at, kept="full")
 
 
 def view_url(hit: Hit) -> str:
-    """Return where the page shows the passage highlighted, relative to the root of the server."""
+    """Return our page's address of the highlighted passage, relative to the root."""
     chunk = hit.passage.chunk
     where = f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
     return f"/?{where}&start={chunk.start}&end={chunk.end}"

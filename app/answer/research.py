@@ -48,6 +48,10 @@ NO_WRITER = "none"
 """Generator of an answer that nothing had to write."""
 SCANNER = "scanner"
 """Generator of the datasets mode."""
+_WISHES_UNUSED = Notice(
+    "instructions_unused",
+    "The system message was not used: no language model wrote this answer, and quotes are word for word.",
+)
 _SUMMARY_NEEDS_MODEL = Notice(
     "mode_needs_model",
     "A summary has to be written, and no language model is connected. Connect one, or ask about something in the documents:"
@@ -84,6 +88,8 @@ class Research:
         model, question = turn.choice.model, turn.question
         if model is not None and not question.retrieve_only and question.mode != "datasets":
             return (yield from self._with_model(turn, asked, model))
+        if question.wishes:
+            turn.note(_WISHES_UNUSED)
         search = self._search(turn)
         query = self._remember_and_rewrite(turn, asked)
         self._find(turn, query, search)

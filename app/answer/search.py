@@ -127,11 +127,24 @@ def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatAr
 
 
 def joined(own: Retrieval, further: Sequence[Retrieval], places: int) -> Retrieval:
-    """Fuse the question's own search with further ones, at half the weight.
+    """Fuse further searches with the question's own, which keeps half of the places.
 
-    The own search weighs as much as all others together.
+    The own search weighs as much as all others together, and its first hits stay first:
+    poor sub-queries of a small model cannot push the answer down (evaluation/reports/models.md).
+
+    Args:
+        own: The search for the question itself.
+        further: Searches for what a model wrote.
+        places: Passages to keep.
     """
-    return fused([own, *further], places, [max(1, len(further)), *[1] * len(further)])
+    found = fused([own, *further], places, [max(1, len(further)), *[1] * len(further)])
+    if own.fallback:
+        return found
+    kept = {_key(hit): hit for hit in own.hits[: (places + 1) // 2]}
+    order = [*kept.values(), *(hit for hit in found.hits if _key(hit) not in kept)]
+    scores = sorted((hit.score for hit in found.hits), reverse=True)
+    hits = tuple(replace(hit, score=score) for hit, score in zip(order, scores, strict=False))
+    return replace(found, hits=hits)
 
 
 def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float] | None = None, rrf_k: int = 60) -> Retrieval:
@@ -156,7 +169,7 @@ def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float]
     best: dict[tuple[Library, int], tuple[int, Hit]] = {}
     for found, weight in used:
         for rank, hit in enumerate(found.hits, start=1):
-            key = (hit.passage.chunk.library, hit.passage.chunk.chunk_id)
+            key = _key(hit)
             scores[key] = scores.get(key, 0.0) + weight / (rrf_k + rank)
             if key not in best or rank < best[key][0]:
                 best[key] = (rank, hit)
@@ -167,6 +180,10 @@ def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float]
         max((found.confidence for found, _ in used), default=0.0),
         bool(used) and not real,
     )
+
+
+def _key(hit: Hit) -> tuple[Library, int]:
+    return hit.passage.chunk.library, hit.passage.chunk.chunk_id
 
 
 def _notices(retrievals: Sequence[Retrieval], *, fallback: bool) -> tuple[Notice, ...]:

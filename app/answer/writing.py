@@ -96,7 +96,17 @@ class Assignment:
             evidence = self.evidence
             texts = {one.n: without_instructions(one.hit.passage.chunk.text) for one in evidence} if compact else {}
         question = self.question
-        request = PromptRequest(question.mode, question.library, self.text, evidence, texts, compact, self.history, self.reasoning)
+        request = PromptRequest(
+            question.mode,
+            question.library,
+            self.text,
+            evidence,
+            texts,
+            compact,
+            self.history,
+            self.reasoning,
+            wishes=question.wishes,
+        )
         return request, budget
 
 

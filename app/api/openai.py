@@ -1,56 +1,43 @@
 """Serve OpenAI's chat API; each library is a model.
 
 `documind-public`, `documind-papers`, `documind-all`. An answer is the same as of /api/v1/query:
-`RAGService.stream`, folded into OpenAI's shapes. Every citation that was verified is a
-`url_citation` annotation that leads to the exact characters. A stream cannot take words back, so
-its last chunk carries the annotations of what was shown and, under `documind`, the guarded answer.
+`RAGService.stream`, folded into OpenAI's shapes by `app.api.completions`.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.answer.records import view_url
+from app.answer.completion import Completions, needs_model
 from app.api.answers import AnswerReply, finals
+from app.api.chat_tasks import ChatTask, plain_reply, task_of
+from app.api.completions import Chunks, Completion
 from app.api.contract import events
-from app.api.deps import AtDoor, AtEdge
+from app.api.deps import AtDoor, AtEdge, Door
 from app.api.errors import status_of_code
-from app.api.middleware.dialect import openai_error
 from app.api.pump import Pump
-from app.api.schemas.answers import QueryResponse
 from app.api.schemas.openai import (
-    Annotation,
-    AssistantMessage,
     ChatCompletion,
     ChatCompletionRequest,
-    Choice,
-    CompletionUsage,
     Model,
     ModelPage,
     OpenAIErrorReply,
-    UrlCitation,
 )
-from app.api.sse import EventStream, each, stream_problem
+from app.api.sse import EventStream, each
+from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.types import (
     Answer,
-    AnswerEvent,
-    FinalEvent,
-    MetaEvent,
+    Message,
     Question,
-    QuoteEvent,
-    ReadingEvent,
     Scope,
-    SourcesEvent,
     Strategy,
-    TokenEvent,
 )
-from app.generation.citations import MARK
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 
@@ -90,19 +77,59 @@ def model(edge: AtEdge, model: str) -> Model:
     },
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
-    """Answer the last message of the user from the documents."""
+    """Answer the user's last message from the documents.
+
+    Titles and tags of chat programs are answered as such.
+    """
     scope = _scope_of(asked.model)
+    task = task_of(asked.last_words())
+    if task is not None:
+        return await chat_task(task, asked, door)
     text, history = asked.question()
     strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
-    question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none")
+    question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none", wishes=asked.wishes())
     shown = Completion(asked.model, str(request.base_url).rstrip("/"), door.request_id)
+    schema = asked.response_format.schema_wanted() if asked.response_format else None
+    if schema is not None and not await asyncio.to_thread(door.services.completions.can_write):
+        raise needs_model()
 
-    rag = door.answering()
-    if not asked.stream:
-        return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), shown.whole), door.edge.streams))
-    chunks = Chunks(shown, usage=asked.stream_options is not None and asked.stream_options.include_usage)
-    pump = Pump(lambda cancel: each(rag.stream(question, cancel), chunks.render), door.edge.streams)
-    return EventStream(pump, door.request_id, end=chunks.end)
+    rag, chunks = door.answering(), Chunks(shown, usage=asked.wants_usage())
+
+    def make(cancel: CancelToken) -> Iterator[bytes]:
+        steps = rag.stream(question, cancel)
+        if schema is not None:
+            shape = _shaped(shown, door.services.completions, schema, chunks if asked.stream else None)
+            return finals(steps, lambda answer: shape(answer, cancel))
+        return each(steps, chunks.render) if asked.stream else finals(steps, shown.whole)
+
+    pump = Pump(make, door.edge.streams)
+    return EventStream(pump, door.request_id, end=chunks.end) if asked.stream else AnswerReply(pump)
+
+
+def _shaped(
+    shown: Completion, completions: Completions, schema: Mapping[str, object], chunks: Chunks | None
+) -> Callable[[Answer, CancelToken], bytes]:
+    """Return a function that makes a JSON reply of an answer; `chunks`: for a stream."""
+
+    def shape(answer: Answer, cancel: CancelToken) -> bytes:
+        content = completions.structured(answer, schema, cancel)
+        return shown.whole(answer, content) if chunks is None else chunks.at_once(answer, content)
+
+    return shape
+
+
+async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) -> Response:
+    """Answer a chat program's own request by the model, or with a plain reply."""
+    library = asked.model.removeprefix("documind-").capitalize()
+    shown = Completion(asked.model, "", door.request_id)
+    messages = [Message("system" if one.role == "system" else "user", one.plain()) for one in asked.messages if one.plain()]
+
+    def make(cancel: CancelToken) -> Iterator[bytes]:
+        content = door.services.completions.reply(messages, cancel) or plain_reply(task, asked.last_words(), library)
+        yield Chunks(shown, usage=False).at_once(None, content) if asked.stream else shown.whole(None, content)
+
+    pump = Pump(make, door.edge.streams)
+    return EventStream(pump, door.request_id, end=Chunks(shown, usage=False).end) if asked.stream else AnswerReply(pump)
 
 
 def _scope_of(model: str) -> Scope:
@@ -118,155 +145,3 @@ def _scope_of(model: str) -> Scope:
 
 def _model(name: str, uptime_s: float) -> Model:
     return Model(id=name, created=int(time.time() - uptime_s))
-
-
-class Completion:
-    """The parts that whole answers and streams share."""
-
-    def __init__(self, model: str, base_url: str, request_id: str) -> None:
-        """Keep the model's name, where our page is, and the request's id."""
-        self.model = model
-        self.request_id = request_id
-        self.created = int(time.time())
-        self._base_url = base_url
-
-    def whole(self, answer: Answer) -> bytes:
-        """Return a whole answer."""
-        message = AssistantMessage(content=answer.text, annotations=self.annotations(answer, answer.text))
-        reply = ChatCompletion(
-            id=completion_id(answer.answer_id),
-            created=self.created,
-            model=self.model,
-            choices=[Choice(message=message)],
-            usage=usage_of(answer),
-            documind=QueryResponse.of(answer, request_id=self.request_id),
-        )
-        return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
-
-    def record(self, answer: Answer) -> dict[str, object]:
-        """Return the answer as /api/v1/query gives it."""
-        return QueryResponse.of(answer, request_id=self.request_id).json_values()
-
-    def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
-        """Return the verified citations of an answer, placed on the marks of shown text.
-
-        Args:
-            answer: The final answer.
-            shown: The text that holds its marks, as it was shown.
-            before: Characters that were shown before that text.
-        """
-        places = marks_of(shown)
-        evidence = {item.n: item for item in answer.evidence}
-        found: list[Annotation] = []
-        for (place, n), (start, end) in marks_of(answer.text).items():
-            sentence = next((one for one in answer.sentences if one.answer_start <= start and end <= one.answer_end), None)
-            for citation in sentence.citations if sentence else ():
-                if citation.n != n or (place, n) not in places:
-                    continue
-                document = evidence[n].hit.passage.document
-                start_index, end_index = (before + at for at in places[place, n])
-                cited = UrlCitation(
-                    start_index=start_index,
-                    end_index=end_index,
-                    url=self._base_url + view_url(evidence[n].hit),
-                    title=document.title,
-                    quote=citation.quote,
-                    doc_id=document.doc_id,
-                    start=citation.start,
-                    end=citation.end,
-                    support=round(citation.support, 4),
-                    flags=list(document.flags),
-                )
-                found.append(Annotation(url_citation=cited))
-        return found
-
-
-class Chunks:
-    """The chunks of one stream; knows what has been shown."""
-
-    def __init__(self, completion: Completion, *, usage: bool) -> None:
-        """Keep what all chunks share.
-
-        Args:
-            completion: The request.
-            usage: Whether the client wants a chunk with token counts before the end.
-        """
-        self._completion = completion
-        self._usage = usage
-        self._id = ""
-        self._shown = ""
-
-    def render(self, item: AnswerEvent) -> bytes:
-        """Return the chunks of one step of an answer."""
-        match item:
-            case MetaEvent():
-                self._id = completion_id(item.answer_id)
-                return self._chunk({"role": "assistant", "content": ""})
-            case SourcesEvent() | QuoteEvent() | ReadingEvent():
-                return b""
-            case TokenEvent():
-                self._shown += item.text
-                return self._chunk({"content": item.text})
-            case FinalEvent():
-                return self._last(item.answer)
-
-    def end(self, error: BaseException | None) -> bytes:
-        """Return what closes the stream."""
-        if error is None:
-            return b"data: [DONE]\n\n"
-        return _event(openai_error(stream_problem(error, self._completion.request_id)))
-
-    def _last(self, answer: Answer) -> bytes:
-        """Return text not shown yet, the citations and, if wanted, the token counts."""
-        rest, lead = b"", ""
-        if any(notice.code == "quoted_instead" for notice in answer.notices) and not answer.text.startswith(self._shown):
-            lead, self._shown = f"{self._shown}\n\n", answer.text  # what was said does not hold: the quote follows it
-            rest = self._chunk({"content": f"\n\n{answer.text}"})
-        elif answer.text.startswith(self._shown) and answer.text != self._shown:
-            missing = answer.text[len(self._shown) :]
-            self._shown = answer.text
-            rest = self._chunk({"content": missing})
-        annotations = [one.model_dump() for one in self._completion.annotations(answer, self._shown, len(lead))]
-        closing = self._chunk(
-            {"annotations": annotations} if annotations else {}, finish="stop", documind=self._completion.record(answer)
-        )
-        counts = _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()}) if self._usage else b""
-        return rest + closing + counts
-
-    def _chunk(self, delta: Mapping[str, object], finish: str | None = None, **ours: object) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _event({**self._frame(), "choices": [choice], **ours})
-
-    def _frame(self) -> dict[str, object]:
-        shared = self._completion
-        return {"id": self._id, "object": "chat.completion.chunk", "created": shared.created, "model": shared.model}
-
-
-def completion_id(answer_id: str) -> str:
-    """Return a completion's id: the stored answer's id after the first hyphen."""
-    return f"chatcmpl-{answer_id}"
-
-
-def usage_of(answer: Answer) -> CompletionUsage:
-    """Return token counts, 0 if not counted: OpenAI's clients expect numbers."""
-    read, written = answer.usage.prompt_tokens or 0, answer.usage.completion_tokens or 0
-    return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
-
-
-def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return each `[n]` mark's span, keyed by the characters before it, and n.
-
-    Blanks and marks do not count. The guard only ever takes marks and blanks out of a text, so the
-    same mark has the same key before and after it.
-    """
-    found: dict[tuple[int, int], tuple[int, int]] = {}
-    before, at = 0, 0
-    for match in MARK.finditer(text):
-        before += len("".join(text[at : match.start()].split()))
-        at = match.end()
-        found.setdefault((before, int(match.group(1))), match.span())
-    return found
-
-
-def _event(data: Mapping[str, object]) -> bytes:
-    return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"

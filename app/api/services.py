@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.answer.checking import CheckService
+from app.answer.completion import Completions
 from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
 from app.core.ports import AnswerStore, BulkLedger, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
@@ -188,6 +189,11 @@ class ServicePort(Protocol):
     @property
     def jobs(self) -> JobRunner:
         """Long work; started."""
+        ...
+
+    @property
+    def completions(self) -> Completions:
+        """Return what asks the answering model directly."""
         ...
 
     @property

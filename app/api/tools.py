@@ -59,9 +59,9 @@ class SearchArguments(Tolerant):
 class AskArguments(Tolerant):
     """The question to answer."""
 
-    question: Annotated[str, Field(min_length=1, max_length=4000, description="a question in full words")]
+    question: Annotated[str, Field(min_length=1, max_length=4000, description="a complete question")]
     library: Scope = Field("all", description="where to look")
-    mode: Mode = Field("general", description="how to read the passages")
+    mode: Mode = Field("general", description="mode of the answer")
 
 
 class GetDocumentArguments(Tolerant):
@@ -76,7 +76,7 @@ class GetDocumentArguments(Tolerant):
 class CheckArguments(Tolerant):
     """The text to check."""
 
-    text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to hold against documents")]
+    text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to check against documents")]
     library: Scope = Field("all", description="where to look")
 
 

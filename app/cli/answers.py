@@ -7,8 +7,8 @@ from typing import Annotated, cast
 
 import typer
 
-from app.cli.bulk import run_job
 from app.cli.connection import connect
+from app.cli.jobs import run_job
 from app.cli.output import emit, out, say, table
 from app.client import Json
 from app.settings import Settings
@@ -68,7 +68,7 @@ def feedback() -> None:
 
 def forget(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
-    conversations: Annotated[bool, typer.Option("--conversations", help="forget conversations too")] = False,
+    conversations: Annotated[bool, typer.Option("--conversations", help="delete conversations too")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forget every stored answer, with its question, trace and feedback.

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="what you want to know")],
+    question: Annotated[str, typer.Argument(help="your question")],
     library: LibraryOption = None,
     mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",
     strategy: Annotated[
@@ -44,7 +44,7 @@ def ask(
     ] = None,
     fallback: Annotated[
         bool | None,
-        typer.Option(help="let a model read the nearest passages where none passes [default: ENABLE_FALLBACK_RETRIEVAL]"),
+        typer.Option(help="let a model read the nearest passages if none is relevant enough [default: ENABLE_FALLBACK_RETRIEVAL]"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -122,7 +122,7 @@ def preview(source: Json) -> str:
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="what to look for")],
+    query: Annotated[str, typer.Argument(help="words or a question")],
     library: LibraryOption = None,
     limit: Annotated[int, typer.Option(help="hits to show, 1 to 50")] = 10,
     as_json: JsonOption = False,

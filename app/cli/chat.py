@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 def chat(
     library: LibraryOption = None,
     model: Annotated[str | None, typer.Option(help="another model for this chat [default: LLM_MODEL]")] = None,
-    conversation: Annotated[str | None, typer.Option(help="id of a conversation to go on with [default: a new one]")] = None,
+    conversation: Annotated[str | None, typer.Option(help="id of a conversation to continue [default: a new one]")] = None,
 ) -> None:
     """Chat with the libraries; earlier turns are remembered. /help lists commands.
 

@@ -29,7 +29,7 @@ def check(
     file: Annotated[str, typer.Argument(help="text, Markdown, DOCX, HTML or PDF; - reads standard input")],
     library: Annotated[str | None, typer.Option("--library", "-l", help="public, papers or all [default: DEFAULT_LIBRARY]")] = None,
     against: Annotated[
-        Path | None, typer.Option(help="hold it against this file and search nothing [default: the library]")
+        Path | None, typer.Option(help="check it against this file and search nothing [default: the library]")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
 ) -> None:

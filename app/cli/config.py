@@ -10,7 +10,7 @@ from dotenv import dotenv_values
 
 from app.cli.output import emit, table
 from app.client import Json
-from app.providers.http import without_credentials
+from app.providers.addresses import without_credentials
 from app.settings import Settings
 
 HIDDEN = "(hidden)"
@@ -26,7 +26,7 @@ def config(
     everything: Annotated[bool, typer.Option("--all", "-a", help="also what stands at its default")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the settings that are set, and where: the environment or `.env`. Keys are hidden.
+    """Show changed settings and their source: environment or `.env`. Keys are hidden.
 
     Example: documind config --all
     """
@@ -38,7 +38,7 @@ def config(
 
 
 def settings_in_force() -> list[Json]:
-    """Return every setting with its value as text and where it comes from; keys and passwords never show."""
+    """Return every setting with its value as text and its source; secrets are hidden."""
     settings = Settings()
     environment = {name.upper() for name, value in os.environ.items() if value}
     written = {name.upper() for name, value in dotenv_values(".env").items() if value}

@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="leave out what is in order")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="show only problems and notes")] = False,
 ) -> None:
     """Check everything that may stop a user, and say how to fix it.
 

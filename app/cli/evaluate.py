@@ -9,8 +9,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from app.cli.bulk import run_job
 from app.cli.connection import connect
+from app.cli.jobs import run_job
 from app.cli.output import emit, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
@@ -29,7 +29,7 @@ LibraryOption = Annotated[
     typer.Option(
         "--library",
         "-l",
-        help="whose documents where no folder is named: public or papers [default: DEFAULT_LIBRARY, or the one that has any]",
+        help="library if no folder is given: public or papers [default: DEFAULT_LIBRARY, or the one that has any]",
     ),
 ]
 DatasetOption = Annotated[
@@ -37,12 +37,12 @@ DatasetOption = Annotated[
 ]
 CasesOption = Annotated[
     Path | None,
-    typer.Option("--cases", help="answer set whose questions are asked of your own documents [default: questions made from them]"),
+    typer.Option("--cases", help="answer set with questions about your own documents [default: questions made from them]"),
 ]
 QuestionsOption = Annotated[int, typer.Option(min=1, help="at most this many questions, drawn by the seed")]
 HalfOption = Annotated[str, typer.Option(help="all, or only questions of even or odd lines")]
-TopKOption = Annotated[int, typer.Option("--top-k", min=1, max=50, help="passages asked for")]
-SeedOption = Annotated[int, typer.Option(min=0, help="number every draw starts from; the same seed gives the same report")]
+TopKOption = Annotated[int, typer.Option("--top-k", min=1, max=50, help="passages per question")]
+SeedOption = Annotated[int, typer.Option(min=0, help="number that starts every draw; the same seed gives the same report")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="folder for report.md, .csv, .json and .html [default: none is written]")
 ]
@@ -88,7 +88,7 @@ def ablation(
         typer.Option(
             "--axis",
             "-a",
-            help="NAME=VALUE,VALUE; several are combined. fusion, dense_weight, keyword_weight, phrase_weight, rerank"
+            help="NAME=VALUE,VALUE; repeat it to combine axes. fusion, dense_weight, keyword_weight, phrase_weight, rerank"
             " (none, sentences, mmr, cross_encoder), top_k, strategy, chunk_size, chunker (headings, recursive)."
             " [default: each step of the search taken away in turn]",
         ),

@@ -131,7 +131,7 @@ def _remark(row: Json) -> object:
 
 
 def arxiv(
-    arxiv_id: Annotated[str, typer.Argument(help="like 2210.03629 or hep-th/9901001")],
+    arxiv_id: Annotated[str, typer.Argument(help="id such as 2210.03629 or hep-th/9901001")],
     as_json: JsonOption = False,
 ) -> None:
     """Fetch a paper from arXiv into papers.
@@ -144,7 +144,7 @@ def arxiv(
 
 
 def samples(
-    remove: Annotated[bool, typer.Option("--remove", help="remove the samples from both libraries, and nothing else")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="remove only the samples, from both libraries")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Index the bundled sample documents into both libraries, or remove them.

@@ -54,13 +54,13 @@ def register(app: typer.Typer) -> None:
 
 
 def sync(
-    folder: Annotated[Path, typer.Argument(help="the folder; .documindignore in it names what to leave out")],
+    folder: Annotated[Path, typer.Argument(help="the folder; its .documindignore lists files to ignore")],
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")] = "papers",
-    watching: Annotated[bool, typer.Option("--watch", help="go on, following every change, until Ctrl-C")] = False,
+    watching: Annotated[bool, typer.Option("--watch", help="follow every change until Ctrl-C")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="send unchanged files too: the server parses again what an older release has parsed")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print what was done as JSON, one object a line with --watch")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print changes as JSON, one object a line with --watch")] = False,
 ) -> None:
     """Add, replace and remove documents until a library equals a folder.
 

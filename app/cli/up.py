@@ -26,7 +26,8 @@ from app.cli.up_state import Started, UpState
 from app.client import DocuMindClient
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
 from app.index.files.lock import owner
-from app.settings import Settings, check_bind
+from app.settings import Settings
+from app.settings.checks import check_bind
 
 STOP_GRACE_S = 30.0
 """A server lets answers under way end for 20 seconds; after this one it is ended by force."""
@@ -34,7 +35,7 @@ RELEASE_S = 5.0
 MODEL_FAILED = 6
 _POLL_S = 0.05
 
-JsonOption = Annotated[bool, typer.Option("--json", help="print what was done as JSON")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON")]
 
 
 def register(app: typer.Typer) -> None:
@@ -58,7 +59,7 @@ class UpReport:
 
 
 def up(
-    pull_models: Annotated[bool, typer.Option("--pull", help="fetch the models that are missing (several GB)")] = False,
+    pull_models: Annotated[bool, typer.Option("--pull", help="fetch missing models (several GB)")] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="do not open the page in a browser")] = False,
     host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
     port: Annotated[int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")] = None,

@@ -1,4 +1,4 @@
-"""Where the data lies when DATA_DIR does not say."""
+"""Choose the data directory when DATA_DIR is not set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HERE = Path("var")
 
 
 def default_data_dir() -> Path:
-    """Return `./var` where it holds our catalog or where one stands in a checkout, else the user's data directory.
+    """Return `./var` if it holds our catalog or in a checkout, else the user's folder.
 
     So a checkout keeps its data inside, an installed program finds the same data from any folder, and a `./var` that an older
     release filled is found again.

@@ -21,7 +21,10 @@ def package_version() -> str:
 
 
 def bundle(name: str) -> Path:
-    """Return a folder that the wheel carries (`minilm`, `samples`); in a checkout it exists only after `make wheel`."""
+    """Return a folder of the wheel (`minilm`, `samples`).
+
+    In a checkout it exists only after `make wheel`.
+    """
     return Path(__file__).resolve().parents[1] / "bundle" / name
 
 

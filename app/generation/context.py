@@ -77,6 +77,8 @@ class PromptRequest:
     history: tuple[Message, ...] = ()
     """Earlier turns, oldest first; the compact prompt does without."""
     reasoning: Reasoning = "grounded"
+    wishes: str = ""
+    """What the client's own system message asks for."""
     temperature: float | None = None
     """Overrides the temperature of the mode."""
 
@@ -131,7 +133,7 @@ def compose_prompt(
         min(max_answer_tokens, told.max_tokens) if isinstance(told, CompactPrompt) else max_answer_tokens,
     )
     plan = replace(plan, planned_tokens=_tokens(messages, estimate), by_window=allowed == budget)
-    told_alone = _built(prompts, request, "", (), fence, "")
+    told_alone = _built(prompts, replace(request, wishes=""), "", (), fence, "")
     instructions = tuple(message.content for message in told_alone if message.role != "assistant")
     size = sum(text_size(message.content) for message in messages)
     return ComposedPrompt(prompt, plan, size, instructions, len(request.history) - len(kept))
@@ -141,10 +143,21 @@ def _built(
     prompts: PromptLibrary, request: PromptRequest, context: str, history: Sequence[Message], fence: str, question: str
 ) -> tuple[Message, ...]:
     if request.compact:
-        return prompts.small(request.mode, question, context)
-    return prompts.build(
-        request.mode, request.library, question, context or "\n", history, fence=fence, reasoning=request.reasoning
-    )
+        messages = prompts.small(request.mode, question, context)
+    else:
+        messages = prompts.build(
+            request.mode, request.library, question, context or "\n", history, fence=fence, reasoning=request.reasoning
+        )
+    return _wished(messages, request.wishes)
+
+
+def _wished(messages: tuple[Message, ...], wishes: str) -> tuple[Message, ...]:
+    """Return the prompt with the client's wishes behind our own instructions."""
+    if not wishes:
+        return messages
+    ours = messages[0].content if messages[0].role == "system" else ""
+    rest = messages[1:] if ours else messages
+    return (Message("system", f"{ours}\n\n{wishes}".strip()), *rest)
 
 
 def plan_context(

@@ -31,6 +31,7 @@ Task = Literal[
     "suggestions",
     "judge_faithfulness",
     "judge_relevance",
+    "structured",
 ]
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -48,6 +49,7 @@ _TASK_FIELDS: Mapping[Task, frozenset[str]] = {
     "suggestions": frozenset({"context", "fence", "count"}),
     "judge_faithfulness": frozenset({"context", "fence", "answer"}),
     "judge_relevance": frozenset({"question", "answer"}),
+    "structured": frozenset({"question", "answer", "wishes"}),
 }
 
 

@@ -1,4 +1,7 @@
-"""Keeps the projections in step with the catalog: applies changes in order, replays after a crash, rebuilds after damage."""
+"""Keep the projections in step with the catalog: apply, replay, rebuild.
+
+In order, after a crash, after damage.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ REBUILD_BATCH_DOCS = 200
 
 
 class Projector:
-    """Owns the order of writes. `writing` is the one process-wide write lock; methods that change anything take it."""
+    """Orders all writes; `writing` is the one write lock of the process.
+
+    Methods that change anything take it.
+    """
 
     def __init__(
         self,
@@ -58,36 +64,48 @@ class Projector:
         self._words[library].wait_for_room()
 
     def set_background(self, library: Library, background: bool) -> None:
-        """Whether words that come from now on may take their time; an upload's may not, somebody waits for them."""
+        """Set low indexing priority (bulk runs); uploads need normal priority.
+
+        An upload's request waits for the commit.
+        """
         self._words[library].background = background
 
     def gather_lexical(self, library: Library, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
-        """Bring words of rows that are stored, with everything up to `seq`; found within seconds, at once by `commit_lexical`."""
+        """Queue words of stored rows with everything up to `seq`.
+
+        They are found within seconds, at once by `commit_lexical`.
+        """
         self._words[library].put(documents, replaced, seq)
 
     def drop_lexical(self, library: Library, error: BaseException) -> None:
-        """Words of stored rows could not be brought: those before them are dropped too, and all are replayed by the next write."""
+        """Drop queued words after a failure; the next write replays all of them."""
         self._words[library].drop(error)
 
     def commit_lexical(self, library: Library) -> Future[None]:
-        """Begin to make gathered words durable and found; the future raises what dropped any."""
+        """Start to commit queued words; the future raises what dropped any."""
         return self._words[library].commit()
 
     def flush_lexical(self, library: Library) -> None:
-        """Wait until gathered words are committed, or dropped; without the write lock, so that others write meanwhile."""
+        """Wait until queued words are committed or dropped, without the write lock."""
         self.commit_lexical(library).exception()
 
     def gathering(self, library: Library) -> bool:
-        """Whether the words of all the catalog has are under way, so that nothing needs a replay. Hold the write lock."""
+        """Return whether all words are queued or committed; hold the write lock.
+
+        Then nothing needs a replay.
+        """
         words = self._words[library]
         return words.under_way and not self.log.pending(library, words.last_put, dense=False, limit=1)
 
     def settle_lexical(self, library: Library) -> None:
-        """Wait until gathered words are committed, or dropped; nothing else writes to the index then. Hold the write lock."""
+        """Wait for queued words to be committed or dropped; hold the write lock.
+
+        Nothing else writes to the index then.
+        """
         self._words[library].settle()
 
     def catch_up_lexical(self, library: Library) -> None:
-        """Replay what the catalog has and tantivy has not: after a crash, a full disk, or a change without new text."""
+        """Replay changes that tantivy lacks: after a crash, a full disk, no new text."""
         with self.writing:
             self.settle_lexical(library)  # what it commits is not pending any more
             index = self._lexical[library]
@@ -104,7 +122,7 @@ class Projector:
                 raise
 
     def rebuild_lexical(self, library: Library, total_docs: int) -> None:
-        """Fill the library's index anew from the catalog, a batch at a time, while it serves what it has."""
+        """Rebuild the library's index from the catalog in batches while it serves."""
         index = self._lexical[library]
         self._rebuilding[library] = BuildState("rebuilding", 0, total_docs)
         try:
@@ -118,7 +136,7 @@ class Projector:
             self._rebuilding.pop(library, None)
 
     def refresh_lexical(self, library: Library) -> None:
-        """Write every live document anew: no old segment is left then, and none of the words of deleted documents in it.
+        """Rewrite every live document, so that no old segment with deleted words is left.
 
         Every document is found at every moment, because each is taken out and put in by one commit.
         """
@@ -156,11 +174,11 @@ class Projector:
     # --- dense
 
     def hide(self, library: Library, chunk_ids: Sequence[int]) -> None:
-        """Stop showing chunks in dense search at once, before the projections have dropped them."""
+        """Hide chunks from dense search before the projections drop them."""
         self._dense[library].hide(chunk_ids)
 
     def apply(self, library: Library) -> None:
-        """Bring every projection of the library up to the last change; words that are under way come by themselves.
+        """Bring every projection to the last change; queued words follow by themselves.
 
         Raises:
             DiskFull: No space; the watermark stays and the next call goes on.
@@ -177,7 +195,10 @@ class Projector:
                 words.close()
 
     def start(self, library: Library) -> None:
-        """Replay what the last process left undone; a projection that cannot be brought up is reported, not fatal."""
+        """Replay what the last process left; report a projection that fails.
+
+        That is not fatal.
+        """
         self.catch_up_lexical(library)
         try:
             self._dense[library].catch_up()

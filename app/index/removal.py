@@ -35,7 +35,7 @@ class _Purged:
 
 
 class Remover:
-    """Takes documents out of the catalog, the projections, the originals and stored answers."""
+    """Removes documents from catalog, projections, originals and stored answers."""
 
     def __init__(
         self, database: Database, catalog: SqliteCatalog, projector: Projector, originals: Originals, texts: TextCache
@@ -48,7 +48,9 @@ class Remover:
         self._texts = texts
 
     def delete(self, library: Library, doc_id: str, grace_s: float) -> DeleteResult:
-        """Hide a document at once; purge it now (`grace_s` 0) or when `purge_due` finds its time has come.
+        """Hide a document at once; purge it after `grace_s` seconds.
+
+        0 purges now; else `purge_due` does it.
 
         Raises:
             NotFound: No such document in this library.
@@ -114,13 +116,19 @@ class Remover:
         return done
 
     def deleted_at(self, library: Library) -> str | None:
-        """Return when a document was last deleted whose bytes the projections' files may still hold; None when none may."""
+        """Return the last deletion whose bytes files may still hold; None if none.
+
+        The time of it.
+        """
         with self._database.read_raw() as cursor:
             row = cursor.execute("SELECT value FROM meta WHERE key = ?", (_deleted_key(library),)).fetchone()
         return None if row is None else str(row[0])
 
     def forget_deletions(self, library: Library, until: str) -> None:
-        """The projections' files were made anew after the time `until`; what was deleted later still waits."""
+        """Record that the projections' files were rebuilt after the time `until`.
+
+        Later deletions still wait.
+        """
         with self._database.write("purge") as sql:
             sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
 
@@ -176,7 +184,7 @@ class Remover:
         return hidden
 
     def _purge(self, library: Library, docs: Sequence[int]) -> _Purged:
-        """Remove hidden documents from the catalog, their quotes from answers, their originals from the disk."""
+        """Remove hidden documents: rows, quotes in answers, and originals."""
         quotes = vectors = 0
         with self._database.write("purge") as sql:
             rows = sql.exec_driver_sql(

@@ -1,4 +1,4 @@
-"""How far the projections are behind the catalog."""
+"""Report how far the projections are behind the catalog."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProjectionStatus:
     """The state of every projection, as health pages and metrics show it."""
 
     def __init__(self, changes: ChangeLog, state: Callable[[Library], BuildState]) -> None:
-        """Read marks from `changes` and ask `state` whether a library's projections are whole."""
+        """Read marks from `changes`; `state` tells whether projections are complete."""
         self._changes = changes
         self._state = state
 
@@ -43,5 +43,8 @@ class ProjectionStatus:
         return self._changes.lags()
 
     def watermarks(self) -> Mapping[str, int]:
-        """Return how far each projection got, by `library/projection`, and the last change as `changes`."""
+        """Return how far each projection got, and the last change as `changes`.
+
+        Keys are `library/projection`.
+        """
         return {**self._changes.marks(), "changes": self._changes.last()}

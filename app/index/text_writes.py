@@ -1,4 +1,4 @@
-"""Batches of revisions: rows in one transaction, then words, which are gathered beside it and committed when there are enough."""
+"""Write batches of revisions: rows in one transaction, words in groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.index.projector import Projector
 
 
 class TextWriter:
-    """What `IndexWriter.write`, `store` and `settle` do; thread-safe, batches are serialised."""
+    """Implements `IndexWriter.write`, `store` and `settle`; thread-safe, serial."""
 
     def __init__(self, database: Database, projector: Projector, settling: Settling) -> None:
         """Write to `database` and bring words to `projector`."""

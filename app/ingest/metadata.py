@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Metadata, ParsedDocument
 
 _LEADING_CHARACTERS = 4_000
@@ -90,7 +90,7 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
 
 
 def _more_trusted(printed: tuple[str, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the printed names, unless the file declares all of them and may know more."""
+    """Return the printed names, unless the file declares all of them."""
     return declared if set(printed) <= set(declared) else printed
 
 

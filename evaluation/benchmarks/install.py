@@ -1,4 +1,4 @@
-"""Measure what an installation takes: make, a wheel in an empty environment, the steps of the image.
+"""Measure an installation: make, a wheel in an empty environment, the image.
 
     python -m evaluation.benchmarks.install [--without-image]
 

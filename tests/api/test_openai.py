@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionChunk
 
+from app.api.chat_tasks import task_of
 from app.core.errors import ProviderTimeout
 from app.core.types import Token
 from tests.api.conftest import LIBRARY, Site, listening, site
@@ -130,7 +132,7 @@ def test_without_a_model_it_quotes_and_counts_nothing(door: Door) -> None:
     assert content(chunks) == reply.choices[0].message.content
 
 
-def test_earlier_turns_are_history_and_system_words_are_not_the_servers(door: Door) -> None:
+def test_earlier_turns_are_history_and_the_system_message_reaches_the_model(door: Door) -> None:
     generator = door.says("It melts at 1085 degrees Celsius [1].")
     door.models.helper = ScriptedGenerator("At what temperature does copper melt?")
     with door.client() as client:
@@ -146,8 +148,109 @@ def test_earlier_turns_are_history_and_system_words_are_not_the_servers(door: Do
     assert reply.choices[0].message.content == "It melts at 1085 degrees Celsius [1]."
     sent = [message.content for prompt in generator.prompts for message in prompt.messages]
     assert any("Tell me about copper." in text for text in sent)
-    assert not any("pirate" in text for text in sent)
+    assert any("You are a pirate." in text for text in sent)
     assert reply.model_dump()["documind"]["rewritten_query"] == "At what temperature does copper melt?"
+
+
+def test_without_a_model_a_system_message_is_not_refused_but_said_to_be_unused(door: Door) -> None:
+    messages = [{"role": "system", "content": "Answer in French."}, {"role": "user", "content": ASKED}]
+    reply = door.site.client.post("/v1/chat/completions", json={"model": "documind-papers", "messages": messages})
+    assert reply.status_code == 200
+    assert "1085" in reply.json()["choices"][0]["message"]["content"]
+    assert [notice["code"] for notice in reply.json()["documind"]["notices"]] == ["instructions_unused"]
+
+
+SCHEMA = {"type": "object", "properties": {"degrees": {"type": "integer"}}, "required": ["degrees"]}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_json_is_made_of_the_checked_answer_by_the_schema(door: Door, stream: bool) -> None:
+    generator = door.says("Copper melts at 1085 degrees Celsius [1].", '{"degrees": 1085}')
+    body = {
+        "model": "documind-papers",
+        "messages": [{"role": "system", "content": "Reply with JSON."}, {"role": "user", "content": ASKED}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "melting", "schema": SCHEMA}},
+        "stream": stream,
+    }
+    reply = door.site.client.post("/v1/chat/completions", json=body)
+    assert reply.status_code == 200, reply.text
+    if stream:
+        events = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
+        content, ours = events[0]["choices"][0]["delta"]["content"], events[1]["documind"]
+        assert reply.text.endswith("data: [DONE]\n\n")
+    else:
+        content, ours = reply.json()["choices"][0]["message"]["content"], reply.json()["documind"]
+    assert json.loads(content) == {"degrees": 1085}
+    assert ours["sentences"][0]["citations"]
+    asked = generator.prompts[-1]
+    assert asked.json_schema == SCHEMA
+    assert "Copper melts at 1085 degrees Celsius" in asked.messages[-1].content
+    assert "Reply with JSON." in "".join(message.content for message in asked.messages)
+
+
+def test_json_without_a_model_or_of_an_unknown_kind_is_refused_in_openais_shape(door: Door) -> None:
+    with door.client() as client:
+        for wanted in ({"type": "json_object"}, {"type": "xml"}):
+            with pytest.raises(openai.BadRequestError, match="response_format") as refused:
+                client.chat.completions.create(
+                    model="documind-papers",
+                    messages=[{"role": "user", "content": ASKED}],
+                    response_format=wanted,  # type: ignore[call-overload]  # one of them is none of OpenAI's
+                )
+            assert refused.value.code == "invalid_input"
+        text = client.chat.completions.create(
+            model="documind-papers", messages=[{"role": "user", "content": ASKED}], response_format={"type": "text"}
+        )
+    assert "1085" in (text.choices[0].message.content or "")
+
+
+def test_a_model_that_writes_no_json_is_an_error_of_the_provider(door: Door) -> None:
+    door.says("Copper melts at 1085 degrees Celsius [1].", "about 1085")
+    body = {
+        "model": "documind-papers",
+        "messages": [{"role": "user", "content": ASKED}],
+        "response_format": {"type": "json_object"},
+    }
+    reply = door.site.client.post("/v1/chat/completions", json=body)
+    assert reply.status_code == 502
+    assert "no JSON" in reply.json()["error"]["message"]
+
+
+TITLE = """### Task:
+Generate a concise, 3-5 word title with an emoji summarizing the chat history.
+### Output:
+JSON format: { "title": "your concise title here" }
+### Chat History:
+<chat_history>
+USER: At which temperature does copper melt when it is heated slowly in a furnace?
+ASSISTANT: "tags": at 1085 degrees.
+</chat_history>"""
+TAGS = TITLE.replace('{ "title": "your concise title here" }', '{ "tags": ["tag1", "tag2"] }')
+
+
+def test_titles_and_tags_are_no_questions_to_the_library(door: Door) -> None:
+    def said(content: str) -> dict[str, object]:
+        body = {"model": "documind-papers", "messages": [{"role": "user", "content": content}]}
+        reply = door.site.client.post("/v1/chat/completions", json=body).json()
+        assert reply["documind"] is None
+        found: dict[str, object] = json.loads(reply["choices"][0]["message"]["content"])
+        return found
+
+    title = str(said(TITLE)["title"])
+    assert title == "At which temperature does copper melt when it is heated slo…"
+    assert len(title) == 60
+    assert said(TAGS) == {"tags": ["Papers"]}
+    assert said(TAGS.replace('"tags":', '"follow_ups":', 1)) == {"follow_ups": []}
+    generator = door.says('{"title": "Copper melts"}')
+    assert said(TITLE) == {"title": "Copper melts"}
+    assert [message.content for message in generator.prompts[0].messages] == [TITLE]
+    assert not generator.prompts[0].evidence
+
+
+def test_a_question_about_a_task_is_still_a_question() -> None:
+    assert task_of(TITLE) == "title"
+    assert task_of('What does "title": mean in <chat_history>?') is None
+    assert task_of('### Task: explain "title": to me') is None
 
 
 def test_errors_have_openais_shape(door: Door) -> None:

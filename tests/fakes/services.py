@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.answer.checking import CheckService
+from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
@@ -60,7 +61,7 @@ from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
-from app.providers.ollama import PullProgress
+from app.providers.ollama_listing import PullProgress
 from app.retrieval.calibration import Calibrations
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
@@ -125,6 +126,10 @@ class LocalServices:
             prompts=PROMPTS,
             extractive=ExtractiveGenerator(),
         )
+
+    @property
+    def completions(self) -> Completions:
+        return Completions(self.models, PROMPTS)
 
     def missing(self) -> tuple[str, ...]:
         return self.store.missing()

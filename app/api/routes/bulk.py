@@ -34,18 +34,18 @@ class BulkRequest(Request):
         None, description="absolute path on the server, or hub:owner/name; for plan and index"
     )
     name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=NAME)] = Field(
-        None, description="what the source is called in the ledger; null asks the source, a dump of English Wikipedia is enwiki"
+        None, description="name of the source in the ledger; null: its own name, such as enwiki"
     )
     workers: int | None = Field(
         None,
         ge=0,
         le=64,
-        description="index: processes that parse; 0 parses in the server's own; null chooses by source and cores."
+        description="index: parser processes; 0: the server's own; null chooses by source and cores."
         " embed: batches that are with the embedder at once; 0 and null are 1",
     )
     missing: MissingPolicy | None = Field(
         None,
-        description="index: documents of articles that the source no longer has; remove (refused when most would go), keep, force;"
+        description="index: documents whose article is gone from the source; remove (refused if most would go), keep, force;"
         " null keeps them for a part of a dump and removes them otherwise",
     )
     articles: int | None = Field(None, ge=1, description="index: at most this many articles, from the beginning")

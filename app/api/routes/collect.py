@@ -34,7 +34,7 @@ _ACCEPTED: dict[int | str, dict[str, object]] = {
 class ArxivRequest(Request):
     """Which paper."""
 
-    arxiv_id: Annotated[str, Field(min_length=1, max_length=64, description="like 2210.03629v2 or hep-th/9901001")]
+    arxiv_id: Annotated[str, Field(min_length=1, max_length=64, description="id such as 2210.03629v2 or hep-th/9901001")]
 
 
 @router.post(

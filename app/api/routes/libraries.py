@@ -44,7 +44,7 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     "/libraries/{library}/documents", operation_id="clear_library", response_model=Cleared, responses=declared("disk_full")
 )
 def clear_library(
-    services: Composition, library: LibraryName, confirm: Annotated[str, Query(description="the library's name again")]
+    services: Composition, library: LibraryName, confirm: Annotated[str, Query(description="the library's name, to confirm")]
 ) -> Cleared:
     """Remove every document of a library. `confirm` must repeat its name."""
     if confirm != library:

@@ -23,7 +23,7 @@ from app.core.types import Library, LibraryName
 from app.evaluation import answer_sets, comparison
 from app.jobs.housekeeping import request_purge
 from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
-from app.jobs.reembed import ReembedPayload, request_reembed
+from app.jobs.reembed_request import ReembedPayload, request_reembed
 from app.providers.options import EmbeddingProviderName
 
 router = APIRouter(prefix="/api/v1", tags=["maintenance"])
@@ -64,14 +64,16 @@ class ReembedRequest(Request):
 
     library: LibraryName
     action: Literal["start", "rollback", "discard"] = Field(
-        "start", description="rollback: let the previous vectors serve again; discard: remove previous and unfinished ones"
+        "start", description="rollback: go back to the previous vectors; discard: remove previous and unfinished ones"
     )
-    provider: EmbeddingProviderName | None = Field(None, description="who embeds; null: as configured for an empty library")
+    provider: EmbeddingProviderName | None = Field(
+        None, description="provider of the embedder; null: as configured for an empty library"
+    )
     model: str | None = Field(None, min_length=1, max_length=200, description="embedding model; null: as configured")
     questions: ServerPath | None = Field(
         None, description="answer set (JSON Lines) to compare old and new with; null: made of the library's sentences and titles"
     )
-    force: Flag = Field(False, description="let the new vectors serve even when they find less")
+    force: Flag = Field(False, description="use the new vectors even if they find less")
 
 
 class StoreFault(Reply):
@@ -94,7 +96,7 @@ class StoreCheck(Reply):
     seconds: float
     repair: bool
     sound: bool
-    exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair mends, 8 faults that need a backup")
+    exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a backup")
     faults: list[StoreFault]
     checked: dict[str, int]
 

@@ -90,7 +90,7 @@ def correct_document(
     return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
 
 
-Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds in which the document can be restored")]
+Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds during which the document can be restored")]
 
 
 @router.delete(

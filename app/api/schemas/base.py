@@ -23,7 +23,7 @@ class Request(BaseModel):
 
 
 class Tolerant(BaseModel):
-    """A body of a client that was not written for us: unknown fields are read over."""
+    """A body of a foreign client: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

@@ -19,7 +19,7 @@ class CheckRequest(Request):
 
     text: _Text
     library: Scope | None = Field(None, description="null: DEFAULT_LIBRARY; not used with `against`")
-    against: _Text | None = Field(None, description="hold the sentences against this text and search nothing")
+    against: _Text | None = Field(None, description="check the sentences against this text instead of a library")
 
 
 class CheckCitation(Reply):

@@ -55,7 +55,7 @@ class ConversationTurn(Reply):
 class Conversation(ConversationSummary):
     """A conversation with its turns."""
 
-    summary: str = Field(description="what was folded of the beginning")
+    summary: str = Field(description="summary of the beginning")
     turns: list[ConversationTurn]
 
 

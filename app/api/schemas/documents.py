@@ -68,9 +68,9 @@ class Deleted(Reply):
     chunks: int
     vectors: int
     originals: int
-    quotes_blanked: int = Field(description="quotes of it removed from stored answers")
+    quotes_blanked: int = Field(description="number of its quotes removed from stored answers")
     purged: bool = Field(description="false while the grace period runs")
-    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
+    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="copies that no deletion and no purge can remove")
 
 
 class SamplesRemoved(Reply):
@@ -87,7 +87,7 @@ class Cleared(Reply):
     documents: int
     chunks: int
     vectors: int
-    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="what no deletion and no purge can change")
+    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="copies that no deletion and no purge can remove")
 
 
 class ChunkReply(Reply):
@@ -114,9 +114,9 @@ class ChunkList(Reply):
 class Embedding(Reply):
     """The embedder of a library."""
 
-    embedder: str = Field(description="`provider:model`; of an empty library, the one that it would get now")
+    embedder: str = Field(description="`provider:model`; for an empty library, the one it would use now")
     reachable: bool
-    detail: str = Field("", description="why it cannot be reached, and the cure")
+    detail: str = Field("", description="why it is unreachable, and the fix")
 
     @classmethod
     def of(cls, state: EmbeddingState) -> Embedding:
@@ -135,8 +135,8 @@ class LibraryStatus(Reply):
     bytes: int
     fingerprint: Fingerprint | None = Field(description="null while the library has never been written")
     embedding: Embedding
-    notices: list[Notice] = Field(description="what every search of the library says of its vectors, `reembed_offered` for one")
-    build: str = Field(description="`ready`, or `rebuilding DONE of TOTAL` while an index is made again from the catalog")
+    notices: list[Notice] = Field(description="notices about the library's vectors in every search, such as `reembed_offered`")
+    build: str = Field(description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the catalog")
 
 
 class LibraryList(Reply):

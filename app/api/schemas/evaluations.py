@@ -24,7 +24,7 @@ class CaseBody(Request):
     question: Words
     library: Scope
     intent: Literal["question", "chitchat"] = "question"
-    expected_substrings: tuple[Words, ...] = Field((), max_length=50, description="any of them in the answer makes it right")
+    expected_substrings: tuple[Words, ...] = Field((), max_length=50, description="the answer is right if it contains any of them")
     keywords: tuple[Words, ...] = Field((), max_length=50)
     expected_docs: tuple[Words, ...] = Field((), max_length=50, description="doc_ids, file names or source keys")
     oos: Flag = Field(False, description="out of scope: the right answer is a refusal")
@@ -61,7 +61,7 @@ class EvaluationBody(Request):
         description="retrieval: the settings in use and plain searches; ablation: each step turned off, or the axes;"
         " answers: an answer set, by strategy",
     )
-    library: LibraryName | None = Field(None, description="null: the default library, or the other one when that is empty")
+    library: LibraryName | None = Field(None, description="null: the default library, or the other one if that is empty")
     collection: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None = Field(
         None,
         description="absolute path of a folder in BEIR layout on the server, JSON lines or Parquet; indexed apart from libraries",
@@ -71,7 +71,7 @@ class EvaluationBody(Request):
     )
     cases: tuple[CaseBody, ...] = Field((), max_length=5000, description="an answer set")
     axes: AxesBody = AxesBody()
-    questions: int = Field(100, ge=1, le=10_000, description="at most as many, drawn by the seed")
+    questions: int = Field(100, ge=1, le=10_000, description="at most this many, drawn by the seed")
     half: Half = Field("all", description="only questions of even or odd lines")
     top_k: int = Field(10, ge=1, le=50)
     seed: int = Field(7, ge=0, le=2**31 - 1)
@@ -97,7 +97,7 @@ class EvaluationBody(Request):
 class EvaluationSummary(Reply):
     """A finished report in the list."""
 
-    id: str = Field(description="of the job that made it")
+    id: str = Field(description="id id of the job that made it")
     title: str
     created_at: str
 
@@ -142,7 +142,7 @@ class ReportExperiment(Reply):
     arms: list[ReportArm]
     comparisons: list[ReportComparison]
     question_texts: dict[str, str] = Field(description="by question id")
-    relevant: dict[str, list[str]] = Field(description="judged passages by question id; of one's own documents their doc_id")
+    relevant: dict[str, list[str]] = Field(description="judged passages by question id; doc_ids for your own documents")
     found: dict[str, dict[str, list[str]]] = Field(
         description="the first passages by arm and question id, best first, as keys of `previews`"
     )

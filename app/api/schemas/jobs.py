@@ -15,7 +15,7 @@ class JobReply(Reply):
 
     id: str
     kind: str
-    library: str | None = Field(description="which library it works on, null when several or none")
+    library: str | None = Field(description="the library it works on; null for several or none")
     state: JobState
     done: int
     total: int | None
@@ -23,7 +23,7 @@ class JobReply(Reply):
     eta_s: float | None = Field(description="seconds left, null while unknown")
     errors: list[str]
     files: list[JobFile]
-    result: dict[str, object] | None = Field(description="what the kind reports when done")
+    result: dict[str, object] | None = Field(description="result of the job, by kind")
     created_at: str
     updated_at: str
 

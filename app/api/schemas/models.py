@@ -26,7 +26,7 @@ class PromptCounts(Reply):
     """Outcomes of the built-in questions with one prompt; median times in seconds."""
 
     asked: int
-    right: int = Field(description="by the model's own words; a question without an answer: refused")
+    right: int = Field(description="right by the model's own words; a question without an answer is refused")
     cited: int = Field(description="some of the model's words are supported and carry a mark that holds")
     own_marks: int = Field(description="the model wrote such a mark itself")
     refused_rightly: int
@@ -42,18 +42,18 @@ class ModelTest(Reply):
     """The findings of one model's test."""
 
     model: str = Field(description="provider:model")
-    prompts: Literal["compact", "full"] = Field(description="prompt that is taken from now on")
-    evidence: Literal["short", "full"] = Field(description="evidence that is handed over from now on")
+    prompts: Literal["compact", "full"] = Field(description="prompt to use from now on")
+    evidence: Literal["short", "full"] = Field(description="amount of evidence to use from now on")
     as_good_as_quotes: bool = Field(description="its own words were right at least as often as the quotes alone; it speaks alone")
     advice: str
     at: str = Field(description="when it was tested, UTC ISO 8601")
     questions: int
-    quotes_right: int = Field(description="questions that the quoted sentences alone answer, or rightly do not")
+    quotes_right: int = Field(description="questions that the quotes alone answer, or rightly refuse")
     counts: dict[str, PromptCounts] = Field(description="by prompt: compact, full")
     reading_tokens_s: float | None
     writing_tokens_s: float | None
-    budget_tokens: int = Field(description="evidence that it is handed at most")
-    budget_s: float | None = Field(description="seconds that this host takes to read as much")
+    budget_tokens: int = Field(description="most evidence it gets")
+    budget_s: float | None = Field(description="seconds this host needs to read it")
 
     @classmethod
     def of(cls, model: str, found: ModelFindings) -> Self:
@@ -90,7 +90,7 @@ class ModelList(Reply):
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
     fit: bool | None = Field(description="whether the answering and the embedding model stay in memory together; null: unknown")
-    tests: list[ModelTest] = Field(description="what tests of models found, newest first")
+    tests: list[ModelTest] = Field(description="results of model tests, newest first")
 
 
 class PullRequest(Request):
@@ -104,4 +104,4 @@ class TestRequest(Request):
 
     __test__ = False  # no test case
 
-    model: ModelName | None = Field(default=None, description="null: the model that is configured")
+    model: ModelName | None = Field(default=None, description="null: the configured model")

@@ -10,11 +10,13 @@ from app.api.schemas.answers import QueryResponse
 from app.api.schemas.base import Tolerant
 from app.api.schemas.query import HISTORY_USED, readable
 from app.core.errors import InvalidInput
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Message
 
 _MAX_QUESTION_CHARACTERS = 4000
 """The same as of /api/v1/query."""
+_MAX_WISHES_CHARACTERS = 8000
+_INSTRUCTING = frozenset({"system", "developer"})
 
 
 class ContentPart(Tolerant):
@@ -43,6 +45,26 @@ class StreamOptions(Tolerant):
     include_usage: bool = False
 
 
+class JsonSchema(Tolerant):
+    """A schema that the reply has to follow."""
+
+    definition: Annotated[dict[str, object], Field(alias="schema", default_factory=dict)]
+
+
+class ResponseFormat(Tolerant):
+    """The form of the reply: text, or JSON that a model makes of the checked answer."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+    def schema_wanted(self) -> dict[str, object] | None:
+        """Return the JSON schema of the reply; None for text."""
+        if self.type == "text":
+            return None
+        named = self.json_schema.definition if self.type == "json_schema" and self.json_schema else {}
+        return named or {"type": "object"}
+
+
 class ChatCompletionRequest(Tolerant):
     """A question: the user's last message; earlier messages are history."""
 
@@ -50,11 +72,23 @@ class ChatCompletionRequest(Tolerant):
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
+    response_format: ResponseFormat | None = None
+
+    def wants_usage(self) -> bool:
+        """Return whether a stream ends with token counts."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+    def last_words(self) -> str:
+        """Return the text of the user's last message; empty if none has that role."""
+        return next((message.plain() for message in reversed(self.messages) if message.role == "user"), "")
+
+    def wishes(self) -> str:
+        """Return system and developer instructions, cut to leave room for passages."""
+        texts = [message.plain() for message in self.messages if message.role in _INSTRUCTING]
+        return "\n\n".join(filter(None, texts))[:_MAX_WISHES_CHARACTERS]
 
     def question(self) -> tuple[str, tuple[Message, ...]]:
         """Return the question and the turns before it.
-
-        System messages are left out: what an answer must keep to is the server's, not the client's.
 
         Raises:
             InvalidInput: There is no question, or it is too long.
@@ -102,12 +136,12 @@ class UrlCitation(BaseModel):
     end_index: int
     url: str
     title: str
-    quote: str = Field(description="ours: what stands there")
+    quote: str = Field(description="ours: the quoted text")
     doc_id: str = Field(description="ours")
     start: int = Field(description="ours: first character in the document")
     end: int = Field(description="ours: one past the last")
     support: float = Field(description="ours: 0 to 1")
-    flags: list[str] = Field(description="ours: findings at ingest a reader should see, of the whole document")
+    flags: list[str] = Field(description="ours: findings about the whole document that a reader should see")
 
 
 class Annotation(BaseModel):
@@ -152,7 +186,7 @@ class ChatCompletion(BaseModel):
     model: str
     choices: list[Choice]
     usage: CompletionUsage
-    documind: QueryResponse = Field(description="ours: the answer as /api/v1/query gives it")
+    documind: QueryResponse | None = Field(description="ours: the answer, as from /api/v1/query; null for titles and the like")
 
 
 class OpenAIError(BaseModel):

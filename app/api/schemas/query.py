@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StringConstraints, field_validator
 
 from app.api.schemas.base import DocId, Flag, Request
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import (
     DocumentType,
     EvidenceKind,
@@ -70,23 +70,23 @@ class QueryOptions(Request):
     query_mode: Mode = "general"
     retrieval_strategy: Strategy | None = Field(None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline")
     use_flare: Flag | None = None
-    retrieve_only: Flag = Field(False, description="rank passages and stop; nothing is dropped by the cutoff")
+    retrieve_only: Flag = Field(False, description="rank passages only; the cutoff drops nothing")
     top_k: Annotated[int, Field(ge=1, le=50)] | None = None
-    section_filter: Section | None = Field(None, description="short for filters.section with one value")
+    section_filter: Section | None = Field(None, description="shorthand for filters.section with one value")
     filters: FilterFields = Field(default_factory=FilterFields)
-    doc_ids: list[DocId] = Field(default_factory=list, max_length=1000, description="short for filters.doc_ids")
+    doc_ids: list[DocId] = Field(default_factory=list, max_length=1000, description="shorthand for filters.doc_ids")
     fusion: Fusion | None = None
     rerank: Rerank | None = Field(None, description="null: RERANK")
     reasoning: Reasoning | None = Field(
-        None, description="how a model is told to work; null: as the mode's prompt says, then REASONING"
+        None, description="reasoning instruction for the model; null: that of the mode's prompt, then REASONING"
     )
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="answer with this model instead"
     )
     fallback: Flag | None = Field(
-        None, description="hand a model the nearest passages where none passes the cutoff; null: ENABLE_FALLBACK_RETRIEVAL"
+        None, description="give a model the nearest passages if none passes the cutoff; null: ENABLE_FALLBACK_RETRIEVAL"
     )
-    evidence: EvidenceKind | None = Field(None, description="how much a model is handed; null: EVIDENCE")
+    evidence: EvidenceKind | None = Field(None, description="amount of evidence for the model; null: EVIDENCE")
     trace: TraceLevel = "summary"
     stream: Flag = Field(False, description="answer as server-sent events")
 

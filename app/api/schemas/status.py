@@ -21,8 +21,8 @@ class Ready(Reply):
     """Readiness: requests are answered now, or what is missing."""
 
     status: Literal["ready", "starting", "failed"]
-    missing: list[str] = Field(description="what is not there yet, or no more; empty when ready")
-    detail: str = Field("", description="why the start failed, or what is gone under the server")
+    missing: list[str] = Field(description="missing parts; empty when ready")
+    detail: str = Field("", description="why the start failed, or which files are gone")
 
 
 class ModelHost(Reply):
@@ -41,9 +41,9 @@ class Health(Reply):
     version: str
     embedder: str | None = Field(description="of the default library")
     generator: str | None
-    embedding: dict[LibraryName, Embedding] = Field(description="what embeds each library, and whether it can be reached")
+    embedding: dict[LibraryName, Embedding] = Field(description="embedder of each library, and whether it responds")
     hosts: list[ModelHost]
-    libraries: list[CollectionStats] | None = Field(description="null without the API key when one is set")
+    libraries: list[CollectionStats] | None = Field(description="null if an API key is set and the request has none")
 
 
 class LibraryDiagnostics(Reply):
@@ -70,15 +70,15 @@ class Diagnostics(Reply):
     generator: str
     default_library: LibraryName
     libraries: list[LibraryDiagnostics]
-    retrieval: dict[str, float | int | str | bool] = Field(description="thresholds and weights as they are set")
+    retrieval: dict[str, float | int | str | bool] = Field(description="configured thresholds and weights")
     acting: dict[str, dict[str, float]] = Field(
-        description="by library, what decides there: of the fusion, and of the embedder's calibration"
+        description="by library, the constants that decide: of the fusion and the embedder's calibration"
     )
-    inert: list[str] = Field(description="settings that differ from their default and have no effect, and what acts instead")
+    inert: list[str] = Field(description="changed settings without effect, and what acts instead")
     chunking: dict[str, int] = Field(description="characters")
     disk: dict[str, int] = Field(description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ...")
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
     watermarks: dict[str, int] = Field(description="last change each projection has applied; `changes` is the newest there is")
-    lags: dict[str, int] = Field(description="changes each projection has yet to apply; 10,000 stands for more")
+    lags: dict[str, int] = Field(description="changes each projection is behind; 10,000 means more")
     active_streams: int
     jobs: dict[str, int] = Field(description="jobs by state")

@@ -73,6 +73,8 @@ class Question:
     """Hand a model the nearest passages where none passes the cutoff; None: as configured."""
     evidence: EvidenceKind | None = None
     """How much a model is handed; None: as configured."""
+    wishes: str = ""
+    """What a client's system message asks for; a model reads it, quotes cannot follow it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,4 +63,5 @@ NoticeCode = Literal[
     "hosted_provider",
     "quoted_instead",
     "mode_needs_model",
+    "instructions_unused",
 ]

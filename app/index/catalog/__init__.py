@@ -1,1 +1,4 @@
-"""The catalog on SQLite: the truth that every projection is made from. It knows none of them."""
+"""Store the truth in SQLite: the catalog that every projection is made from.
+
+It knows none of the projections.
+"""

@@ -74,7 +74,7 @@ class SqliteAnswerStore:
 
 
 def blank_quotes(sql: Connection, library: Library, doc_id: str) -> int:
-    """Blank what stored answers, and the conversations they stand in, quote of a document; return how many quotes."""
+    """Blank a document's quotes in stored answers and conversations; return count."""
     rows = sql.exec_driver_sql(
         "SELECT a.n, a.answer_id, a.record FROM answers a JOIN answer_documents d ON d.answer = a.n"
         " WHERE d.library = ? AND d.doc_id = ?",

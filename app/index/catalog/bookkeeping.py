@@ -1,4 +1,4 @@
-"""Counters, duplicates and changes: what every write to the catalog keeps true, inside its transaction."""
+"""Keep counters, duplicates and changes true in every catalog transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def search_key(title: str, filename: str) -> str:
 
 
 def retire_chunks(sql: Connection, doc: int) -> list[int]:
-    """Remove the vectors and codes of a document's live revision, in every build, and return its chunk ids."""
+    """Remove vectors and codes of a live revision in every build; return chunk ids."""
     ids = [
         row[0]
         for row in sql.exec_driver_sql(
@@ -88,7 +88,10 @@ def last_seq(sql: Connection) -> int:
 
 
 def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dict[str, str]:
-    """Make the first live document of each content the original and the others its duplicates; return the duplicates' originals."""
+    """Make each content's first live document the original, the others duplicates.
+
+    Return the duplicates' originals.
+    """
     rows = sql.exec_driver_sql(
         "SELECT sha256, doc, doc_id, duplicate_of FROM documents WHERE library = ? AND state = 'live'"
         " AND sha256 IN (SELECT value FROM json_each(?)) ORDER BY doc",

@@ -1,4 +1,4 @@
-"""Builds of a library in the catalog: the live one, the one before it, and the one that is staged beside it."""
+"""Keep a library's builds of vectors: the live, the previous and the staged one."""
 
 from __future__ import annotations
 
@@ -66,10 +66,9 @@ class Builds:
         return live.number if live else None
 
     def pending(self, library: Library, build: int, limit: int) -> list[int]:
-        """Return up to `limit` live chunks without a vector in a staged build, in chunk order.
+        """Return up to `limit` live chunks without a vector in a staged build, in order.
 
-        Each scan begins where the last one found something, and goes over everything once more at the end, for documents that
-        were restored meanwhile.
+        Each scan begins where the last one found something, and goes over everything once more at the end, for restored documents.
 
         Raises:
             FingerprintMismatch: The build is not staged any more.
@@ -97,10 +96,11 @@ class Builds:
         return [row[0] for row in rows]
 
     def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
-        """Return the build to fill: the one begun before, the previous one when its vectors are of that kind, or a new one.
+        """Return the build to fill: begun before, the previous one, or a new one.
 
-        Any other build that is not live is removed. Vectors of a build that differs in chunker or analyzer alone are copied: the
-        model makes the same ones again.
+        The previous one if its vectors are of that kind. Any other build that is not live is
+        removed. Vectors of a build that differs in chunker or analyzer alone are copied: the model
+        makes the same ones again.
         """
         staged, previous, live = self.of(library, "staged"), self.of(library, "previous"), self.of(library, "live")
         if staged is not None and staged.fingerprint != fingerprint:
@@ -121,7 +121,10 @@ class Builds:
         return staged
 
     def _unset(self, library: Library, number: int) -> None:
-        """Take a build out of its role, then remove its vectors a batch at a time; one that is cut short is swept later."""
+        """Take a build out of its role, then remove its vectors in batches.
+
+        A later sweep finishes an interrupted removal.
+        """
         with self._database.write("unstage") as sql:
             sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value = ?", (staged_key(library), str(number)))
             sql.exec_driver_sql(
@@ -179,7 +182,7 @@ class Builds:
 
 
 def make_live(sql: Connection, library: Library, build: int) -> None:
-    """Let a staged build be the live one and the live one the previous; counters follow its vectors."""
+    """Make a staged build live and the live one previous; counters follow."""
     sql.exec_driver_sql(
         "UPDATE documents SET embedded = (SELECT count(*) FROM chunks c CROSS JOIN vectors v ON v.key = ? | c.chunk_id"
         " WHERE c.doc = documents.doc AND c.revision = documents.revision) WHERE library = ?",

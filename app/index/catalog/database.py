@@ -1,4 +1,4 @@
-"""The catalog's SQLite file: connections, transactions, schema version, and what its errors mean here.
+"""Open the catalog's SQLite file: connections, transactions, schema, errors.
 
 WAL with `synchronous=FULL`: a committed transaction survives a power cut. One writer at a time (`write` holds a process-wide
 lock and takes SQLite's at once), any number of readers, each on a consistent snapshot.
@@ -73,7 +73,7 @@ class Database:
 
     @contextmanager
     def read_raw(self) -> Iterator[sqlite3.Cursor]:
-        """Yield a plain cursor, for the reads whose time a person feels: no result objects, rows are tuples."""
+        """Yield a plain cursor for reads that a person waits for; rows are tuples."""
         with self.translated():
             pooled = self._readers.raw_connection()
         try:
@@ -90,7 +90,7 @@ class Database:
 
     @contextmanager
     def write(self, name: str) -> Iterator[Connection]:
-        """Yield a connection in a transaction that is durable when the block ends, and undone when it raises.
+        """Yield a connection in a transaction: durable at the end, undone on error.
 
         Args:
             name: What the commit is for; the step is `catalog.NAME`.
@@ -156,7 +156,10 @@ class Database:
             command.upgrade(config, "head")
 
     def check(self) -> list[str]:
-        """Return what `PRAGMA quick_check` and the foreign keys find wrong, one line each; empty when sound."""
+        """Return faults that `PRAGMA quick_check` and foreign keys find, a line each.
+
+        Empty when sound.
+        """
         lines = self.check_pages()
         if lines:
             return lines  # asking damaged pages for more would end in an error
@@ -211,7 +214,7 @@ def refuse_newer(path: Path, version: str | None) -> None:
 
 
 def schema_of(path: Path) -> str | None:
-    """Return the schema version of a catalog that nobody has open; None where it names none.
+    """Return the schema version of a closed catalog; None without a version.
 
     Raises:
         IndexDamaged: It cannot be read.

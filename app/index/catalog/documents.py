@@ -1,4 +1,7 @@
-"""The truth, read: live documents, their chunks and texts, counts, pages of lists. SQL that a person waits for is written out."""
+"""Read the truth: live documents, chunks, texts, counts, pages of lists.
+
+SQL that a person waits for is written out.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class SqliteCatalog:
     """The read side of the catalog, on snapshots; thread-safe."""
 
     def __init__(self, database: Database, texts: TextCache, settling: Settling, originals: Originals) -> None:
-        """Read from `database`, keep decompressed texts in `texts`; `settling` names revisions that are just being replaced."""
+        """Read from `database` through the text cache `texts`.
+
+        `settling` names revisions that are being replaced.
+        """
         self._originals = originals
         self._database = database
         self._texts = texts
@@ -38,7 +44,10 @@ class SqliteCatalog:
         self._counted = SinceCommit(database, self._count)
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
-        """Return live passages by chunk id, in the order asked; ids that are gone or superseded are absent."""
+        """Return live passages by chunk id in the order asked, without missing ones.
+
+        Missing are deleted and superseded ones.
+        """
         if not chunk_ids:
             return {}
         with self._database.read_raw() as cursor:
@@ -94,7 +103,7 @@ class SqliteCatalog:
         for other in Library:
             if other is not library and cursor.execute(sql, (other.value, doc_id)).fetchone() is not None:
                 raise NotFound(f"no document {doc_id!r} in library {library.value!r}; library {other.value!r} has it")
-        raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list them to see what is there")
+        raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
 
     def find(self, library: Library, name: str) -> Document:
         """Return the live document whose doc_id, source key, file name or title is `name`.
@@ -112,7 +121,7 @@ class SqliteCatalog:
             ).fetchall()
         found = [document_from(row) for row in rows]
         if not found:
-            raise NotFound(f"no document named {name!r} in library {library.value!r}; list them to see what is there")
+            raise NotFound(f"no document named {name!r} in library {library.value!r}; list its documents first")
         if len(found) > 1 and name not in {found[0].doc_id, found[0].source_key}:  # both are unique, names are not
             raise Conflict(f"{name!r} names several documents: {', '.join(document.doc_id for document in found)}; use an id")
         return found[0]
@@ -138,7 +147,9 @@ class SqliteCatalog:
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:
-        """Return one page of live documents whose title or file name contains `query`, newest first, and the next cursor.
+        """Return a page of live documents, newest first, and the next cursor.
+
+        Title or file name contains `query`.
 
         Raises:
             InvalidInput: The cursor is not one of ours, or the limit is not in 1..1000.
@@ -176,7 +187,7 @@ class SqliteCatalog:
         return [_chunk_from(row, document, texts[key]) for row in rows]
 
     def chunks_by_id(self, library: Library, chunk_ids: Sequence[int]) -> list[Chunk]:
-        """Return live chunks in the order asked; ids that are gone or superseded are left out."""
+        """Return live chunks in the order asked, without deleted and superseded ones."""
         return [passage.chunk for passage in self.passages(library, chunk_ids).values()]
 
     def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
@@ -239,7 +250,7 @@ class SqliteCatalog:
             return {row[0] for row in cursor.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1")}
 
     def counts(self, library: Library) -> LibraryCounts:
-        """Return counts of live documents and chunks, from counters that every write maintains."""
+        """Return counts of live documents and chunks, kept by every write."""
         return self._counted(library)
 
     def _count(self, library: Library) -> LibraryCounts:

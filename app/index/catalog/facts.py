@@ -1,4 +1,4 @@
-"""Facts that projections are given: what is indexed of a document, what filters ask of it and of its rows."""
+"""Define the facts given to projections: indexed fields, filter values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LexicalDocument:
-    """What of a document is indexed: its fields and its live chunks as (chunk_id, section, text)."""
+    """A document's indexed fields and live chunks: (chunk_id, section, text)."""
 
     doc: int
     doc_id: str
@@ -21,7 +21,7 @@ class LexicalDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """What filters ask of a document."""
+    """A document's values for filters."""
 
     doc: int
     doc_id: str
@@ -32,7 +32,7 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What filters ask of a row: its document's key and its section."""
+    """A row's values for filters: its document's key and its section."""
 
     doc: int
     section: str

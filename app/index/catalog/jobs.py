@@ -85,13 +85,15 @@ class SqliteJobStore:
 
 
 def awaited_originals(database: Database) -> set[str]:
-    """Return the SHA-256 of every upload that an unfinished job still has to take in: it was accepted and must not go."""
+    """Return the SHA-256 of uploads that unfinished jobs need: they must stay."""
     with database.read_raw() as cursor:
         return {row[0] for row in cursor.execute(AWAITED_ORIGINALS)}
 
 
 def end_backups(catalog: Path) -> None:
-    """End the backup jobs that a copied catalog, which nothing has open, remembers as running: one of them made the copy.
+    """End backup jobs that a copied, closed catalog shows as running.
+
+    One of them made the copy.
 
     Args:
         catalog: The SQLite file of the copy.

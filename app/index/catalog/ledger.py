@@ -13,7 +13,7 @@ from app.index.catalog.rows import insert_rows
 
 
 class SqliteLedger:
-    """The BulkLedger port; sums come from the rows themselves, so they are always exact."""
+    """The BulkLedger port; sums are counted from rows, so they are exact."""
 
     def __init__(self, database: Database) -> None:
         """Keep entries in the catalog's file."""
@@ -72,7 +72,7 @@ class SqliteLedger:
 
 
 def record_page(sql: Connection, page: LedgerPage) -> None:
-    """Write entries inside the caller's transaction, replacing what was known of the same articles."""
+    """Write entries in the caller's transaction, replacing those of the articles."""
     insert_rows(
         sql,
         "INSERT OR REPLACE INTO ledger (library, source, article, revision, state, reason)",

@@ -1,4 +1,4 @@
-"""What projections are fed with, read from the catalog."""
+"""Read the catalog for the projections."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class CatalogLoader:
             ).fetchall()
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
-        """Return rows without those whose vector cannot be used, which are told to `on_unusable`."""
+        """Return rows with a usable vector; report the others to `on_unusable`."""
         fit = usable([row[1] for row in rows], build.dimension)
         bad = [vector_key(build.number, row[0]) for row, good in zip(rows, fit, strict=True) if not good]
         if bad:
@@ -149,7 +149,7 @@ class CatalogLoader:
         )
 
     def sample(self, build: Build, n: int) -> list[int]:
-        """Return up to n chunks with a vector in a build, spread over the chunks' numbers, the last among them."""
+        """Return up to n chunks with a vector, spread evenly, the last included."""
         low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
         chosen: set[int] = set()
         with self._database.read_raw() as cursor:
@@ -157,7 +157,7 @@ class CatalogLoader:
             for i in range(n if first is not None else 0):
                 at = first + (last - first) * i // max(1, n - 1)
                 row = cursor.execute("SELECT min(key) FROM vectors WHERE key >= ? AND key < ?", (at, high)).fetchone()
-                if row[0] is not None:  # else it was deleted meanwhile
+                if row[0] is not None:  # else it was deleted since
                     chosen.add(row[0] - low)
         return sorted(chosen)
 
@@ -179,7 +179,10 @@ class CatalogLoader:
         return {row[0] for row in rows}
 
     def embedded(self, build: Build) -> int:
-        """Return how many live chunks have a vector in a build: from the counter for the live one, else from the rows."""
+        """Return how many live chunks have a vector in a build.
+
+        From the counter for the live build, else from the rows.
+        """
         with self._database.read_raw() as cursor:
             row = cursor.execute(
                 "SELECT embedded FROM libraries WHERE library = ? AND live_build = ?", (build.library.value, build.number)
@@ -200,7 +203,7 @@ class CatalogLoader:
         return int(row[0]) if row else 0
 
     def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
-        """Return the live ones of these documents in order, each with its source's revision id."""
+        """Return the live ones of these documents in order, with source revisions."""
         with self._database.read_raw() as cursor:
             rows = cursor.execute(
                 f"SELECT d.source_revision, {DOCUMENT_COLUMNS} FROM documents d WHERE d.state = 'live'"  # noqa: S608
@@ -241,7 +244,10 @@ class CatalogLoader:
             return {row[0] for row in rows}
 
     def row_facts(self, library: Library, chunk_ids: Sequence[int]) -> tuple[list[DocumentFacts], list[RowFacts]]:
-        """Return what filters ask of a library's embedded documents and of these chunks; chunks that are gone have doc -1."""
+        """Return filter values of embedded documents and of these chunks.
+
+        Deleted chunks have doc -1.
+        """
         with self._database.read_raw() as cursor:
             documents = cursor.execute(
                 "SELECT doc, doc_id, type, year, author_keys FROM documents WHERE library = ? AND embedded > 0", (library.value,)
@@ -268,7 +274,7 @@ def facts_from(doc: int, doc_id: str, kind: str, year: int | None, author_keys: 
 
 
 def filter_condition(filters: Filters) -> tuple[str, tuple[object, ...]]:
-    """Return filters as an SQL condition on a chunk (c) and its document (d), with its values."""
+    """Return filters as an SQL condition on chunk (c) and document (d), with values."""
     parts: list[str] = ["1"]
     values: list[object] = []
     for column, wanted in (("c.section", filters.sections), ("d.doc_id", filters.doc_ids), ("d.type", filters.types)):

@@ -1,4 +1,4 @@
-"""What was learned about models, in the catalog."""
+"""Store facts about models in the catalog."""
 
 from __future__ import annotations
 

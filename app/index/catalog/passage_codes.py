@@ -33,7 +33,7 @@ class PassageCodeStore:
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
-        """Keep codes of live chunks, durably; those of chunks that were deleted or superseded meanwhile are left out.
+        """Store codes of live chunks durably; skip deleted and superseded chunks.
 
         Raises:
             InvalidInput: A code has not whole rows.
@@ -54,7 +54,7 @@ class PassageCodeStore:
             )
 
     def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
-        """Return up to `limit` live chunks without a code and with an id over `after`, by id.
+        """Return up to `limit` live chunks without a code, with ids over `after`.
 
         Args:
             library: Whose chunks.
@@ -83,7 +83,7 @@ class PassageCodeStore:
             )
 
     def drop_others(self) -> None:
-        """Remove codes of another version, which cannot be compared with a question of this one."""
+        """Remove codes of another version, which match no question of this one."""
         with self._database.read_raw() as cursor:
             held = cursor.execute("SELECT value FROM meta WHERE key = ?", (_VERSION_KEY,)).fetchone()
         if held is None or held[0] != CODES_VERSION:

@@ -1,4 +1,7 @@
-"""Blank what a stored answer quotes of a deleted document. Works on the JSON record; knows its field names, not its classes."""
+"""Blank quotes of a deleted document in a stored answer's JSON record.
+
+It knows the record's field names, not its classes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ BLANK = "\u2588"
 
 
 def redact_answer(record: Mapping[str, object], library: str, doc_id: str) -> tuple[dict[str, object], int]:
-    """Return the record without the document's words, and how many quotes were blanked.
+    """Return the record without the document's words, and how many were blanked.
 
     Blanked are its passages' previews and titles, every quote of it, and of the answer everything but the sentences that cite other
     documents alone: what cites nothing, a table or an inventory, may be made of its words as well.

@@ -1,4 +1,4 @@
-"""New revisions into the catalog: the rows of a batch of drafts, inside one transaction."""
+"""Write new revisions of a batch of drafts in one transaction."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Written:
-    """What a batch did."""
+    """The result of a batch."""
 
     results: list[WriteResult] = field(default_factory=list)
     stored: list[Stored] = field(default_factory=list)
@@ -176,7 +176,7 @@ class RevisionBatch:
         return found
 
     def _supersede(self, stored: list[Stored]) -> dict[int, list[int]]:
-        """Take the live revisions of documents out of the counters and their vectors out of the catalog; return their chunk ids."""
+        """Take live revisions from counters, and their vectors; return chunk ids."""
         removed: dict[int, list[int]] = {}
         for item in stored:
             removed[item.doc] = retire_chunks(self._sql, item.doc)

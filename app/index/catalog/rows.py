@@ -33,7 +33,9 @@ _VALUES_AT_ONCE = 900
 
 
 def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = "") -> None:
-    """Run `insert VALUES (...), (...) after` for all rows, many a statement: half the time of a statement each.
+    """Run `insert VALUES (...), (...) after` for all rows, many a statement.
+
+    Half the time of a statement each.
 
     Args:
         sql: In a transaction.
@@ -79,7 +81,7 @@ def unpack_ids(packed: bytes | None) -> list[int]:
 
 
 def id_list(ids: Sequence[int]) -> str:
-    """Return ids as the JSON array that `json_each(?)` unfolds: one bound value, whatever their number."""
+    """Return ids as JSON for `json_each(?)`: one bound value for any number."""
     return "[" + ",".join(map(str, ids)) + "]"
 
 
@@ -98,7 +100,10 @@ _EXPONENT = 0x7C00
 
 
 def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
-    """Return which blobs are rows of `dimension` finite float16 numbers; any other counts as a vector that is missing."""
+    """Return which blobs are rows of `dimension` finite float16 numbers.
+
+    Any other counts as a missing vector.
+    """
     whole = [blob for blob in blobs if len(blob) == 2 * dimension]
     endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
     if len(whole) == len(blobs) and not endless.any():  # nearly always: asked first, because it is asked of every vector

@@ -1,4 +1,4 @@
-"""The catalog's tables, as SQLAlchemy Core sees them. `migrations/` creates them; a test compares the two.
+"""Declare the catalog's tables for SQLAlchemy Core; migrations create them.
 
 Each table's comment says its rule. Internal keys: `doc` is a document's integer key, `chunk_id` is never used twice.
 """
@@ -120,7 +120,7 @@ chunks = Table(
 )
 Index("ix_chunks_doc", chunks.c.doc, chunks.c.revision, chunks.c.ordinal)
 
-# What vectors were made with. One live build per library; a re-embedding fills another beside it, whose number is in meta under
+# What vectors were made with. One live build per library; a re-embedding fills another, whose number is in meta under
 # `staged_build/{library}` until it takes over.
 builds = Table(
     "builds",

@@ -1,4 +1,4 @@
-"""Revisions that were just replaced, so that a question in flight still finds the old text until the new one is searchable."""
+"""Show replaced revisions to running questions until the new text is searchable."""
 
 from __future__ import annotations
 
@@ -26,18 +26,24 @@ class Settling:
         self._until: dict[tuple[int, int], float] = {}
 
     def begin(self, revisions: Iterable[tuple[int, int]]) -> None:
-        """Keep showing `(doc, revision)` pairs that are about to be superseded; call before the swap commits."""
+        """Keep showing `(doc, revision)` pairs about to be superseded; before the commit."""
         with self._lock:
             self._until.update(dict.fromkeys(revisions, math.inf))
 
     def end(self, revisions: Iterable[tuple[int, int]]) -> None:
-        """The new revisions are findable, or nothing was swapped: stop showing the old ones once searches in flight are over."""
+        """Stop showing the old revisions once running searches have ended.
+
+        The new ones are searchable, or nothing was swapped.
+        """
         until = self._clock() + LINGER_S
         with self._lock:
             self._until.update(dict.fromkeys(revisions, until))
 
     def shown(self) -> frozenset[tuple[int, int]]:
-        """Return the superseded `(doc, revision)` pairs that may be shown now; call after reading the catalog."""
+        """Return superseded `(doc, revision)` pairs that may be shown now.
+
+        Call it after reading the catalog.
+        """
         if not self._until:
             return frozenset()
         now = self._clock()

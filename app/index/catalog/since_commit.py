@@ -1,4 +1,4 @@
-"""What was read of the catalog, kept until something is committed."""
+"""Cache reads of the catalog until the next commit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ V = TypeVar("V")
 
 
 class SinceCommit(Generic[K, V]):
-    """Remembers the answers of a reader of few keys; thread-safe, as every answer is of some snapshot since the last commit.
+    """Caches a reader's results until a commit; thread-safe.
 
-    A question asks for the builds and counts of its library four times, and a library at rest is asked the same a thousand times.
+    Every result is of some snapshot since the last commit. A question asks for the builds and
+    counts of its library four times, and a library at rest is asked the same a thousand times.
     """
 
     def __init__(self, database: Database, read: Callable[[K], V]) -> None:
-        """Remember what `read` returns of `database`; it must be a value that nobody changes."""
+        """Cache what `read` returns of `database`; the value must be immutable."""
         self._database = database
         self._read = read
         self._held: dict[K, tuple[int, V]] = {}

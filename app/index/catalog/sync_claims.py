@@ -1,4 +1,4 @@
-"""Which documents a synced folder sent: the record that decides what a sync may remove."""
+"""Record which documents a synced folder sent: what a sync may remove."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SyncClaims:
             )
 
     def held(self, library: Library, folder: str) -> dict[str, str]:
-        """Return the doc_id by source key of the live documents that a folder sent and that still hold the bytes it sent."""
+        """Return source key to doc_id of live documents a folder sent, bytes unchanged."""
         with self.database.read_raw() as cursor:
             rows = cursor.execute(
                 "SELECT c.source_key, d.doc_id FROM sync_claims c JOIN documents d"
@@ -45,7 +45,7 @@ class SyncClaims:
 
 
 def forget_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:
-    """Remove the claims on documents that are purged, as part of the caller's transaction."""
+    """Remove claims on purged documents in the caller's transaction."""
     sql.exec_driver_sql(
         "DELETE FROM sync_claims WHERE library = ? AND source_key IN (SELECT value FROM json_each(?))",
         (library.value, pack_strings(source_keys)),

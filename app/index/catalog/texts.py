@@ -1,4 +1,4 @@
-"""Document texts: compressed in the catalog, decompressed in a cache bounded by bytes."""
+"""Compress document texts in the catalog; cache decompressed ones by bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.core.errors import IndexDamaged
 from app.core.types import PageSpan
 
 ZSTD_LEVEL = 3
-"""Text to about a third at 200 MB/s and more (facts/libraries.md)."""
+"""Text to about a third at 200 MB/s and more (docs/facts/libraries.md)."""
 
 
 class TextCodec:
@@ -26,7 +26,7 @@ class TextCodec:
         self._decompressor = zstandard.ZstdDecompressor()
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
-        """Return a zstd frame with a checksum for each text; one call for all leaves the interpreter to others meanwhile."""
+        """Return a zstd frame with checksum per text, in one call without the GIL."""
         if not texts:
             return []
         frames = self._compressor.multi_compress_to_buffer([text.encode() for text in texts])

@@ -1,4 +1,7 @@
-"""Which originals the catalog allows to be unlinked: the only ones that a start, a deletion or a repair removes."""
+"""Record which originals may be unlinked; no other is ever removed.
+
+By a start, a deletion or a repair.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ UNLINKED_KEY = "originals_unlinked_at"
 
 
 def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
-    """Allow originals to be unlinked once nothing refers to them, as part of the caller's transaction.
+    """Allow unlinking originals without a reference, in the caller's transaction.
 
     Args:
         sql: A transaction of the catalog.
@@ -36,7 +39,10 @@ class Unlinks:
     originals: Originals
 
     def expect(self, sha256: str) -> None:
-        """Record bytes before they are kept: what is never accepted may be unlinked, what is accepted is referred to."""
+        """Record bytes before they are stored, so that unaccepted ones can be unlinked.
+
+        A revision refers to accepted ones.
+        """
         with self.database.write("unlink") as sql:
             record_unlinks(sql, [sha256])
 
@@ -56,11 +62,11 @@ class Unlinks:
         return (self.recorded() & self.originals.names()) - self.named()
 
     def unknown(self) -> list[str]:
-        """Return the originals on disk that the catalog neither refers to nor has a record of, sorted."""
+        """Return originals on disk that the catalog does not know, sorted."""
         return sorted(self.originals.names() - self.named() - self.recorded())
 
     def settle(self) -> int:
-        """Unlink what is due and remove the records that are answered; return how many files went.
+        """Unlink what is due and remove settled records; return how many files went.
 
         Records of uploads that an unfinished job still waits for stay: the job may fail.
         """

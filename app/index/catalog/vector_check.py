@@ -1,4 +1,4 @@
-"""Vectors of the catalog that nothing can use: of a wrong size, or with a number that is not finite."""
+"""Find vectors that are unusable: of a wrong size, or not finite."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCH = 4_096
 
 @dataclass(frozen=True, slots=True)
 class VectorCheck:
-    """Finds them and takes them out; the chunks are pending then, and are embedded again."""
+    """Finds and removes unusable vectors; their chunks are embedded again."""
 
     database: Database
 

@@ -1,4 +1,4 @@
-"""Vectors into the catalog: fingerprints, rows, counters and the change, inside one transaction."""
+"""Write vectors: fingerprints, rows, counters and the change, atomically."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
 
 
 def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
-    """Return what a library has that is not what is wanted, and the cure up to its command."""
+    """Return how a library's fingerprint differs, and the fix up to its command."""
     if held.embedding_model != wanted.embedding_model:
         return (
             f"holds vectors of {held.embedding_model!r} (fingerprint {fingerprint8(held)}), not of"
@@ -73,9 +73,10 @@ class _Target:
 def store_vectors(
     sql: Connection, library: Library, by_id: Mapping[int, bytes], build: int | None = None, *, followed: bool = True
 ) -> list[int]:
-    """Insert packed vectors (float16) of live chunks into a build; return the live chunks.
+    """Insert packed float16 vectors of live chunks; return the live chunks.
 
-    Vectors of the live build are counted and queued for its projections. Those of a staged build count when it takes over.
+    Into a build. Vectors of the live build are counted and queued for its projections. Those of a
+    staged build count when it takes over.
 
     Args:
         sql: A transaction of the catalog.
@@ -119,7 +120,7 @@ def store_vectors(
 
 
 def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
-    """Remove vectors that cannot be used, so that they are missing everywhere and made again.
+    """Remove unusable vectors everywhere, so that they are made again.
 
     Args:
         sql: A transaction of the catalog.

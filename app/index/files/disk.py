@@ -1,4 +1,4 @@
-"""How much disk each store takes."""
+"""Measure the disk use of each store."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ CATALOG = "catalog.sqlite3"
 
 
 def bytes_by_store(data_dir: Path, chroma_dir: Path) -> dict[str, int]:
-    """Return the bytes on disk of each store: `catalog`, `chroma`, each other folder of the data directory, `other` for its files.
+    """Return bytes on disk by store: `catalog`, `chroma`, folders, and `other`.
 
-    Files that come or go while it counts may be missed.
+    Folders are those of the data directory; `other` counts its files. Files that come or go while
+    it counts may be missed.
     """
     found: dict[str, int] = {}
     for entry in data_dir.iterdir() if data_dir.is_dir() else ():

@@ -20,7 +20,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
 def utc_now() -> str:
-    """Return the present time as UTC ISO 8601 with milliseconds, `2026-01-02T03:04:05.678Z`."""
+    """Return the time as UTC ISO 8601 in milliseconds: `2026-01-02T03:04:05.678Z`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -47,7 +47,7 @@ def disk_full(path: Path) -> DiskFull:
 
 
 def says_full(message: str) -> bool:
-    """Whether a message of SQLite, Chroma or the system says that the disk is full."""
+    """Return whether a message of SQLite, Chroma or the system means: disk full."""
     return any(words in message for words in ("No space left", "disk is full", "File too large", "disk I/O error"))
 
 
@@ -58,7 +58,7 @@ def sync_file(path: Path, steps: Steps, step: str) -> None:
 
 
 def sync_directory(path: Path, steps: Steps, step: str) -> None:
-    """Force a directory's entries to disk, so that a rename or a new file in it survives a power cut."""
+    """Fsync a directory, so that a rename or a new file survives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         with steps.at(step):
@@ -68,7 +68,7 @@ def sync_directory(path: Path, steps: Steps, step: str) -> None:
 
 
 def replace_file(path: Path, content: bytes, steps: Steps, store: str) -> None:
-    """Write `content` to `path` so that a reader sees the old bytes or the new ones, never a part.
+    """Write `content` to `path`: readers see the old bytes or the new, never a mix.
 
     Raises:
         DiskFull: No space; the old content stays.
@@ -102,7 +102,7 @@ def remove_tree(path: Path, steps: Steps, step: str) -> None:
 
 
 def move_aside(path: Path, steps: Steps, step: str) -> Path:
-    """Rename a damaged file or directory to `NAME.broken.<UTC>` and return where it went."""
+    """Rename a damaged path to `NAME.broken.<UTC>`; return the new path."""
     target = _broken_name(path)
     with steps.at(step):
         path.rename(target)
@@ -110,7 +110,10 @@ def move_aside(path: Path, steps: Steps, step: str) -> Path:
 
 
 def move_contents_aside(path: Path, keep: str, steps: Steps, step: str) -> Path:
-    """Move all but the entry `keep` of a directory that cannot be renamed itself into `store.broken.<UTC>` inside it."""
+    """Move a directory's content, except `keep`, into `store.broken.<UTC>` inside it.
+
+    For a directory that cannot be renamed itself.
+    """
     target = _broken_name(path / "store")
     target.mkdir()
     for entry in list(path.iterdir()):

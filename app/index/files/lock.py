@@ -1,4 +1,7 @@
-"""One process owns a data directory: an advisory lock on a file that says who holds it. Imports nothing heavy."""
+"""Lock a data directory for one process; the lock file names the owner.
+
+Imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who holds a data directory; `url` is empty for a command without a server.
+    """The owner of a data directory; `url` is empty for a command without a server.
 
     `lasting` is False for a command that serves only until it has done its work.
     """
@@ -76,7 +79,7 @@ class DirectoryLock:
         self._write(handle)
 
     def announce(self, url: str, *, lasting: bool = True) -> None:
-        """Say where this process answers, once that is known, and whether it goes on doing so."""
+        """Publish this process's address once known, and whether it stays."""
         self._url, self._lasting = url, lasting
         for handle in self._handles:
             self._write(handle)
@@ -102,7 +105,7 @@ class DirectoryLock:
 
 
 def _lock_patiently(handle: int) -> None:
-    # Somebody who only asks for the owner holds a shared lock for microseconds.
+    # A process that only asks for the owner holds a shared lock for microseconds.
     for _ in range(_ATTEMPTS - 1):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,7 +117,7 @@ def _lock_patiently(handle: int) -> None:
 
 
 def owner(data_dir: Path) -> Owner | None:
-    """Return who holds a data directory now; None when nobody does.
+    """Return a data directory's owner; None if it has none.
 
     Raises:
         StorageError: Its lock cannot be read.

@@ -22,7 +22,10 @@ _PART = ".*.part"
 
 
 def names_in(path: Path) -> set[str]:
-    """Return the SHA-256 of every original in a directory, as its file name says; empty when there is no directory."""
+    """Return the SHA-256 of every original in a directory by file name.
+
+    Empty without the directory.
+    """
     if not path.is_dir():
         return set()
     return {file.stem for file in path.iterdir() if file.suffix == _SUFFIX and _SHA256.fullmatch(file.stem)}
@@ -99,15 +102,18 @@ class Originals:
         return names_in(self._path)
 
     def remove_parts(self) -> int:
-        """Remove what an interrupted `store` left half-written; return how many files. Nothing else may be storing."""
+        """Remove parts left by an interrupted `store`; return the number of files.
+
+        Nothing else may be storing.
+        """
         return sum(remove_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART))
 
     def exists(self, sha256: str) -> bool:
-        """Whether the bytes are here; never where the name is not 64 hex digits."""
+        """Return whether the bytes exist; False unless the name is 64 hex digits."""
         return bool(_SHA256.fullmatch(sha256)) and self.path(sha256).exists()
 
     def damaged(self, sha256: str) -> bool:
-        """Whether the bytes are missing or are not what their name says."""
+        """Return whether the bytes are missing or differ from their name."""
         if not self.exists(sha256):
             return True
         with self.path(sha256).open("rb") as file:

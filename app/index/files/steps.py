@@ -1,11 +1,12 @@
-"""Named write steps: every place where a crash leaves a different state on disk has a name, and a test can stop the process there.
+"""Name every write step, so that a test can end the process at each.
 
-Each step is reached twice, before and after the write. A registry armed with `n` ends the process at the n-th step reached, as
-`kill -9` would: no handler runs, no buffer is flushed. Counting instead of naming makes the crash loop exhaustive: n = 1, 2, 3 ...
-until the work completes.
+A crash at each leaves a different state on disk. Each step is reached twice, before and after the
+write. A registry armed with `n` ends the process at the n-th step reached, as `kill -9` would: no
+handler runs, no buffer is flushed. Counting instead of naming makes the crash loop exhaustive: n =
+1, 2, 3 ... until the work completes.
 
 References:
-    SQLite's crash tests, https://sqlite.org/testing.html section 3.3; facts/reliability-tests.md section 5.
+    SQLite's crash tests, https://sqlite.org/testing.html section 3.3; docs/facts/sqlite.md.
 """
 
 from __future__ import annotations
@@ -35,18 +36,21 @@ class Steps:
 
     @property
     def reached(self) -> int:
-        """How many steps were reached so far."""
+        """Return how many steps were reached so far."""
         return self._reached
 
     @property
     def names(self) -> dict[str, int]:
-        """How often each named step was entered."""
+        """Return how often each named step was entered."""
         with self._lock:
             return dict(self._names)
 
     @contextmanager
     def at(self, name: str) -> Iterator[None]:
-        """Surround one write, `name` being `store.action`; counts a step before it and one after it succeeded."""
+        """Surround one write named `store.action`; count a step before and after it.
+
+        The one after counts a success.
+        """
         with self._lock:
             self._names[name] = self._names.get(name, 0) + 1
         self._reach()

@@ -1,4 +1,7 @@
-"""tantivy's schema and analyzer; agrees with `app.core.text.tokenise`, which a property test checks."""
+"""Define tantivy's schema and analyzer, equal to `app.core.text.tokenise`.
+
+A property test compares them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR = "chunk_id", "doc", "do
 
 
 def build_schema() -> tantivy.Schema:
-    """Return the schema: positions are kept for the body only where phrases may be asked; scores need frequencies."""
+    """Return the schema: positions for the body only, frequencies for scores.
+
+    Phrases may be asked of the body.
+    """
     builder = tantivy.SchemaBuilder()
     for name in (TITLE, SECTION, BODY):
         builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
@@ -29,7 +35,10 @@ def build_schema() -> tantivy.Schema:
 
 
 def build_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer: split at non-alphanumerics, drop tokens over 40 bytes, lower-case, stem (Snowball English)."""
+    """Return the analyzer: split, drop tokens over 40 bytes, lower-case, stem.
+
+    Split at non-alphanumerics; Snowball English.
+    """
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(MAX_TOKEN_BYTES + 1))  # tantivy keeps what is shorter than its limit

@@ -1,7 +1,8 @@
-"""tantivy's files, checked by the checksums that it writes and does not read when it opens an index.
+"""Check tantivy's files by the checksums in their footers.
 
-Every file of a segment ends with a footer: JSON with the CRC-32 of what comes before it, the JSON's length and a magic number, both
-little-endian 32-bit.
+tantivy does not check them when it opens an index. Every file of a segment ends with a footer: JSON
+with the CRC-32 of what comes before it, the JSON's length and a magic number, both little-endian
+32-bit.
 
 References:
     tantivy 0.25, src/directory/footer.rs (Footer::append_footer, FOOTER_MAGIC_NUMBER).
@@ -26,7 +27,7 @@ _PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 
 
 def damaged_files(index: Path, limit_bytes: int | None = None) -> list[str]:
-    """Return what is wrong with the files of an index's live segments; empty when all is as it was written.
+    """Return faults in the files of an index's live segments; empty when sound.
 
     Args:
         index: The index's directory. One without a `meta.json` holds nothing.
@@ -50,7 +51,10 @@ def damaged_files(index: Path, limit_bytes: int | None = None) -> list[str]:
 
 
 def lost_files(index: Path) -> bool:
-    """Whether a file that the index's live segments need is gone or cut; a merge that removes old ones meanwhile is no loss."""
+    """Return whether a live segment's file is missing or cut.
+
+    A merge that removes old ones at that moment is no loss.
+    """
     return _lacks_files(index) and _lacks_files(index)  # the second look reads what the merge has written
 
 
@@ -64,7 +68,7 @@ def _lacks_files(index: Path) -> bool:
 
 
 def _ends(path: Path) -> bool:
-    """Whether a file ends as tantivy's files do."""
+    """Return whether a file ends like tantivy's files."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL.size))
@@ -73,7 +77,7 @@ def _ends(path: Path) -> bool:
 
 
 def _intact(path: Path) -> bool:
-    """Whether a file's bytes have the checksum of its footer."""
+    """Return whether a file's bytes match the checksum of its footer."""
     size = path.stat().st_size
     with path.open("rb") as file:
         if size < _TAIL.size:

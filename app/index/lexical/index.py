@@ -1,4 +1,7 @@
-"""BM25: one tantivy index per library. It stores chunk ids only; everything it holds can be made again from the catalog."""
+"""Search BM25: one tantivy index per library, rebuildable from the catalog.
+
+It stores chunk ids only.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ _NO_SECTION = "body"
 
 
 class TantivyIndex:
-    """One library's index. Reads are concurrent; whoever writes serialises add, remove, commit and rollback."""
+    """One library's index; reads are concurrent, writers serialise their calls.
+
+    The calls are add, remove, commit and rollback.
+    """
 
     def __init__(self, path: Path, options: IndexOptions, steps: Steps) -> None:
         """Open or create the index in directory `path`.
@@ -80,7 +86,7 @@ class TantivyIndex:
 
     @property
     def count(self) -> int:
-        """How many chunks are committed."""
+        """Return how many chunks are committed."""
         with self._translated():
             return int(self._index.searcher().num_docs)
 
@@ -124,7 +130,10 @@ class TantivyIndex:
             return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks that hold a token within `edits` of this one in body or title, in the order of their ids."""
+        """Return up to k chunks with a token within `edits` of this one, by id.
+
+        In body or title.
+        """
         terms = [
             tantivy.Query.fuzzy_term_query(self._schema, field, token, distance=edits, transposition_cost_one=True)
             for field in (BODY, TITLE)
@@ -133,14 +142,14 @@ class TantivyIndex:
         return [hit.chunk_id for hit in self._run(query, k)]
 
     def ids(self) -> list[int]:
-        """Return the chunk ids of everything committed, repeated when a chunk is there twice."""
+        """Return all committed chunk ids; duplicates repeat."""
         with self._translated():
             searcher = self._index.searcher()
             hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
             return [int(chunk_id) for chunk_id in searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])]
 
     def finds(self, chunk_id: int, text: str) -> bool:
-        """Whether a chunk is found by its own words; one without any is."""
+        """Return whether a chunk's own words find it; True without words."""
         return not tokenise(text) or self.score(text, [chunk_id])[chunk_id] > 0
 
     # --- write
@@ -190,7 +199,7 @@ class TantivyIndex:
             self._index.reload()
 
     def set_background(self, background: bool) -> None:
-        """Whether the threads that index come after whoever else wants the processor (Linux); called with nothing queued."""
+        """Set low CPU priority of the indexing threads (Linux); call with empty queue."""
         if background != self._background:
             self._background = background
             self._writer = None
@@ -228,13 +237,16 @@ class TantivyIndex:
             opened = partial(self._index.writer, heap, threads)
             self._writer = self._quiet.submit(opened).result() if self._background else opened()
             # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
-            # takes the same name and fails on it, at every start anew, unless they are removed.
+            # takes the same name and fails on it at every start, unless they are removed.
             self._writer.garbage_collect_files()
         return self._writer
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Drop what was queued when something fails: nobody knows how much of it tantivy took. A failed read drops nothing."""
+        """Drop queued words after an error; how many tantivy took is unknown.
+
+        A failed read drops nothing.
+        """
         try:
             with self._translated():
                 yield
@@ -291,5 +303,8 @@ class TantivyLexicalIndex:
         return self._indexes[library].document_frequencies(tokens)
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks that hold a token within 0 to 2 edits of a stemmed one in body or title."""
+        """Return up to k chunks with a token within `edits` of a stemmed one.
+
+        0 to 2 edits, in body or title.
+        """
         return self._indexes[library].near(token, edits, k)

@@ -1,4 +1,7 @@
-"""Words of stored rows on their way into a library's lexical index: one thread hands them to tantivy and commits them in groups."""
+"""Write words of stored rows to a lexical index in grouped commits.
+
+One thread hands them to tantivy.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,23 @@ GROUP_CHUNKS = 32_000
 GROUP_S = 5.0
 """Or when its first words have waited this long, seconds."""
 WAITING_CHUNKS = 8_000
-"""Chunks that may wait for tantivy while it commits; whoever brings more waits too."""
+"""Chunks that may wait for tantivy while it commits; a writer that brings more waits too."""
 
 
 class WordQueue:
-    """Writes an index's words; whoever else writes to it holds the write lock and has called `settle`.
+    """Single writer of a lexical index.
 
-    `put` is called with the write lock held, so that words come in the order of the catalog's changes. A group that fails is
-    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where whoever settles replays the words.
+    Call `settle` under the write lock before writing to it from elsewhere. `put` is called with the
+    write lock held, so that words come in the order of the catalog's changes. A group that fails is
+    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where `settle`
+    replays the words.
     """
 
     def __init__(self, library: Library, indexes: Mapping[Library, TantivyIndex], committed: Callable[[int], None]) -> None:
-        """Feed the index of `library`, looked up at each use; `committed` is told up to which change it holds everything."""
+        """Feed the index of `library`; report applied changes to `committed`.
+
+        The index is looked up at each use.
+        """
         self._library = library
         self._indexes = indexes
         self._committed = committed
@@ -35,7 +43,7 @@ class WordQueue:
         self._room = threading.Condition()
         self._waiting = 0
         self.background = False
-        """Whether a group that begins with what is put now may take its time: nobody waits for it."""
+        """Whether the next group has low priority: no request waits for it."""
         self.last_put = 0
         """Change up to which words were put."""
         self._taken = self._done = 0
@@ -46,16 +54,16 @@ class WordQueue:
 
     @property
     def under_way(self) -> bool:
-        """Whether words were put that are not committed yet, and none was dropped."""
+        """Return whether uncommitted words were put, and none was dropped."""
         return self.last_put != self._done and self._error is None
 
     def wait_for_room(self) -> None:
-        """Wait while more than WAITING_CHUNKS wait for tantivy; call without the write lock."""
+        """Wait while more than WAITING_CHUNKS wait for tantivy, without the lock."""
         with self._room:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
     def put(self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
-        """Bring the words of documents, some of which replace words; with them the index holds everything up to change `seq`."""
+        """Queue the words of documents, up to change `seq`; some replace others."""
         chunks = sum(len(document.chunks) for document in documents)
         with self._room:
             self._waiting += chunks
@@ -67,8 +75,8 @@ class WordQueue:
         return self._thread.submit(self._commit)
 
     def settle(self) -> None:
-        """Commit what was put, or drop it where that fails, and wait. Call with the write lock held."""
-        with suppress(Exception):  # whoever replays meets it again, if it lasts
+        """Commit what was put, or drop it on failure, and wait; under the write lock."""
+        with suppress(Exception):  # a replay meets it again, if it lasts
             self.commit().result()
         self._error = None
         self.last_put = self._taken = self._done
@@ -78,7 +86,7 @@ class WordQueue:
         self._thread.submit(self._fail, error).result()
 
     def close(self) -> None:
-        """Commit what was put and end the thread; what cannot be committed is replayed at the next start."""
+        """Commit what was put and end the thread; a start replays what failed."""
         self.settle()
         self._thread.shutdown()
 

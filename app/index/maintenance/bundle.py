@@ -1,6 +1,8 @@
-"""One library as one file: live texts, chunks, vectors, metadata, originals, fingerprint. Importing embeds nothing.
+"""Write one library as one file, and import it; importing embeds nothing.
 
-An import checks the whole file before it writes, then goes batch by batch; run again after an interruption it skips what is there.
+Live texts, chunks, vectors, metadata, originals, fingerprint. An import checks the whole file
+before it writes, then goes batch by batch; run again after an interruption it skips
+existing documents.
 """
 
 from __future__ import annotations

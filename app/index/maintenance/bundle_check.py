@@ -1,4 +1,4 @@
-"""What no single record of a bundle can say: whether all of them fit together, and into the store."""
+"""Check that a bundle's records fit together, and into the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NORM_TOLERANCE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class BundleReport:
-    """What a bundle holds, or what an import found in it."""
+    """Counts of a bundle, or of an import."""
 
     library: str
     documents: int

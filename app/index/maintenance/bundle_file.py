@@ -1,4 +1,4 @@
-"""The bundle format: one file of checksummed blocks, read and written in constant memory.
+"""Read and write the bundle format: checksummed blocks, constant memory.
 
     magic       DOCUMIND-BUNDLE 1, newline
     block*      4 bytes length, 32 bytes SHA-256 of the packed content, then the content: zstd(4 bytes length, JSON, raw bytes)
@@ -49,7 +49,7 @@ def write_block(file: IO[bytes], block: Block) -> None:
 
 
 def read_blocks(path: Path, max_original_bytes: int) -> Iterator[Block]:
-    """Yield the blocks of a bundle, each with its checksum, size and every field checked.
+    """Yield a bundle's blocks with checksum, size and every field checked.
 
     Args:
         path: The file.
@@ -88,7 +88,7 @@ def damaged(path: Path, what: str) -> IndexDamaged:
 
 
 class _Wrong(Exception):
-    """What is wrong with a block: field and reason."""
+    """A fault of a block: field and reason."""
 
 
 def _read_block(file: IO[bytes], head: bytes, max_original_bytes: int) -> Block:
@@ -132,7 +132,7 @@ def _unpack(content: zstandard.ZstdDecompressionReader, max_original_bytes: int)
 
 
 def _take(content: zstandard.ZstdDecompressionReader, size: int) -> bytes:
-    """Return up to `size` bytes, in pieces: what is stated takes no memory before it is there."""
+    """Return up to `size` bytes in pieces, so a false size takes no memory."""
     taken = bytearray()
     while len(taken) < size and (piece := content.read(min(_PIECE_BYTES, size - len(taken)))):
         taken += piece

@@ -1,4 +1,4 @@
-"""A library's documents as a bundle takes them: record, vectors, and as many at once as fit into a block."""
+"""Read a library's documents for a bundle, in batches that fit a block."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BundleReader:
     originals: Originals
 
     def batches(self, library: Library) -> Iterator[list[Part]]:
-        """Yield documents for one block each time: so many, and no more than a block may take."""
+        """Yield documents for one block at a time, within its limits."""
         batch: list[Part] = []
         size = 0
         for part in self._parts(library):
@@ -122,7 +122,9 @@ def _part(record: DocumentRecord, blobs: list[bytes], codes: list[bytes]) -> Par
 
 
 def _without_vectors(part: Part) -> Part:
-    """Return a document that is too large for a block without its vectors and codes, which are made again after the import.
+    """Return an over-large document without vectors and codes.
+
+    They are made again after the import.
 
     Raises:
         TooLarge: Its text alone is.

@@ -1,4 +1,7 @@
-"""What the blocks of a bundle say, field by field: the schema that a file from outside is held to before anything is written."""
+"""Define a bundle's blocks field by field: the schema of foreign files.
+
+Before anything is written.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class Record(BaseModel):
 
 
 class FingerprintRecord(Record):
-    """What vectors were made with; see `app.core.types.Fingerprint`."""
+    """Versions that made vectors; see `app.core.types.Fingerprint`."""
 
     embedding_model: Name
     model_digest: Line
@@ -73,7 +76,7 @@ class Original(Record):
 
 
 class DocumentRecord(Record):
-    """A document; `vectors` are the ordinals of chunks whose vectors follow in the block's payload, in order; `codes` likewise."""
+    """A document; `vectors` and `codes` list ordinals of chunks in the payload."""
 
     doc_id: Name
     source_key: SourceKey

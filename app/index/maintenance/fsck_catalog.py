@@ -1,4 +1,4 @@
-"""Checks and repairs of the catalog itself: counters, duplicates, vectors, texts, originals."""
+"""Check and repair the catalog: counters, duplicates, vectors, texts, originals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _WRONG_DUPLICATES = """
 
 @dataclass(frozen=True, slots=True)
 class CatalogCheck:
-    """Looks at the catalog and the originals; mends what follows from the rest when asked to."""
+    """Checks catalog and originals; repairs what follows from the rest if asked."""
 
     database: Database
     originals: Originals

@@ -1,4 +1,7 @@
-"""Are the files still there that a running server works on? Asked by every readiness probe, so it costs a millisecond."""
+"""Check in a millisecond that a running server's files still exist.
+
+Every readiness probe asks.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,31 @@ _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
 class Presence:
-    """The catalog and the lexical indexes as they were when the store opened; thread-safe."""
+    """The catalog and lexical indexes as at the opening; thread-safe."""
 
     def __init__(self, catalog: Path, lexical: Mapping[Library, TantivyIndex]) -> None:
-        """Remember which file the catalog is; `lexical` is the store's own table, which exchanges damaged indexes."""
+        """Remember the catalog's file; `lexical` is the store's own table.
+
+        The store replaces damaged indexes in that table.
+        """
         self._catalog = catalog
         self._opened = catalog.stat()
         self._lexical = lexical
 
     def missing(self) -> tuple[str, ...]:
-        """Return what was deleted, cut, renamed or put in another's place under the server: `catalog`, `lexical index of ...`."""
+        """Return what was deleted, cut, renamed or replaced under the server.
+
+        `catalog`, `lexical index of ...`.
+        """
         missing = [] if self._catalog_is_there() else ["catalog"]
         missing += [f"lexical index of {library.value}" for library, index in self._lexical.items() if lost_files(index.path)]
         return tuple(missing)
 
     def _catalog_is_there(self) -> bool:
-        """Whether a new connection would read the file that ours have open; SQLite itself notices one that was cut."""
+        """Return whether a new connection would open our catalog file.
+
+        SQLite itself notices one that was cut.
+        """
         try:
             found = self._catalog.stat()
             if (found.st_dev, found.st_ino) != (self._opened.st_dev, self._opened.st_ino):

@@ -43,7 +43,7 @@ class DirectParser:
                 " split it and send the parts"
             )
         if not parsed.text or parsed.text.isspace():
-            raise Unreadable(f"{filename!r} holds no readable text; send a file with content")
+            raise Unreadable(f"{filename!r} holds no readable text; check that it is the right file")
         return parsed
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:

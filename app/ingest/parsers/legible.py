@@ -48,7 +48,8 @@ def require_text(filename: str, texts: Sequence[str]) -> None:
         NoTextLayer: Fewer than 20 characters a page on average.
     """
     if sum(map(len, texts)) < MIN_CHARACTERS_PER_PAGE * len(texts):
-        raise NoTextLayer(f"{filename!r} has {len(texts)} pages but hardly any text (a scan?); run OCR on it and send the result")
+        pages = "1 page" if len(texts) == 1 else f"{len(texts)} pages"
+        raise NoTextLayer(f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the result")
 
 
 def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tuple[str, ...]:

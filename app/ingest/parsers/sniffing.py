@@ -46,7 +46,7 @@ def identify(content: bytes, filename: str) -> FileType:
         UnsupportedType: Any other kind of content, named where it is known.
     """
     if not content.strip(b"\0 \t\r\n\f"):
-        raise Unreadable(f"{filename!r} is empty; send a file with content")
+        raise Unreadable(f"{filename!r} is empty: it has no content")
     head = content[:_MAGIC_WINDOW_BYTES]
     for name, one in FORMATS.items():
         if one.magic and one.magic in head:

@@ -1,4 +1,4 @@
-"""Text of the templates of wikitext that stand for text: characters, quotations, quantities, places."""
+"""Return the text of wikitext templates: characters, quotes, quantities, places."""
 
 from __future__ import annotations
 

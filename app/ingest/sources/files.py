@@ -49,7 +49,7 @@ def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -
 
     Args:
         root: The folder; its `.documindignore` is read.
-        failed: Told of folders that cannot be listed; by default they are passed over.
+        failed: Called for folders that cannot be listed; by default they are skipped.
 
     Raises:
         InvalidInput: The ignore file cannot be read.

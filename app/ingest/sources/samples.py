@@ -16,7 +16,7 @@ INVENTED = "invented for this demonstration"
 
 
 def bundled() -> Path:
-    """Return where the documents lie: in a checkout and in the image under `data`, in a wheel inside the package."""
+    """Return the folder of the samples: `data`, or in a wheel inside the package."""
     here = Path(__file__).resolve().parents[3] / "data" / "sample_docs"
     return here if here.is_dir() else bundle("samples")
 

@@ -198,7 +198,7 @@ class Campaign:
         """Count stores moved aside for a fault, not those that a purge rebuilt."""
         log = Served.log_of(self.data_dir)
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        return sum("made again from the catalog" in line and "a purge rebuilds it" not in line for line in lines)
+        return sum("made again from the catalog" in line and "a purge" not in line for line in lines)
 
     def _save(self) -> None:
         self.promises.save(self._state)

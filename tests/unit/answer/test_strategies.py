@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answer.options import AnswerOptions
-from app.answer.search import fused, hypothetical_vector
+from app.answer.search import fused, hypothetical_vector, joined
 from app.answer.strategies.flare import gate
 from app.answer.strategies.uncertainty import read_draft
 from app.core.errors import ProviderUnreachable
@@ -204,6 +205,19 @@ def test_reciprocal_rank_fusion_by_hand() -> None:
     assert [hit.passage.document.title for hit in result.hits] == ["Beta", "Alpha"]
     assert result.hits[0].score == pytest.approx(1 / 62 + 1 / 61)
     assert result.confidence == 0.7
+
+
+def test_the_own_search_keeps_its_first_half_of_the_places() -> None:
+    pool = [Hit(passage(f"text {i}", key=f"d{i}", chunk_id=i + 1), 1.0) for i in range(6)]
+    own = Retrieval((pool[0], pool[1], pool[2], pool[3]))
+    poor = Retrieval((pool[5], pool[4], pool[3]))
+    plain = fused([own, poor, poor], 4, [2, 1, 1])
+    assert plain.hits[0].passage == pool[3].passage  # three searches found it; the answer fell to the third place
+    result = joined(own, [poor, poor], 4)
+    assert [hit.passage for hit in result.hits] == [pool[i].passage for i in (0, 1, 3, 5)]
+    assert [hit.score for hit in result.hits] == [hit.score for hit in plain.hits]
+    weak = replace(own, fallback=True)
+    assert joined(weak, [poor], 4) == fused([weak, poor], 4)
 
 
 def test_fused_searches_ignore_fallback_when_one_found_something() -> None:

@@ -113,7 +113,7 @@ export class ChatSession {
     this.reset();
     const opening: Opening = { id: conversationId, error: null };
     this.store.set((chat) => ({ ...chat, opening }));
-    // A reload opens the conversation again, and the document that stood beside it stays.
+    // A reload opens the conversation again, and keeps the document that was open.
     if (this.place?.conversation === conversationId) this.#workspace.set((w) => ({ ...w, reader }));
     try {
       await this.#load(conversationId, client, () => this.store.get().opening === opening);

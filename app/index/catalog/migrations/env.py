@@ -1,4 +1,4 @@
-"""Alembic runs this; the connection comes from `app.index.catalog.database.upgrade`."""
+"""Run migrations for Alembic; `app.index.catalog.database.upgrade` connects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is learned about models."""
+"""Add the table of facts about models."""
 
 from __future__ import annotations
 
