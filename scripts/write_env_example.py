@@ -1,4 +1,4 @@
-"""Write files derived from app/settings.py: `python -m scripts.write_env_example`.
+"""Write files derived from app/settings/variables.py: `python -m scripts.write_env_example`.
 
 With `--check` only compare.
 
@@ -62,7 +62,7 @@ def configuration_page() -> str:
     lines = [
         "# Configuration",
         "",
-        f"{HEAD} This page is generated from `app/settings.py` by `python -m scripts.write_env_example`;",
+        f"{HEAD} This page is generated from `app/settings/variables.py` by `python -m scripts.write_env_example`;",
     ]
     lines += ["a test keeps the three in step. A name that looks like ours but is no setting is reported at start.", ""]
     for name, field in Settings.model_fields.items():

@@ -58,7 +58,8 @@ from app.api.routes import (
 from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.core.release import package_version
-from app.settings import Settings, check_bind
+from app.settings import Settings
+from app.settings.checks import check_bind
 
 logger = logging.getLogger(__name__)
 

@@ -10,15 +10,15 @@ import logging
 import threading
 from dataclasses import replace
 
-from app.bootstrap.models import Models
+from app.bootstrap.embedders import Embedders
 from app.core.errors import Conflict, InvalidInput, StorageError
 from app.core.types import EmbeddingState, Library, Notice
 from app.index.store import IndexStore
 from app.jobs.bulk import BULK
 from app.jobs.kinds import ARXIV, BACKFILL, CALIBRATE, IMPORT, INGEST, SAMPLES
-from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
+from app.jobs.reembed_request import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
-from app.providers.ollama import same_model
+from app.providers.ollama_listing import same_model
 from app.providers.selection import EmbedderChoice
 from app.retrieval.calibration import Calibrations
 
@@ -38,16 +38,16 @@ _WRITERS = frozenset({INGEST, SAMPLES, ARXIV, BACKFILL, BULK, IMPORT, REEMBED})
 class LibraryEmbedders:
     """Knows what embeds each library and what is offered to it; thread-safe."""
 
-    def __init__(self, store: IndexStore, models: Models) -> None:
-        """Look at the builds of `store` and the hosts of `models`."""
+    def __init__(self, store: IndexStore, embedders: Embedders) -> None:
+        """Look at the builds of `store` and the hosts of `embedders`."""
         self._store = store
-        self._models = models
+        self._embedders = embedders
         self.calibrations = Calibrations(store.calibrations)
         self._offers: dict[Library, str] = {}
 
     def state(self, library: Library) -> EmbeddingState:
         """Return what embeds a library; asks the model host, runs no model."""
-        state = self._models.embedding_state(self._store.made_with(library))
+        state = self._embedders.state(self._store.made_with(library))
         self.look(library)
         return replace(state, notices=self.notices(library))
 
@@ -57,7 +57,7 @@ class LibraryEmbedders:
         A model that the library went back from does not count: that was a person's choice.
         """
         fingerprint = self._store.made_with(library)
-        better = None if fingerprint is None else self._models.better_embedder(fingerprint)
+        better = None if fingerprint is None else self._embedders.better(fingerprint)
         previous = self._store.builds.of(library, "previous")
         if better is None or (previous is not None and same_model(previous.fingerprint.embedding_model, better.model)):
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from app.bootstrap.libraries import Libraries
-from app.bootstrap.models import Models
 from app.index.store import IndexStore
 from app.ingest.sources.samples import bundled
 from app.jobs.arxiv import ArxivJob
@@ -11,9 +10,11 @@ from app.jobs.kinds import ARXIV, SAMPLES, register_ingest, request_backfill
 from app.jobs.queue import per_library
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
+from app.providers.arxiv import ArxivClient
+from app.providers.options import ProviderOptions
 
 
-def register_collecting(jobs: JobRunner, store: IndexStore, libraries: Libraries, models: Models) -> None:
+def register_collecting(jobs: JobRunner, store: IndexStore, libraries: Libraries, hosts: ProviderOptions) -> None:
     """Register the jobs that read documents into a library."""
     register_ingest(
         jobs,
@@ -33,7 +34,7 @@ def register_collecting(jobs: JobRunner, store: IndexStore, libraries: Libraries
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
     arxiv = ArxivJob(
-        client=models.arxiv(),
+        client=ArxivClient(hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s),
         catalog=store.catalog,
         pipeline_of=lambda library: libraries.wired(library).pipeline,
         backfill_of=libraries.backfill,

@@ -1,35 +1,31 @@
-"""The models in use: who answers, who embeds which library, as hosts come and go."""
+"""The models in use: who answers, as hosts come and go, and what the hosts have."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 from app.answer.models import ModelChoice
 from app.bootstrap.embedded import EmbeddedModels
+from app.bootstrap.embedders import Embedders
+from app.bootstrap.endpoints import Endpoints
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderError
 from app.core.ports import Embedder, Generator
-from app.core.types import EmbeddingState, Fingerprint, HostStatus, ModelFindings, ModelProfile, ModelReport
+from app.core.types import HostStatus, ModelFindings, ModelProfile, ModelReport
 from app.generation.options import GenerationOptions
-from app.providers.arxiv import ArxivClient
 from app.providers.model_size import parameters_in_name, parameters_of
-from app.providers.ollama import OllamaHost, PullProgress, same_model
-from app.providers.ollama_embedder import OllamaEmbedder
+from app.providers.ollama import OllamaHost
 from app.providers.ollama_generator import OllamaGenerator
+from app.providers.ollama_listing import PullProgress, same_model
 from app.providers.ollama_memory import MemoryWatch
-from app.providers.openai_compatible import HostedEndpoint, OpenAICompatibleGenerator
-from app.providers.openai_embedder import OpenAICompatibleEmbedder
-from app.providers.options import EmbeddingProviderName, HostedOptions, ProviderOptions
-from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, better_embedder, choose_embedder, choose_generator
+from app.providers.openai_compatible import OpenAICompatibleGenerator
+from app.providers.options import ProviderOptions
+from app.providers.selection import GeneratorChoice, OllamaWatch, choose_generator
 from app.providers.slots import CallSlots
 from app.providers.twin import Twins
-
-logger = logging.getLogger(__name__)
 
 BUSY_AFTER_S = 30.0
 """Longest wait for a model slot before a question is refused as busy, seconds."""
@@ -62,13 +58,12 @@ class Models:
             options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
         )
         self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder))
+        self._endpoints = Endpoints(options)
+        self.embedders = Embedders(options, self.ollama, self.watch, self._endpoints, self.embedded)
         self._memory = MemoryWatch()
         self._slots = CallSlots(options.max_model_calls, BUSY_AFTER_S, self.ollama.name)
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._generators: dict[tuple[str, str], Generator] = {}
-        self._embedders: dict[tuple[str, str, int | None], Embedder] = {}
-        self._endpoints: dict[str, HostedEndpoint] = {}
-        self._told: set[str] = set()
 
     def __enter__(self) -> Self:
         """Return the models."""
@@ -77,10 +72,7 @@ class Models:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """Close the connections."""
         self.ollama.http.close()
-        for endpoint in self._endpoints.values():
-            endpoint.http.close()
-
-    # --- who answers
+        self._endpoints.close()
 
     def select(self, model: str | None = None) -> ModelChoice:
         """Return who writes for the next question.
@@ -103,7 +95,7 @@ class Models:
             parameters = parameters_of(installed.parameters if installed else "") or parameters_in_name(choice.model)
             digest = installed.digest if installed and installed.digest else f"{name}@{self.ollama.shown_url}"
             return ModelProfile(name, self.ollama.shown_url, digest, parameters, choice.hosted, self._findings(digest))
-        host = self._endpoint(choice.provider).http.shown_url
+        host = self._endpoints.of(choice.provider).http.shown_url
         digest = f"{name}@{host}"
         hosted = choice.hosted and choice.provider != "openai_compatible"
         return ModelProfile(name, host, digest, parameters_in_name(choice.model), hosted, self._findings(digest))
@@ -134,102 +126,13 @@ class Models:
                 max_tokens=generation.max_tokens,
             )
         return OpenAICompatibleGenerator(
-            self._endpoint(provider),
+            self._endpoints.of(provider),
             model,
             slots=self._slots,
             context_tokens=options.num_ctx,
             temperature=generation.temperature,
             max_tokens=generation.max_tokens,
         )
-
-    def _endpoint(self, provider: str) -> HostedEndpoint:
-        if provider not in self._endpoints:
-            hosted = self._options.hosted.get(provider, HostedOptions())
-            self._endpoints[provider] = HostedEndpoint(provider, hosted, timeout_s=self._options.ollama_timeout_s)
-        return self._endpoints[provider]
-
-    # --- who embeds
-
-    def embedder_for(self, fingerprint: Fingerprint | None) -> Embedder | None:
-        """Return a library's embedder by fingerprint; None while it is unavailable.
-
-        Its host lacks the model or does not respond.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
-        choice = choose_embedder(self._options, self.watch, fingerprint)
-        self._tell(choice)
-        if choice.provider == "minilm":
-            return self.embedded.sentence_embedder
-        if choice.provider == "ollama" and not self.watch.status().has(choice.model):
-            return None
-        dimension = fingerprint.dimension if fingerprint else None
-        with self._lock:
-            key = (choice.provider, choice.model, dimension)
-            if key not in self._embedders:
-                self._embedders[key] = self._make_embedder(choice, dimension)
-            return self._embedders[key]
-
-    def embedding_state(self, fingerprint: Fingerprint | None) -> EmbeddingState:
-        """Return a library's embedder and whether it responds; runs no model.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
-        choice = choose_embedder(self._options, self.watch, fingerprint)
-        name = f"{choice.provider}:{choice.model}"
-        status = self.watch.status() if choice.provider == "ollama" else None
-        if status is None or status.has(choice.model):
-            return EmbeddingState(name, reachable=True)
-        if not status.reachable:
-            return EmbeddingState(name, reachable=False, detail=f"{status.trouble}; start it: documind up, or: ollama serve")
-        return EmbeddingState(name, reachable=False, detail=f"Ollama does not have the model; run: ollama pull {choice.model}")
-
-    def better_embedder(self, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the configured, available embedder if a library has another.
-
-        Raises:
-            InvalidInput: A hosted provider is configured without a model.
-        """
-        return better_embedder(self._options, self.watch, fingerprint)
-
-    def embedder_named(self, provider: str | None, model: str | None) -> Embedder:
-        """Return an embedder by name for a re-embedding; defaults are as configured.
-
-        Raises:
-            ModelNotInstalled: Ollama does not have the model.
-            ProviderError: Its host is away.
-            InvalidInput: A hosted provider without a model.
-        """
-        options = self._options
-        if provider is not None:
-            options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
-        elif model is not None and options.embedding_provider == "auto":
-            options = replace(options, embedding_provider="ollama")  # the only one of the automatic two that has models to name
-        if model is not None:
-            options = replace(options, embedding_model=model)
-        choice = choose_embedder(options, self.watch, None)
-        if choice.provider == "minilm":
-            return self.embedded.sentence_embedder
-        return self._make_embedder(choice, None)
-
-    def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
-        if choice.provider == "ollama":
-            keep_alive = self._options.ollama_keep_alive
-            return OllamaEmbedder(self.ollama, choice.model, keep_alive=keep_alive, dimension=dimension)
-        return OpenAICompatibleEmbedder(self._endpoint(choice.provider), choice.model, dimension=dimension)
-
-    def _tell(self, choice: EmbedderChoice) -> None:
-        """Log a notice of a choice once."""
-        if choice.notice and choice.notice not in self._told:
-            self._told.add(choice.notice)
-            logger.warning("%s", choice.notice)
-
-    def arxiv(self) -> ArxivClient:
-        """Return the client of ARXIV_BASE_URL."""
-        options = self._options
-        return ArxivClient(options.arxiv_base_url, max_bytes=options.arxiv_max_bytes, interval_s=options.arxiv_interval_s)
 
     def hosts(self) -> tuple[HostStatus, ...]:
         """Return the model hosts and whether they answer."""

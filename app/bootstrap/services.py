@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from app.answer.checking import CheckService
 from app.answer.completion import Completions
 from app.answer.journal import AnswerJournal
 from app.answer.memory import ConversationMemory
-from app.answer.model_test import ModelTester
-from app.answer.replay import Replayer
-from app.answer.research import Research
 from app.answer.service import RAGService
-from app.answer.speeds import ModelSpeeds
 from app.answer.suggestions import Suggester
-from app.answer.writing import AnswerWriter
 from app.bootstrap.acting import acting_constants, inert_settings
-from app.bootstrap.adoption import Adopter, LibraryEmbedders
-from app.bootstrap.bulk import compose_bulk
-from app.bootstrap.collecting import register_collecting
-from app.bootstrap.evaluation import EvaluationWorkshop, compose_evaluation
+from app.bootstrap.adoption import LibraryEmbedders
+from app.bootstrap.answering import compose_answering
+from app.bootstrap.foundation import open_foundation
 from app.bootstrap.libraries import Libraries
-from app.bootstrap.maintenance import StoreMaintenance
 from app.bootstrap.models import Models
-from app.bootstrap.reembed import register_reembed
-from app.bootstrap.telemetry import open_spans
+from app.bootstrap.work import compose_work, start_work
 from app.core.ports import Embedder, Generator, PageLocator
-from app.core.release import package_version
 from app.core.spans import Spans
 from app.core.types import Library, ModelReport, ServiceStatus
-from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
-from app.generation.support import SupportJudge
-from app.generation.tokens import TokenCalibrator
 from app.index.catalog.answers import SqliteAnswerStore
 from app.index.catalog.conversations import SqliteConversationStore
 from app.index.catalog.documents import SqliteCatalog
@@ -45,22 +32,12 @@ from app.index.files.lock import DirectoryLock
 from app.index.status import ProjectionStatus
 from app.index.store import IndexStore
 from app.index.writer import CatalogIndexWriter
-from app.ingest.sandbox import SandboxedParser
 from app.jobs.bulk import BulkService
-from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationService
-from app.jobs.housekeeping import Housekeeper
-from app.jobs.kinds import CALIBRATE, PULL, REPLAY, SAMPLES, resume_backfills
-from app.jobs.maintenance import register_maintenance
-from app.jobs.models import ModelTestService, PullJob, register_model_tests
-from app.jobs.queue import per_library
-from app.jobs.replay import ReplayJob
+from app.jobs.models import ModelTestService
 from app.jobs.runner import JobRunner
-from app.jobs.seeding import SeedPolicy, seed
 from app.retrieval.calibration import Calibrations
 from app.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,133 +155,26 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
     with ExitStack() as stack:
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
-        spans = stack.enter_context(open_spans(settings, package_version()))
-        for line in inert_settings(settings):
-            logger.warning("%s", line)
-        prompts = PromptLibrary.load(settings.prompts_dir)
-        parser = stack.enter_context(SandboxedParser(settings.ingest()))
-        store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
-        speeds = ModelSpeeds(store.models)
-        models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models.findings))
-        reranker = models.embedded.reranker()
-        embedders = LibraryEmbedders(store, models)
-        libraries = Libraries(
-            store,
-            models.embedder_for,
-            parser,
-            settings.ingest(),
-            settings.retrieval(),
-            reranker,
-            embedders.notices,
-            lambda: models.embedded.late_encoder,
-        )
-        memory = ConversationMemory(store.conversations, settings.answer())
-        journal = AnswerJournal(store.answers, settings.answer(), lambda: influences(settings, models))
-        answer_writer = AnswerWriter(models.embedded.extractive, prompts, TokenCalibrator(), settings.generation())
-        grounder = Grounder(models.embedded.grounding_embedder, settings.generation(), prompts.instructions())
-        checker = CheckService(
-            searcher_for=libraries.searcher, judge=SupportJudge(models.embedded.grounding_embedder), options=settings.generation()
-        )
-        research = Research(
-            libraries.searcher, answer_writer, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k
-        )
-        rag = RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=spans)
-        jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
-        register_collecting(jobs, store, libraries, models)
-        jobs.register(PULL, PullJob(models.pull), lane="network")
-        model_tests = register_model_tests(
-            jobs, ModelTester(models, answer_writer, grounder, speeds, store.models, settings.answer().manner), store.models
-        )
-        replayer = Replayer(
-            store=store.answers,
-            catalog=store.catalog,
-            searcher_for=libraries.searcher,
-            models=models,
-            prompts=prompts,
-            options=settings.answer(),
-            settings=lambda: influences(settings, models),
-            top_k=settings.top_k_results,
-        )
-        jobs.register(REPLAY, ReplayJob(replayer))
-        bulk = compose_bulk(settings, store, libraries, jobs)
-        workshop = EvaluationWorkshop(
-            store=store,
-            embedder_of=lambda library: libraries.wired(library).embedder,
-            bench_embedder=lambda: libraries.wired(settings.library).embedder or models.embedded.sentence_embedder,
-            models=models,
-            answer_writer=answer_writer,
-            grounder=grounder,
-            answer=settings.answer(),
-            ingest=settings.ingest(),
-            options=settings.retrieval(),
-            reranker=reranker,
-            folder=settings.data_dir / "evaluations",
-        )
-        evaluations = compose_evaluation(workshop, prompts, jobs, settings.documind_git_sha)
-        register_reembed(
-            jobs,
-            settings,
-            store,
-            live_embedder=lambda library: libraries.wired(library).embedder,
-            embedder_named=models.embedder_named,
-        )
-        calibrate = CalibrateJob(
-            catalog=store.catalog,
-            calibrations=Calibrations(store.calibrations),
-            options=settings.retrieval(),
-            made_with=store.made_with,
-            embedder_of=lambda library: libraries.wired(library).embedder,
-            reference=lambda: models.embedded.sentence_embedder,
-        )
-        jobs.register(CALIBRATE, calibrate, lane="background", exclusive=per_library)
-        maintenance = StoreMaintenance(store, evaluations.reports)
-        register_maintenance(jobs, maintenance)
-        jobs.start()
-        stack.callback(jobs.close)
-        housekeeper = Housekeeper(maintenance, jobs)
-        housekeeper.start()
-        stack.callback(housekeeper.close)
-        adopter = Adopter(embedders, store, jobs)
-        adopter.start()
-        stack.callback(adopter.close)
-        resume_backfills(jobs, store.catalog, libraries.lacks_codes)
-        seed(
-            seed_policy(settings), store.catalog, lambda purge: jobs.submit(SAMPLES, {"purge": purge}, unit="files", coalesce=True)
-        )
-        suggester = Suggester(
-            catalog=store.catalog,
-            searcher_for=libraries.searcher,
-            models=models,
-            prompts=prompts,
-            extractive=models.embedded.extractive,
-        )
+        base = open_foundation(settings, stack)
+        answering = compose_answering(base)
+        work = compose_work(base, answering)
+        start_work(base, work, stack)
         yield Services(
-            settings,
-            store,
-            models,
-            libraries,
-            embedders,
-            parser,
-            jobs,
-            bulk,
-            evaluations,
-            model_tests,
-            rag,
-            checker,
-            memory,
-            journal,
-            prompts,
-            suggester,
-            spans,
+            settings=settings,
+            store=base.store,
+            models=base.models,
+            libraries=base.libraries,
+            embedders=base.embedders,
+            pages=base.parser,
+            jobs=work.jobs,
+            bulk=work.bulk,
+            evaluations=work.evaluations,
+            model_tests=work.model_tests,
+            rag=answering.rag,
+            checker=answering.checker,
+            memory=answering.memory,
+            journal=answering.journal,
+            prompts=base.prompts,
+            suggester=answering.suggester,
+            spans=base.spans,
         )
-
-
-def seed_policy(settings: Settings) -> SeedPolicy:
-    """Return what the configuration says of the samples."""
-    return SeedPolicy(settings.data_dir, settings.samples, settings.seed_sample_docs, settings.sample_corpus_version)
-
-
-def influences(settings: Settings, models: Models) -> Mapping[str, str]:
-    """Return what can change an answer besides the documents, as text, for replays."""
-    chosen = {**asdict(settings.retrieval()), **asdict(settings.generation())}
-    return {**{name: str(value) for name, value in chosen.items()}, "generator": models.generator_name}

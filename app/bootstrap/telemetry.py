@@ -23,7 +23,7 @@ def open_spans(settings: Settings, release: str) -> Iterator[Spans]:
     if not endpoint:
         yield SILENT
         return
-    from app.providers.http import without_credentials  # noqa: PLC0415
+    from app.providers.addresses import without_credentials  # noqa: PLC0415
     from app.providers.telemetry import OtelSpans, otlp_exporter  # noqa: PLC0415  # loaded only when asked for
 
     try:

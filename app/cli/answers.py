@@ -7,8 +7,8 @@ from typing import Annotated, cast
 
 import typer
 
-from app.cli.bulk import run_job
 from app.cli.connection import connect
+from app.cli.jobs import run_job
 from app.cli.output import emit, out, say, table
 from app.client import Json
 from app.settings import Settings

@@ -10,7 +10,7 @@ from dotenv import dotenv_values
 
 from app.cli.output import emit, table
 from app.client import Json
-from app.providers.http import without_credentials
+from app.providers.addresses import without_credentials
 from app.settings import Settings
 
 HIDDEN = "(hidden)"

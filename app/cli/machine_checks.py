@@ -24,7 +24,9 @@ from app.cli.serve import check_port
 from app.cli.up_state import UpState
 from app.core.errors import DocuMindError
 from app.index.files.lock import owner
-from app.settings import HOSTED, Settings, check_bind, unknown_names
+from app.settings import Settings
+from app.settings.checks import check_bind, unknown_names
+from app.settings.variables import HOSTED
 
 MIN_PYTHON = (3, 11)
 MIN_FREE_BYTES = 2 * 1024**3

@@ -20,6 +20,7 @@ from app.cli import (
     answers,
     ask,
     bulk,
+    bundles,
     chat,
     check,
     config,
@@ -34,7 +35,9 @@ from app.cli import (
     serve,
     sync,
     up,
+    vectors,
 )
+from app.cli.jobs import INTERRUPTED
 from app.cli.output import complain, say
 from app.core import errors
 from app.core.release import package_version
@@ -45,8 +48,6 @@ EXIT_CODES: tuple[tuple[type[errors.DocuMindError], int], ...] = (
     (errors.Locked, 5),
     (errors.ProviderError, 6),
 )
-INTERRUPTED = 130
-
 app = typer.Typer(
     name="documind",
     help="Ask your own documents on your own machine; every citation leads to the exact words it came from.",
@@ -89,6 +90,8 @@ for module in (
     prompt,
     sync,
     maintenance,
+    bundles,
+    vectors,
     admin,
     doctor,
     config,

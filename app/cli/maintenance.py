@@ -1,4 +1,4 @@
-"""Commands for the store: check, rebuild, purge, export, import, back up, restore.
+"""Commands for the store: check, rebuild, purge, back up, restore.
 
 `rebuild`, `restore` and `fsck --repair` need the server stopped: they take the data directory's lock themselves. The rest goes
 through the server that owns the data.
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from app.cli.bulk import run_job
 from app.cli.connection import connect
+from app.cli.jobs import run_job
+from app.cli.options import JsonOption, check_library
 from app.cli.output import emit, say, size
 from app.client import Json
-from app.core.errors import InvalidInput
 from app.core.types import Library
 from app.index.files.lock import DirectoryLock, owner
 from app.settings import Settings
@@ -27,21 +27,12 @@ from app.settings import Settings
 if TYPE_CHECKING:
     from app.index.store import IndexStore
 
-JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
-LIBRARIES = ("public", "papers")
-NEW_VECTORS_FIND_LESS = 9
-"""Exit code of a re-embedding that left the old vectors in service."""
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(fsck)
     app.command()(rebuild)
     app.command()(purge)
-    app.command("export")(export_library)
-    app.command("import")(import_library)
-    app.command()(reembed)
-    app.command()(calibrate)
     app.command()(backup)
     app.command()(restore)
 
@@ -87,8 +78,7 @@ def fsck(
 
     Example: documind fsck --repair
     """
-    if library not in LIBRARIES:
-        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
+    check_library(library)
     settings = Settings()
     held_by = owner(settings.data_dir)
     if held_by is not None and held_by.url and not repair:
@@ -111,8 +101,8 @@ def show_report(found: Json, *, as_json: bool) -> None:
     say(f"checked in {found['seconds']} s: {checked or 'nothing, the catalog cannot be read'}")
     for fault in cast("list[Json]", found["faults"]):
         where = f" in {fault['library']}" if fault["library"] else ""
-        say(f"{'mended' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}")
-    say("sound" if found["sound"] else "not sound; stop the server and run: documind fsck --repair")
+        say(f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}")
+    say("sound" if found["sound"] else "not sound; _paused the server and run: documind fsck --repair")
 
 
 def rebuild(
@@ -149,117 +139,6 @@ def purge(as_json: JsonOption = False) -> None:
         return
     say(f"{size(cast('float', found['bytes_before']))} before, {size(cast('float', found['bytes_after']))} after")
     say("out of reach: " + "; ".join(cast("list[str]", found["out_of_reach"])))
-
-
-def export_library(
-    library: Annotated[str, typer.Argument(help="public or papers")],
-    file: Annotated[Path, typer.Argument(help="the file to write; it must not exist")],
-    as_json: JsonOption = False,
-) -> None:
-    """Write a library with texts, vectors and originals into one checksummed file.
-
-    Example: documind export papers papers.documind
-    """
-    if library not in LIBRARIES:
-        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/export", {"library": library, "path": str(file.absolute())})
-        _show_bundle(cast("Json", run_job(client, job, f"exporting {library}")["result"]), "written", as_json=as_json)
-
-
-def import_library(
-    file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
-    library: Annotated[
-        str | None, typer.Option("--library", "-l", help="target: public or papers [default: the one it came from]")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Import an exported file into a library; embed nothing again.
-
-    After an interruption, the same command continues.
-
-    Example: documind import papers.documind --library papers
-    """
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/import", {"path": str(file.absolute()), "library": library})
-        _show_bundle(cast("Json", run_job(client, job, f"importing {file.name}")["result"]), "imported", as_json=as_json)
-
-
-def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
-    if as_json:
-        emit(found)
-        return
-    say(f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']} vectors")
-
-
-def reembed(
-    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
-    embedder: Annotated[
-        str | None, typer.Option("--embedder", help="ollama, minilm or a hosted provider [default: EMBEDDING_PROVIDER]")
-    ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="embedding model of the provider [default: EMBEDDING_MODEL]")] = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            "--questions",
-            help="answer set (JSON Lines) to compare old and new vectors with [default: questions made from the documents]",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="use the new vectors even if they find less")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded")] = False,
-    discard: Annotated[bool, typer.Option("--discard", help="remove previous and unfinished vectors")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Re-embed a library with another model; swap unless the new vectors find less.
-
-    The current vectors keep serving. The same command goes on after an interruption. Exit code 9:
-    the new vectors find less and the old ones serve on.
-
-    Example: documind reembed --library papers --embedder ollama --model nomic-embed-text
-    """
-    if library not in LIBRARIES:
-        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
-    if rollback and discard:
-        raise InvalidInput("--rollback and --discard exclude each other")
-    body: Json = {
-        "library": library,
-        "action": "rollback" if rollback else "discard" if discard else "start",
-        "provider": embedder,
-        "model": model,
-        "questions": str(questions.absolute()) if questions else None,
-        "force": force,
-    }
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/reembed", body)
-        found = cast("Json", run_job(client, job, f"re-embedding {library}", "the same command")["result"])
-    if as_json:
-        emit(found)
-    else:
-        say(f"{found['outcome']}: {found['reason']}")
-    if found["outcome"] == "kept":
-        sys.exit(NEW_VECTORS_FIND_LESS)
-
-
-def calibrate(
-    library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
-    as_json: JsonOption = False,
-) -> None:
-    """Calibrate a library's embedding model from the library's own sentences.
-
-    Bands, cutoff and confidence go by it in every library of that model. It runs by itself after indexing.
-
-    Example: documind calibrate --library papers
-    """
-    if library not in LIBRARIES:
-        raise InvalidInput(f"library {library!r} is none of {', '.join(LIBRARIES)}")
-    with connect(Settings()) as client:
-        job = client.post("/api/v1/calibrate", {"library": library})
-        found = cast("Json", run_job(client, job, f"calibrating {library}")["result"])
-    if as_json:
-        emit(found)
-    else:
-        line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
-        say(f"{found['embedding_model']}: {line} is on the scale of the thresholds, by {found['pairs']} pairs")
 
 
 def backup(

@@ -7,8 +7,8 @@ from typing import Annotated, cast
 
 import typer
 
-from app.cli.bulk import run_job
 from app.cli.connection import connect
+from app.cli.jobs import run_job
 from app.cli.output import emit, err, out, say, size, table
 from app.client import Json
 from app.settings import Settings
@@ -59,7 +59,7 @@ def list_models(as_json: JsonOption = False) -> None:
 def pull(
     model: Annotated[str, typer.Argument(help="name such as llama3.2 or nomic-embed-text")], as_json: JsonOption = False
 ) -> None:
-    """Fetch a model into Ollama; one that was cut off goes on where it was.
+    """Fetch a model into Ollama; an interrupted fetch resumes.
 
     Example: documind models pull nomic-embed-text
     """

@@ -77,7 +77,7 @@ def _models(host: OllamaHost) -> tuple[str, ...] | None:
 
 def missing(wanted: Iterable[str], installed: Iterable[str]) -> list[str]:
     """Return the models that are not installed."""
-    from app.providers.ollama import same_model  # noqa: PLC0415  # only where a host was found
+    from app.providers.ollama_listing import same_model  # noqa: PLC0415  # only where a host was found
 
     have = list(installed)
     return [name for name in wanted if not any(same_model(name, other) for other in have)]

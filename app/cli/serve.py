@@ -16,7 +16,8 @@ from app.cli.output import complain, err, say
 from app.cli.page import open_page
 from app.core.errors import Conflict, InvalidInput
 from app.index.files.lock import DirectoryLock
-from app.settings import Settings, check_bind, unknown_names
+from app.settings import Settings
+from app.settings.checks import check_bind, unknown_names
 
 
 def register(app: typer.Typer) -> None:

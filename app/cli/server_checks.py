@@ -16,7 +16,8 @@ from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from app.providers.ollama import InstalledModel, OllamaHost
+    from app.providers.ollama import OllamaHost
+    from app.providers.ollama_listing import InstalledModel
 
 _MISMATCH = "fingerprint_mismatch"
 _JOBS = 100

@@ -26,7 +26,8 @@ from app.cli.up_state import Started, UpState
 from app.client import DocuMindClient
 from app.core.errors import DocuMindError, Locked, ProviderError, ProviderUnreachable
 from app.index.files.lock import owner
-from app.settings import Settings, check_bind
+from app.settings import Settings
+from app.settings.checks import check_bind
 
 STOP_GRACE_S = 30.0
 """A server lets answers under way end for 20 seconds; after this one it is ended by force."""

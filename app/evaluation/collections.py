@@ -1,6 +1,6 @@
 """Read test collections: passages, questions, judgements.
 
-From a folder, from `datasets`, or from the user's own library.
+From a folder or from `datasets`, in BEIR layout.
 """
 
 from __future__ import annotations
@@ -14,10 +14,6 @@ from pathlib import Path
 from typing import Literal
 
 from app.core.errors import InvalidInput
-from app.core.ports import Catalog, LexicalIndex
-from app.core.sentences import sentence_spans
-from app.core.text import tokenise, words
-from app.core.types import Library
 
 Parity = Literal["even", "odd"]
 
@@ -94,6 +90,15 @@ class Collection:
         return replace(self, questions=tuple(q for i, q in enumerate(self.questions) if i in chosen))
 
 
+def from_path(folder: Path) -> Collection:
+    """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
+    if not folder.is_dir():
+        raise InvalidInput(f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv")
+    if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
+        return from_datasets(str(folder))
+    return from_folder(folder)
+
+
 def from_folder(folder: Path) -> Collection:
     """Read BEIR layout: corpus.jsonl, queries.jsonl, qrels.tsv or qrels/test.tsv.
 
@@ -150,62 +155,6 @@ def from_datasets(location: str, split: str = "test") -> Collection:
             raise InvalidInput(f"data set {location!r} cannot be read from the hub in BEIR layout: {exc}") from exc
     judgements = ((str(row["query-id"]), str(row["corpus-id"]), int(row["score"])) for row in tables["qrels"])
     return _assemble(folder.name, tables["corpus"], tables["queries"], judgements)
-
-
-def from_library(
-    catalog: Catalog, lexical: LexicalIndex, library: Library, *, questions: int = 100, seed: int = 7, words_per_question: int = 6
-) -> Collection:
-    """Make a known-item collection of a library: a sentence's telling words ask.
-
-    For drawn passages. Such questions lean towards lexical search; they compare settings on one's
-    own text, they do not say how good a system is.
-
-    Args:
-        catalog: Where the documents are.
-        lexical: Whose document frequencies say which words are telling.
-        library: Which one.
-        questions: As many, or fewer when fewer documents have a sentence that is long enough.
-        seed: Of the draw.
-        words_per_question: Rarest words kept, in their order in the sentence.
-
-    References:
-        Azzopardi, de Rijke, Balog: Building simulated queries for known-item topics, SIGIR 2007.
-    """
-    draw = random.Random(seed)  # noqa: S311 - a draw, not a secret
-    documents, cursor = catalog.documents(library, limit=500)
-    while cursor is not None and len(documents) < _MOST_DOCUMENTS:
-        page, cursor = catalog.documents(library, cursor=cursor, limit=500)
-        documents.extend(page)
-    found: list[TestQuestion] = []
-    relevance: dict[str, dict[str, int]] = {}
-    for document in draw.sample(documents, len(documents)):
-        if len(found) == questions:
-            break
-        chunks = catalog.chunks(library, document.doc_id)
-        if not chunks:
-            continue
-        chunk = draw.choice(chunks)
-        text = _telling_words(chunk.text, lexical, library, draw, words_per_question)
-        if text:
-            number = len(found) + 1
-            found.append(TestQuestion(f"own-{number}", text, number))
-            relevance[f"own-{number}"] = {document.doc_id: 1}
-    return Collection(f"own {library.value}", (), tuple(found), relevance, catalog.counts(library).documents)
-
-
-_MOST_DOCUMENTS = 20_000
-"""Documents listed for a draw; more do not make the sample better."""
-
-
-def _telling_words(text: str, lexical: LexicalIndex, library: Library, draw: random.Random, most: int) -> str:
-    spans = [span for span in sentence_spans(text) if len(words(text[slice(*span)])) >= most]
-    if not spans:
-        return ""
-    sentence = list(dict.fromkeys(words(text[slice(*draw.choice(spans))])))
-    stems = {word: (tokenise(word) or [word])[0] for word in sentence}
-    _, frequencies = lexical.document_frequencies(library, list(stems.values()))
-    rare = sorted(sentence, key=lambda word: frequencies.get(stems[word], 0))[:most]
-    return " ".join(word for word in sentence if word in rare)
 
 
 def _assemble(

@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import Protocol
 
 from app.core.errors import InvalidInput
-from app.core.ports import Catalog
 from app.core.types import Library, Question
 from app.evaluation.answer_report import experiment_of, outcome_of
-from app.evaluation.answer_sets import AnswerCase, Judge, evaluate
+from app.evaluation.answer_sets import Judge, evaluate
 from app.evaluation.arms import Arm
-from app.evaluation.collections import Collection, TestQuestion, from_datasets, from_folder, from_library
+from app.evaluation.collections import Collection, from_datasets, from_path
 from app.evaluation.outcomes import OutcomeLog, QuestionOutcome, Remembered
+from app.evaluation.own_documents import from_cases, from_library, with_texts
 from app.evaluation.report import Provenance, Report, settings_hash
 from app.evaluation.request import EvaluationRequest
 from app.evaluation.runner import ArmSearch, Experiment, run
 from app.evaluation.statistics import RESAMPLES
 from app.evaluation.workshop import BenchSearch, PlaceSearch, SearchableIndex, Workshop
-
-RECUT_DOCUMENTS = 2_000
-"""Documents of the user's own that a run cuts and indexes again; more would take too long."""
 
 
 class Watch(Protocol):
@@ -79,7 +76,7 @@ class Session:
     def _indexed(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
         """Search passages that are indexed for the time of the run."""
         if request.collection is not None:
-            collection = _folder(Path(request.collection))
+            collection = from_path(Path(request.collection))
         elif request.dataset is not None:
             collection = from_datasets(request.dataset)
         else:
@@ -185,63 +182,3 @@ class Session:
 
 
 TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "Answers"}
-
-
-def _folder(folder: Path) -> Collection:
-    """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
-    if not folder.is_dir():
-        raise InvalidInput(f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv")
-    if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
-        return from_datasets(str(folder))
-    return from_folder(folder)
-
-
-def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) -> Collection:
-    """Return an answer set's questions about a library, with expected documents.
-
-    Cases that name no document of the library are left out: nothing says what a search should find for them.
-
-    Args:
-        cases: Documents are named by doc_id, file name or source key.
-        catalog: Where the documents are.
-        library: Which one.
-    """
-    names: dict[str, str] = {}
-    documents = 0
-    cursor: str | None = None
-    while True:
-        page, cursor = catalog.documents(library, cursor=cursor, limit=500)
-        documents += len(page)
-        for document in page:
-            for name in (document.doc_id, document.filename, document.source_key):
-                names.setdefault(name, document.doc_id)
-        if cursor is None:
-            break
-    questions: list[TestQuestion] = []
-    relevance: dict[str, dict[str, int]] = {}
-    for number, case in enumerate(cases, start=1):
-        expected = {names[name]: 1 for name in case.expected_docs if name in names}
-        if expected and not case.oos and case.library in (library.value, "all"):
-            questions.append(TestQuestion(f"case-{number}", case.question, number, case.expected_substrings))
-            relevance[f"case-{number}"] = expected
-    return Collection(f"{library.value} by an answer set", (), tuple(questions), relevance, documents)
-
-
-def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Collection:
-    """Return the collection with the texts of a library's documents, to cut again.
-
-    Raises:
-        InvalidInput: There are more documents than anybody waits for.
-    """
-    found = []
-    cursor: str | None = None
-    if catalog.counts(library).documents > RECUT_DOCUMENTS:
-        raise InvalidInput(
-            f"{library.value} has more than {RECUT_DOCUMENTS} documents; compare chunk sizes and chunkers on a collection instead"
-        )
-    while True:
-        page, cursor = catalog.documents(library, cursor=cursor, limit=500)
-        found += [(document.doc_id, catalog.text(library, document.doc_id).text) for document in page]
-        if cursor is None:
-            break
-    return collection.with_passages(found)

@@ -6,13 +6,10 @@ already holds in the same revision, and writes the rest. A crash repeats at most
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Literal, Protocol, runtime_checkable
 
@@ -21,20 +18,15 @@ from app.core.errors import Conflict, NotFound
 from app.core.ids import document_id
 from app.core.ports import BulkLedger, IndexWriter
 from app.core.types import Article, LedgerEntry, LedgerPage, LedgerSummary
-from app.ingest.bulk_work import BulkTask, Prepared, key_prefix, prepare, source_key, start_worker
+from app.ingest.bulk_work import BulkTask, Prepared, key_prefix, source_key
+from app.ingest.bulk_workers import prepared_articles
 from app.ingest.links import LinkCounts
 from app.ingest.seen_keys import SeenKeys
 
-TASK_ARTICLES = 64
-"""Articles a worker takes at once: small enough to spread evenly, large enough to hide the trip between processes."""
 BATCH_ARTICLES = 512
 BATCH_CHARACTERS = 4_000_000
 """A write transaction ends at either; the most work that a crash can repeat."""
 _LOOKUP_ARTICLES = 512
-_LOOK_S = 0.2
-"""Seconds between two looks at whether a run is cancelled, while a worker is at its articles."""
-_ALONE_CHARACTERS = 8_000_000
-"""Parsed in the calling process before workers are started: a worker takes a second to import what it needs, as long as this."""
 _GONE_PAGE = 10_000
 _GONE_AT_MOST = 0.5
 """A source that lacks more than this share of the articles known under its name is taken for another one."""
@@ -64,19 +56,6 @@ class BulkOptions:
     """Processes that parse and chunk; 0 does it in the calling process."""
     missing: MissingPolicy = "remove"
     """What becomes of articles that the source no longer has, after a whole pass."""
-
-
-def _result(future: Future[list[Prepared]], token: CancelToken) -> list[Prepared]:
-    """Return what a worker made.
-
-    Raises:
-        Cancelled: Asked to stop while it worked.
-    """
-    while not future.done():
-        token.raise_if_cancelled()
-        wait([future], timeout=_LOOK_S)
-    token.raise_if_cancelled()
-    return future.result()
 
 
 class BulkIndexer:
@@ -124,7 +103,7 @@ class BulkIndexer:
                 progress(len(seen), articles.position() if isinstance(articles, Positioned) else None)
 
         with ExitStack() as stack:
-            batches = self._batches(task, self._changed(task, articles, seen, links, passed), options, token, stack)
+            batches = self._batches(task, self._changed(task, articles, seen, links, passed), options.workers, token, stack)
             with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
                 stored: Future[None] | None = None
                 try:
@@ -165,12 +144,12 @@ class BulkIndexer:
                     yield article
 
     def _batches(
-        self, task: BulkTask, articles: Iterator[Article], options: BulkOptions, token: CancelToken, stack: ExitStack
+        self, task: BulkTask, articles: Iterator[Article], workers: int, token: CancelToken, stack: ExitStack
     ) -> Iterator[list[Prepared]]:
         """Yield prepared articles in the source's order, in batches of a transaction."""
         batch: list[Prepared] = []
         characters = 0
-        for prepared in self._prepared(task, articles, options, token, stack):
+        for prepared in prepared_articles(task, articles, workers, token, stack):
             batch.append(prepared)
             characters += len(prepared.draft.text) if prepared.draft else 0
             if len(batch) >= BATCH_ARTICLES or characters >= BATCH_CHARACTERS:
@@ -178,36 +157,6 @@ class BulkIndexer:
                 batch, characters = [], 0
         if batch:
             yield batch
-
-    def _prepared(
-        self, task: BulkTask, articles: Iterator[Article], options: BulkOptions, token: CancelToken, stack: ExitStack
-    ) -> Iterator[Prepared]:
-        work = partial(prepare, task)
-        groups = iter(lambda: list(islice(articles, TASK_ARTICLES)), [])
-        alone = 0
-        for group in groups:
-            token.raise_if_cancelled()
-            for article in group:
-                token.raise_if_cancelled()
-                yield from work([article])
-            alone += sum(len(article.source) for article in group)
-            if options.workers and alone >= _ALONE_CHARACTERS:
-                break
-        else:
-            return
-        spawn = multiprocessing.get_context("spawn")  # forking a process with threads and open databases is unsafe
-        stopped = spawn.Event()
-        pool = ProcessPoolExecutor(options.workers, mp_context=spawn, initializer=start_worker, initargs=(stopped,))
-        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
-        stack.callback(stopped.set)  # first: a worker then ends with the article that it is at
-        window: deque[Future[list[Prepared]]] = deque()
-        for group in groups:
-            token.raise_if_cancelled()
-            window.append(pool.submit(work, group))
-            if len(window) > options.workers * 3:
-                yield from _result(window.popleft(), token)
-        while window:
-            yield from _result(window.popleft(), token)
 
     def _write(self, task: BulkTask, batch: Sequence[Prepared]) -> None:
         """Store documents and ledger entries in one transaction.

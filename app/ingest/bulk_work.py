@@ -13,7 +13,7 @@ from typing import Protocol
 
 from app.core.errors import DocuMindError
 from app.core.ids import document_id
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Article, DocumentDraft, LedgerEntry, Library, Metadata, ParsedDocument
 from app.ingest.chunking import chunk
 from app.ingest.options import IngestOptions

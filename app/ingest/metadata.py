@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Metadata, ParsedDocument
 
 _LEADING_CHARACTERS = 4_000

@@ -9,18 +9,11 @@ References:
 
 from __future__ import annotations
 
-import json
 import math
 import queue
 import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,12 +21,11 @@ from typing import Self
 from app.core.errors import Busy, Cancelled, Unreadable
 from app.core.types import PageBoxes, PageText, ParsedDocument
 from app.ingest.options import IngestOptions
+from app.ingest.sandbox_process import SandboxProcess
 from app.ingest.sandbox_wire import (
     FrameTooLarge,
     Header,
     pack_pages,
-    receive_frame,
-    send_frame,
     unpack_boxes,
     unpack_document,
     unpack_error,
@@ -41,101 +33,6 @@ from app.ingest.sandbox_wire import (
 
 PARSES_PER_CHILD = 200
 """Then a fresh one takes over: leaks of native libraries stay bounded, and start-up (0.3 s) is 1-2 ms per parse."""
-_START_TIMEOUT_S = 60.0
-_BOOT = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
-    "from app.ingest.sandbox_child import main; main(int(sys.argv[2]), sys.argv[3])"
-)
-# One thread and one arena: the address space is limited, and each reserves tens of megabytes.
-_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "LC_ALL": "C.UTF-8"}
-
-
-class _Child:
-    """One child process and our end of its socket."""
-
-    def __init__(self, options: IngestOptions) -> None:
-        self._options = options
-        self.parses = 0
-        self._control, theirs = socket.socketpair()
-        paths = [str(Path(__file__).resolve().parents[2]), *(path for path in sys.path if path)]
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-B",
-            "-c",
-            _BOOT,
-            json.dumps(paths),
-            str(theirs.fileno()),
-            json.dumps(asdict(options)),
-        ]
-        with theirs, ExitStack() as unless_started:
-            unless_started.callback(self._control.close)
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_ENVIRONMENT,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,  # Ctrl-C in a terminal is for the server alone
-            )
-            unless_started.pop_all()
-        self._ready = False
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def wait_ready(self) -> None:
-        """Wait until the child has its imports behind it.
-
-        Raises:
-            Busy: It did not start; too little memory, most likely.
-        """
-        if self._ready:
-            return
-        try:
-            frame = receive_frame(self._control, deadline=time.monotonic() + _START_TIMEOUT_S)
-        except OSError:
-            frame = None
-        if frame is None:
-            self.kill()
-            raise Busy("the parsing process did not start (too little memory?); try again in a moment", retry_after_s=5)
-        self._ready = True
-
-    def call(self, header: Mapping[str, object], body: bytes) -> tuple[Header, bytes] | None:
-        """Send a request and return the answer, None when the child died over it.
-
-        Raises:
-            TimeoutError: The wall clock ran out.
-            FrameTooLarge: The answer passes the output cap.
-        """
-        deadline = time.monotonic() + self._options.parse_wall_s
-        self.parses += 1
-        self._control.settimeout(self._options.parse_wall_s)
-        try:
-            send_frame(self._control, header, body)
-            return receive_frame(self._control, limit_bytes=self._options.parse_output_bytes, deadline=deadline)
-        except (BrokenPipeError, ConnectionResetError):
-            return None
-
-    def kill(self) -> int:
-        """End the child and return how it ended (a negative number is a signal)."""
-        self._process.kill()
-        self._control.close()
-        return self._process.wait()
-
-    def exit_code(self) -> int:
-        """Return how a child that closed its socket ended."""
-        try:
-            return self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            return self.kill()
 
 
 class SandboxedParser:
@@ -149,10 +46,10 @@ class SandboxedParser:
     def __init__(self, options: IngestOptions) -> None:
         """Prepare a pool of `options.parse_processes` children."""
         self._options = options
-        self._slots: queue.LifoQueue[_Child | None] = queue.LifoQueue()
+        self._slots: queue.LifoQueue[SandboxProcess | None] = queue.LifoQueue()
         for _ in range(max(1, options.parse_processes)):
             self._slots.put(None)
-        self._children: set[_Child] = set()
+        self._children: set[SandboxProcess] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -222,7 +119,7 @@ class SandboxedParser:
         path = str(content.absolute()) if isinstance(content, Path) else None
         body = content if isinstance(content, bytes) else b""
         child = self._slots.get()
-        kept: _Child | None = None
+        kept: SandboxProcess | None = None
         try:
             child = self._ready_child(child)
             answer = self._call(child, {**request, "path": path, "filename": filename}, body, filename)
@@ -235,7 +132,7 @@ class SandboxedParser:
             raise unpack_error(answer[0])
         return answer
 
-    def _ready_child(self, child: _Child | None) -> _Child:
+    def _ready_child(self, child: SandboxProcess | None) -> SandboxProcess:
         if child is not None and (child.parses >= PARSES_PER_CHILD or not child.alive):
             self._drop(child)
             child = None
@@ -248,7 +145,7 @@ class SandboxedParser:
             raise
         return child
 
-    def _call(self, child: _Child, request: dict[str, object], body: bytes, filename: str) -> tuple[Header, bytes]:
+    def _call(self, child: SandboxProcess, request: dict[str, object], body: bytes, filename: str) -> tuple[Header, bytes]:
         try:
             answer = child.call(request, body)
         except TimeoutError as exc:
@@ -277,15 +174,15 @@ class SandboxedParser:
         limit = math.ceil(self._options.parse_memory_bytes / 1024**2)
         return f"crashed the parser ({name}; {limit} MB of memory are allowed)"
 
-    def _start(self) -> _Child:
+    def _start(self) -> SandboxProcess:
         with self._lock:
             if self._closed:
                 raise Cancelled("the parser is closed")
-            child = _Child(self._options)
+            child = SandboxProcess(self._options)
             self._children.add(child)
             return child
 
-    def _drop(self, child: _Child) -> None:
+    def _drop(self, child: SandboxProcess) -> None:
         with self._lock:
             self._children.discard(child)
         child.kill()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
-from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError, ProviderUnreachable
+from app.core.errors import Cancelled, DiskFull, FingerprintMismatch, ProviderError
 from app.core.ports import Catalog, JobStore
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
-from app.ingest.embedding import BackfillReport, VectorBackfill
+from app.ingest.embedding import VectorBackfill
 from app.ingest.pipeline import IngestPipeline
+from app.jobs.backfill import log_failures, run_backfill
 from app.jobs.batch_worker import BatchWorker
 from app.jobs.context import JobContext
 from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals
@@ -182,82 +183,8 @@ class _Vectors:
             self.context.error(f"{error.code}: the documents are found by words only: {error.message}")
             return
         self._done += report.embedded + len(report.failed)
-        for failure in report.failed:
-            self.context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
+        log_failures(self.context, report.failed)
 
     def _tell(self, done: int) -> None:
         if self.total is not None:
             self.context.progress(self._done + done, self.total, "chunks")
-
-
-class BackfillJob:
-    """Handler of `backfill`: vectors for every chunk of a library that has none."""
-
-    def __init__(self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog) -> None:
-        """Take the parts the job needs."""
-        self._backfill_of = backfill_of
-        self._catalog = catalog
-
-    def __call__(self, context: JobContext) -> Mapping[str, object]:
-        """Embed until nothing is pending.
-
-        Raises:
-            Cancelled: Paused, cancelled or shutting down; the vectors so far are kept.
-            ProviderError: The embedder does not answer.
-        """
-        library = Library(str(context.payload["library"]))
-        order = str(context.payload.get("order", "id"))
-        limit = cast("int | None", context.payload.get("limit"))
-        workers = cast("int", context.payload.get("workers", 1))
-        counts = self._catalog.counts(library)
-        before = counts.embedded
-        total = counts.chunks if limit is None else min(counts.chunks, before + limit)
-
-        def progress(done: int) -> None:
-            context.progress(before + done, total, "chunks")
-            context.checkpoint()
-
-        def coded(done: int, of: int) -> None:
-            context.progress(done, of, "passages coded")
-            context.checkpoint()
-
-        context.progress(before, total, "chunks")
-        report = run_backfill(
-            self._backfill_of,
-            library,
-            lambda backfill: backfill.run(
-                library,
-                progress=progress,
-                cancel=context.cancel,
-                order=order,
-                limit=limit,
-                workers=workers,
-                code_progress=coded,
-            ),
-        )
-        for failure in report.failed[:100]:
-            context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
-        return {"library": library.value, "embedded": report.embedded, "failed": len(report.failed)}
-
-
-def run_backfill(
-    backfill_of: Callable[[Library], VectorBackfill | None],
-    library: Library,
-    run: Callable[[VectorBackfill], BackfillReport],
-) -> BackfillReport:
-    """Run a library's backfill; again with the new embedder after a re-embedding.
-
-    Raises:
-        ProviderUnreachable: The library's embedder is unavailable.
-        FingerprintMismatch: The library holds vectors made otherwise.
-    """
-    for again in (True, False):
-        backfill = backfill_of(library)
-        if backfill is None:
-            break
-        try:
-            return run(backfill)
-        except FingerprintMismatch:
-            if not again:
-                raise
-    raise ProviderUnreachable(f"no embedder is available for library {library.value!r}; see documind doctor")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, cast
+from typing import Literal
 
-from app.core.errors import Conflict
 from app.core.ports import Catalog, Embedder
-from app.core.types import Fingerprint, Job, Library, Scope
-from app.evaluation.answer_sets import AnswerCase
+from app.core.types import Fingerprint, Library
 from app.evaluation.comparison import Judgement, RankingCase, Search, automatic_set, from_answer_set, judge
+from app.index.catalog.builds import HeldBuild
 from app.index.maintenance.reembedding import Reembedding
 from app.ingest.embedding import BackfillReport, VectorBackfill
 from app.ingest.options import IngestOptions
-from app.jobs.board import is_finished
+from app.jobs.backfill import MOST_LOGGED, log_failures
 from app.jobs.context import JobContext
-from app.jobs.runner import JobRunner
-
-REEMBED = "reembed"
+from app.jobs.reembed_request import ReembedPayload
 
 SEED = 20_260_101
 """Of the automatic questions and of the test: a run that is resumed asks the same."""
@@ -31,73 +27,7 @@ CATCH_UP_ROUNDS = 5
 _SWAPPING = "swapping_to"
 """In what a run has published: the build that is about to serve."""
 
-Action = Literal["start", "rollback", "discard"]
 QuestionSet = Literal["yours", "automatic", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class ReembedPayload:
-    """The request."""
-
-    library: Library
-    action: Action = "start"
-    provider: str | None = None
-    """Who embeds; None is what is configured."""
-    model: str | None = None
-    force: bool = False
-    """Swap even when fewer passages are found."""
-    questions: tuple[AnswerCase, ...] = ()
-    """The user's own; empty makes some of the library's sentences and titles."""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the payload as JSON values; a host that is away is tried again."""
-        return {**asdict(self), "library": self.library.value, "retry": True}
-
-    @classmethod
-    def from_json(cls, payload: Mapping[str, object]) -> ReembedPayload:
-        """Return the payload of a job."""
-        rows = cast("Sequence[Mapping[str, object]]", payload["questions"])
-        return cls(
-            Library(str(payload["library"])),
-            cast("Action", payload["action"]),
-            cast("str | None", payload["provider"]),
-            cast("str | None", payload["model"]),
-            bool(payload["force"]),
-            tuple(_case(row) for row in rows),
-        )
-
-
-def _case(row: Mapping[str, object]) -> AnswerCase:
-    def strings(name: str) -> tuple[str, ...]:
-        return tuple(cast("Sequence[str]", row[name]))
-
-    return AnswerCase(
-        str(row["question"]),
-        cast("Scope", row["library"]),
-        str(row["intent"]),
-        strings("expected_substrings"),
-        strings("keywords"),
-        strings("expected_docs"),
-        bool(row["oos"]),
-    )
-
-
-def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
-    """Start a re-embedding, or join or resume the same one.
-
-    Raises:
-        Conflict: Another one of this library has not ended.
-    """
-    wanted = json.loads(json.dumps(payload.to_json()))
-    for job in runner.list(1000):
-        if job.kind != REEMBED or is_finished(job) or job.payload["library"] != payload.library.value:
-            continue
-        if json.loads(json.dumps(dict(job.payload))) != wanted:
-            raise Conflict(
-                f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for it or cancel it first"
-            )
-        return runner.resume(job.id) if job.state == "paused" else job
-    return runner.submit(REEMBED, wanted, unit="chunks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,44 +128,52 @@ class ReembedJob:
         target = self._target_of(payload.provider, payload.model)
         live = self._work.builds.of(library, "live")
         staged = self._work.begin(library, target.fingerprint)
-        before, after = live.fingerprint.embedding_model if live else None, target.fingerprint.embedding_model
-        report = self._embed(context, library, staged.number, target.embedder)
+        done = self._embed(context, library, staged.number, target.embedder)
         with self._work.beside(library, staged.number, stop) as complete:
             context.checkpoint()
             if not complete:
                 context.cancel.raise_if_cancelled()
-            old = self._live_embedder(library) if live else None
-            judgement: Judgement | None = None
-            asked: QuestionSet = "none"
-            if live is None or old is None:
-                doubt = "the old vectors cannot be searched now, so there was nothing to compare with"
-            else:
-                cases, asked = self._questions(payload)
-                plain = asked == "automatic"
-                context.progress(0, len(cases), "questions")
-                judgement = judge(
-                    cases,
-                    self._searcher(library, live.number, old, plain),
-                    self._searcher(library, staged.number, target.embedder, plain),
-                    seed=SEED,
-                    progress=lambda done: self._asked(context, done),
-                )
-                doubt = judgement.reason
-            found = ReembedReport(
-                library.value, "swapped", before, after, doubt, report.embedded, len(report.failed), 0, asked, judgement
-            )
-            if judgement is not None and judgement.worse and not payload.force:
-                cure = (
-                    f"the old ones serve on; to take the new ones all the same: documind reembed --library {library.value} --force"
-                )
-                return replace(found, outcome="kept", after=before, reason=f"{doubt}; {cure}")
-            for _ in range(CATCH_UP_ROUNDS):
-                if not self._embed(context, library, staged.number, target.embedder, quiet=True).embedded:
-                    break
+            compared = self._compared(context, payload, live, staged, target)
+            found = replace(compared, embedded=done.embedded, failed=len(done.failed))
+            if found.outcome == "kept":
+                return found
+            self._catch_up(context, library, staged.number, target.embedder)
             self._announce(context, found, staged.number)
             self._work.swap(library, staged.number)
         self._after_swap(library, stop)
         return found
+
+    def _compared(
+        self, context: JobContext, payload: ReembedPayload, live: HeldBuild | None, staged: HeldBuild, target: Target
+    ) -> ReembedReport:
+        """Search both builds with the questions and return which of them is to serve."""
+        library = payload.library
+        before = live.fingerprint.embedding_model if live else None
+        report = ReembedReport(library.value, "swapped", before, target.fingerprint.embedding_model, "")
+        old = self._live_embedder(library) if live else None
+        if live is None or old is None:
+            return replace(report, reason="the old vectors cannot be searched now, so there was nothing to compare with")
+        cases, asked = self._questions(payload)
+        plain = asked == "automatic"
+        context.progress(0, len(cases), "questions")
+        judgement = judge(
+            cases,
+            self._searcher(library, live.number, old, plain),
+            self._searcher(library, staged.number, target.embedder, plain),
+            seed=SEED,
+            progress=lambda done: self._asked(context, done),
+        )
+        report = replace(report, reason=judgement.reason, question_set=asked, comparison=judgement)
+        if not judgement.worse or payload.force:
+            return report
+        cure = f"the old ones serve on; to take the new ones all the same: documind reembed --library {library.value} --force"
+        return replace(report, outcome="kept", after=before, reason=f"{judgement.reason}; {cure}")
+
+    def _catch_up(self, context: JobContext, library: Library, number: int, embedder: Embedder) -> None:
+        """Embed documents that came while the builds were compared."""
+        for _ in range(CATCH_UP_ROUNDS):
+            if not self._embed(context, library, number, embedder, quiet=True).embedded:
+                return
 
     def _asked(self, context: JobContext, done: int) -> None:
         context.progress(done)
@@ -258,8 +196,8 @@ class ReembedJob:
 
         backfill = VectorBackfill(self._work.view(number), embedder, self._options)
         report = backfill.run(library, progress=progress, cancel=context.cancel)
-        for failure in report.failed[: 0 if quiet else 100]:
-            context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
+        if not quiet:
+            log_failures(context, report.failed[:MOST_LOGGED])
         return report
 
     def _after_swap(self, library: Library, stop: threading.Event) -> None:

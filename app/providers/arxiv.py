@@ -18,7 +18,9 @@ from defusedxml.ElementTree import fromstring
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, InvalidInput, NotFound, ProviderBadResponse, ProviderUnreachable, TooLarge
 from app.core.types import Metadata, RawDocument
-from app.providers.http import HttpClient, StreamReply, hostname_of
+from app.providers.addresses import hostname_of
+from app.providers.http import HttpClient
+from app.providers.http_reply import StreamReply
 from app.providers.sockets import is_public
 
 ID = re.compile(r"(?P<new>[0-9]{4}\.[0-9]{4,5})(v[0-9]+)?|(?P<old>[a-z-]+(\.[A-Z]{2})?/[0-9]{7})(v[0-9]+)?")

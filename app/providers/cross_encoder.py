@@ -7,10 +7,11 @@ from pathlib import Path
 
 from app.core.errors import Unreadable
 from app.core.ids import content_sha256
+from app.providers.bert_config import BERT_POSITIONS, BertShape
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, feed
 from app.providers.graph_cache import cached_graph
-from app.providers.onnx_graph import BERT_POSITIONS, BertShape, Precision, build_graph
+from app.providers.onnx_graph import Precision, build_graph
 from app.providers.weights import read_float_tensors
 
 

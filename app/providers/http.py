@@ -1,139 +1,21 @@
-"""Send HTTP requests: pooled, cancellable, with errors translated once."""
+"""Send HTTP requests: pooled, cancellable."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 import requests
-from urllib3.exceptions import HTTPError as Urllib3Error
-from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, InvalidInput, ProviderBadResponse, ProviderError, ProviderTimeout, ProviderUnreachable
-from app.core.hosts import is_loopback
+from app.core.errors import ProviderBadResponse
+from app.providers.addresses import parsed_address, without_credentials
+from app.providers.http_errors import translated
+from app.providers.http_reply import HttpReply, StreamReply
 from app.providers.sockets import SocketWatch, WatchedAdapter, current_watch
-
-MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Cap on a reply read as a whole; 64 embeddings of 4096 numbers are under 6 MB."""
-_BLOCK = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """A whole reply; `text` replaces undecodable bytes (error bodies of proxies)."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-
-    @property
-    def text(self) -> str:
-        """The body as text."""
-        return self.body.decode("utf-8", "replace")
-
-    def json(self, host: str) -> object:
-        """Return the parsed body.
-
-        Raises:
-            ProviderBadResponse: It is no JSON.
-        """
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError) as exc:
-            raise ProviderBadResponse(f"{host} answered with {self.text[:80]!r}, expected JSON; is it the right address?") from exc
-
-
-class StreamReply:
-    """A reply whose body arrives in pieces; used inside `HttpClient.stream`."""
-
-    def __init__(
-        self,
-        response: requests.Response,
-        client: HttpClient,
-        cancel: CancelToken,
-        watch: SocketWatch,
-        *,
-        silence_s: float,
-        deadline: float | None,
-    ) -> None:
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = response.headers
-        self._response, self._client, self._cancel = response, client, cancel
-        self._watch, self._silence_s, self._deadline = watch, silence_s, deadline
-
-    def blocks(self) -> Iterator[bytes]:
-        """Yield bytes as they come.
-
-        Raises:
-            ProviderUnreachable: The connection broke.
-            ProviderTimeout: Nothing came for the read timeout, or the deadline passed.
-            Cancelled: The token was cancelled.
-        """
-        self._watch.wait_in_kernel(self._silence_s)
-        with self._client.translated(self._cancel):
-            while block := self._block():
-                self._cancel.raise_if_cancelled()
-                if self._deadline is not None and time.monotonic() > self._deadline:
-                    raise ProviderTimeout(f"{self._client.host} did not finish in time; raise the timeout or ask for less")
-                yield block
-        self._cancel.raise_if_cancelled()
-
-    def _block(self) -> bytes:
-        """Return what one read of the socket brings, nothing at the end.
-
-        Raises:
-            TimeoutError: The system ended the read; what then looks like an end or a break is none.
-        """
-        asked = time.monotonic()
-        broke: Exception | None = None
-        block = b""
-        try:
-            # iter_content would wait for a full block of an unchunked body
-            block = self._response.raw.read1(_BLOCK, decode_content=True)
-        except (OSError, Urllib3Error) as error:
-            broke = error
-        if not block and not self._cancel.cancelled and time.monotonic() - asked >= self._silence_s:
-            raise TimeoutError from broke
-        if broke is not None:
-            raise broke
-        return block
-
-    def lines(self, limit: int = _BLOCK * 16) -> Iterator[bytes]:
-        r"""Yield lines split at `\n` only: U+0085 and U+2028 are text inside JSON.
-
-        Args:
-            limit: Longest line in bytes.
-
-        Raises:
-            ProviderBadResponse: A line passes the limit; and what `blocks` raises.
-        """
-        rest = b""
-        for block in self.blocks():
-            *complete, rest = (rest + block).split(b"\n")
-            if any(len(line) > limit for line in (*complete, rest)):
-                raise ProviderBadResponse(f"{self._client.host} sent a line of more than {limit} bytes")
-            yield from complete
-        if rest:
-            yield rest
-
-    def read(self, limit: int = MAX_JSON_BYTES) -> bytes:
-        """Return the whole body.
-
-        Raises:
-            ProviderBadResponse: It is longer than `limit` bytes; and what `blocks` raises.
-        """
-        body = bytearray()
-        for block in self.blocks():
-            body += block
-            if len(body) > limit:
-                raise ProviderBadResponse(f"{self._client.host} sent more than {limit} bytes")
-        return bytes(body)
 
 
 class HttpClient:
@@ -167,7 +49,7 @@ class HttpClient:
         Raises:
             InvalidInput: The URL has no host or a foreign scheme.
         """
-        parts = _address(base_url, name)
+        parts = parsed_address(base_url, name)
         self.base_url = urlunsplit(parts)
         self.shown_url = without_credentials(self.base_url)
         """The address for people and pages: a name and password in it are left out."""
@@ -230,7 +112,7 @@ class HttpClient:
                     raise ProviderBadResponse(
                         f"{self.host} redirects to another address, which is not followed; set that one instead"
                     )
-                yield StreamReply(response, self, token, watch, silence_s=self._times(timeout_s)[1], deadline=deadline)
+                yield StreamReply(response, self.host, token, watch, silence_s=self._times(timeout_s)[1], deadline=deadline)
             finally:
                 response.close()
         finally:
@@ -241,7 +123,7 @@ class HttpClient:
     ) -> requests.Response:
         reset = current_watch.set(watch)
         try:
-            with self.translated(cancel):
+            with translated(self.host, cancel):
                 return self._session.request(
                     method, self.base_url + path, json=body, timeout=self._times(timeout_s), allow_redirects=False, stream=True
                 )
@@ -252,52 +134,3 @@ class HttpClient:
         """Return how long to wait for a connection and for each read of a call, seconds."""
         connect_s, read_s = self._timeouts
         return (connect_s, read_s) if timeout_s is None else (min(connect_s, timeout_s), timeout_s)
-
-    @contextmanager
-    def translated(self, cancel: CancelToken) -> Iterator[None]:
-        """Turn errors of requests and urllib3 into ours; after a cancel, Cancelled."""
-        try:
-            yield
-        except (requests.RequestException, OSError, Urllib3Error) as exc:
-            if cancel.cancelled:
-                raise Cancelled(f"the call to {self.host} was cancelled") from exc
-            raise self._translation(exc) from exc
-
-    def _translation(self, exc: Exception) -> ProviderError:
-        if isinstance(exc, requests.ConnectTimeout):
-            return ProviderUnreachable(f"{self.host} does not answer connections; check the address and that it is running")
-        if isinstance(exc, requests.Timeout | TimeoutError | ReadTimeoutError):
-            return ProviderTimeout(f"{self.host} was silent for too long; raise the timeout or use a smaller model")
-        if isinstance(exc, requests.ConnectionError):
-            return ProviderUnreachable(f"cannot reach {self.host}; check the address and that it is running")
-        if isinstance(exc, OSError | ProtocolError) and not isinstance(exc, requests.RequestException):
-            return ProviderUnreachable(f"{self.host} broke the connection; check that it is still running")
-        return ProviderBadResponse(f"{self.host} sent something that is no HTTP ({type(exc).__name__}); is it the right address?")
-
-
-def hostname_of(base_url: str) -> str:
-    """Return the host's name or address of a base URL, empty when it has none."""
-    return urlsplit(base_url if "://" in base_url else f"http://{base_url}").hostname or ""
-
-
-def without_credentials(url: str) -> str:
-    """Return an address without the name and password that may be in it."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def on_this_machine(base_url: str) -> bool:
-    """Return whether a base URL points at this machine."""
-    return is_loopback(hostname_of(base_url))
-
-
-def _address(base_url: str, name: str) -> SplitResult:
-    url = base_url.strip()
-    try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError as exc:  # a port that is no number, an odd bracket
-        raise InvalidInput(f"the address of {name} is {base_url!r} ({exc}); expected http://host:port") from exc
-    if not usable:
-        raise InvalidInput(f"the address of {name} is {base_url!r}; expected http://host:port")
-    return parts._replace(path=parts.path.rstrip("/"))

@@ -14,12 +14,13 @@ from pathlib import Path
 from app.core.errors import ModelNotInstalled
 from app.core.release import bundle
 from app.core.types import EmbedderIdentity, FloatArray
+from app.providers.bert_config import BertShape
 from app.providers.bert_session import BertSession
 from app.providers.bert_tokens import BertTokenizer, CountedTokens, Ids, cut, feed
 from app.providers.embedding_checks import refuse_long
 from app.providers.graph_cache import cached_graph
 from app.providers.late import LateEncoder
-from app.providers.onnx_graph import NO_OUTLIERS, BertShape, Outliers, Precision, build_graph
+from app.providers.onnx_graph import NO_OUTLIERS, Outliers, Precision, build_graph
 from app.providers.weights import read_float_tensors
 
 MODEL = "all-MiniLM-L6-v2"

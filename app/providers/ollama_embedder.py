@@ -12,7 +12,8 @@ from app.core.errors import ModelNotInstalled, ProviderBadResponse
 from app.core.types import EmbedderIdentity, FloatArray
 from app.providers.embedding_checks import checked_rows, refuse_long
 from app.providers.json_fields import Fields
-from app.providers.ollama import OllamaHost, same_model
+from app.providers.ollama import OllamaHost
+from app.providers.ollama_listing import same_model
 from app.providers.ollama_models import embedding_traits
 from app.providers.retries import with_retries
 from app.providers.token_estimate import over_estimate

@@ -9,11 +9,12 @@ from typing import Literal
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse, ProviderError
 from app.core.types import Prompt, Token, Usage
-from app.providers.http import StreamReply
+from app.providers.http_reply import StreamReply
 from app.providers.json_fields import Fields
 from app.providers.logprobs import spread
-from app.providers.ollama import ModelDetails, OllamaHost
+from app.providers.ollama import OllamaHost
 from app.providers.ollama_errors import no_template, translate
+from app.providers.ollama_listing import ModelDetails
 from app.providers.retries import with_retries
 from app.providers.slots import CallSlots
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
-from app.providers.ollama import LoadedModel
+from app.providers.ollama_listing import LoadedModel
 
 
 class MemoryWatch:

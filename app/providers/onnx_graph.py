@@ -6,11 +6,7 @@ and norm stay apart: fused they are slower (docs/decisions/0030-onnx-graph.md).
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -18,6 +14,8 @@ import numpy as np
 
 from app.core.errors import Unreadable
 from app.core.types import FloatArray
+from app.providers.bert_config import BertShape
+from app.providers.quantisation import quantise
 
 Precision = Literal["int8", "fp32"]
 Head = Literal["mean", "classifier"]
@@ -33,41 +31,6 @@ _OPSET = 17
 _IR_VERSION = 9
 _FLOAT_DOWN = (0, 1)
 """Layers whose down-projections stay float32 where no outliers are named."""
-
-
-BERT_POSITIONS = 512
-"""Of a BERT model whose configuration names none."""
-
-
-@dataclass(frozen=True, slots=True)
-class BertShape:
-    """The graph's parameters besides the weights."""
-
-    layers: int
-    heads: int
-    epsilon: float
-    positions: int = BERT_POSITIONS
-    """Longest text, in tokens: the rows of the position embedding."""
-
-    @classmethod
-    def from_config(cls, path: Path) -> BertShape:
-        """Read the `config.json` of a BERT model.
-
-        Raises:
-            Unreadable: The file is missing or describes another architecture.
-        """
-        try:
-            config = json.loads(path.read_bytes())
-            if config["model_type"] != "bert" or config["hidden_act"] != "gelu":
-                raise ValueError(f"model_type {config['model_type']!r} with {config['hidden_act']!r}")  # noqa: TRY301 - one translation
-            return cls(
-                int(config["num_hidden_layers"]),
-                int(config["num_attention_heads"]),
-                float(config["layer_norm_eps"]),
-                int(config.get("max_position_embeddings", BERT_POSITIONS)),
-            )
-        except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise Unreadable(f"{str(path)!r} does not describe a BERT model with exact GELU ({exc})") from exc
 
 
 class _Builder:
@@ -252,36 +215,3 @@ def build_graph(
     float_down = [f"encoder.layer.{number}.narrow" for number in _FLOAT_DOWN if number not in outliers]
     few = [f"encoder.layer.{number}.{part}{_FEW}" for number in outliers for part in ("wide", "narrow")]
     return quantise(graph, [*float_down, *few])
-
-
-def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
-    """Return the graph with weights of seven bits, one scale per output channel.
-
-    Stored as int8; activations are quantised at run time. With eight bits a processor without VNNI
-    cuts sums of two products at 16 bits: a text gets another vector there than elsewhere, 0.980
-    from its float32 one (docs/decisions/0030-onnx-graph.md). With seven bits it gets the
-    same.
-
-    Args:
-        graph: In float32. Its embedding tables stay so (docs/decisions/0030-onnx-graph.md).
-        in_float: Names of products that stay float32.
-
-    References:
-        https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
-    """
-    import onnx  # noqa: PLC0415 - slow to import, seldom needed
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - the same
-
-    with tempfile.TemporaryDirectory(prefix="documind-quantise-") as folder:
-        target = Path(folder, "int8.onnx")
-        quantize_dynamic(
-            onnx.load_from_string(graph),
-            target,
-            weight_type=QuantType.QInt8,
-            per_channel=True,
-            reduce_range=True,
-            op_types_to_quantize=["MatMul", "Attention"],
-            nodes_to_exclude=list(in_float),
-            extra_options={"MatMulConstBOnly": True, "DefaultTensorType": onnx.TensorProto.FLOAT},
-        )
-        return target.read_bytes()

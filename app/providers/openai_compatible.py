@@ -11,7 +11,8 @@ from typing import Literal
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderBadResponse
 from app.core.types import Prompt, Token, Usage
-from app.providers.http import HttpClient, StreamReply
+from app.providers.http import HttpClient
+from app.providers.http_reply import StreamReply
 from app.providers.json_fields import Fields
 from app.providers.logprobs import spread
 from app.providers.openai_errors import translate

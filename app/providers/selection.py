@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError, ProviderTimeout
 from app.core.types import Fingerprint
-from app.providers.http import on_this_machine
+from app.providers.addresses import on_this_machine
 from app.providers.minilm import MODEL as MINILM
 from app.providers.minilm import WEIGHTS_SHA256
-from app.providers.ollama import InstalledModel, OllamaHost, same_model
+from app.providers.ollama import OllamaHost
+from app.providers.ollama_listing import InstalledModel, same_model
 from app.providers.options import HostedOptions, ProviderOptions
 from app.providers.presets import HOSTED_DIGEST, PRESETS
 
@@ -192,7 +193,7 @@ def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
 def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint) -> EmbedderChoice | None:
     """Return the configured, available embedder if the library has another.
 
-    `auto` asks for Ollama's in the place of the embedded one; any other embedder is the user's choice.
+    `auto` prefers Ollama's to the embedded one; any other embedder is the user's choice.
 
     Raises:
         InvalidInput: A hosted provider is configured without a model.

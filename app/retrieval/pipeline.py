@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from app.core.errors import InvalidInput
-from app.core.ports import Catalog, Embedder, LexicalIndex, PassageCodes, Reranker, VectorIndex, VectorSink
+from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
 from app.core.trace import Trace
-from app.core.types import FloatArray, Fusion, Hit, Library, Notice, QuestionCode, Rerank
+from app.core.types import Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import trace_reasons
-from app.retrieval.cutoff import band, confidence, passes
+from app.retrieval.cutoff import band, closeness_of, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, guarded_dense_weight
-from app.retrieval.keywords import QuestionWords
-from app.retrieval.late import LateInteraction, late_signals, with_late
+from app.retrieval.late import LateInteraction
 from app.retrieval.legs import Legs, Pool
+from app.retrieval.notices import nothing_found, trouble
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading, read
 from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.reranking import Reranking
 from app.retrieval.search import Floats, Ints, pool_size, slots
-from app.retrieval.sentences import best_sentence_similarities, with_sentences
 from app.retrieval.spelling import matched_text
 
 
@@ -59,8 +55,8 @@ class Retriever:
         self._catalog = catalog
         self._embedder = embedder
         self._options = options
-        self._reranker = reranker
         self._late = late
+        self._reranking = Reranking(embedder, reranker, late, options)
         self._remarks = remarks
         self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
 
@@ -74,10 +70,10 @@ class Retriever:
         wanted = request.top_k or slots(request.mode)
         k = wanted if request.keep_weak else min(wanted, slots(request.mode))
         fusion = request.fusion or self._options.fusion
-        self._arm(request)
+        self._reranking.arm(request)
         pool = self._pool(request, k, trace)
         if not len(pool.candidates):
-            return Retrieval((), (*_trouble(pool), *self._nothing_found(request), *self._remarks()))
+            return Retrieval((), (*trouble(pool), *nothing_found(self._catalog, request), *self._remarks()))
         with trace.stage("fusion", len(pool.candidates)) as stage:
             scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._dense_weight(pool))
             order = best_first(scores)
@@ -87,7 +83,7 @@ class Retriever:
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
-        return replace(retrieval, notices=(*_trouble(pool), *retrieval.notices, *self._remarks()))
+        return replace(retrieval, notices=(*trouble(pool), *retrieval.notices, *self._remarks()))
 
     def _dense_weight(self, pool: Pool) -> float:
         options = self._options
@@ -109,7 +105,7 @@ class Retriever:
 
     def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
         """Return the question with misspelt words matched, and its late-interaction code."""
-        encoder = self._late.encoder if self._late is not None and self._arm(request) == "late" else None
+        encoder = self._late.encoder if self._late is not None and self._reranking.arm(request) == "late" else None
         code = encoder.encode_question(request.text) if encoder else None
         spelt_right = code.common_stems if code else frozenset[str]()
         text = matched_text(request.text, request.library, self._legs.lexical, self._catalog, spelt_right)
@@ -131,35 +127,9 @@ class Retriever:
         options = self._options
         if fusion == "dense":
             return n
-        if self._arm(request) != "none" or self._keyword_weight(request.library, fusion):
+        if self._reranking.arm(request) != "none" or self._reranking.keyword_weight(request.library, fusion):
             return max(options.rerank_head, 2 * k)
         return k + k // 2 + 3
-
-    def _arm(self, request: SearchRequest) -> Rerank:
-        """Return what orders the head once more; never `auto`.
-
-        Raises:
-            InvalidInput: A cross-encoder is asked for and none is configured, or late interaction where it is not possible.
-        """
-        wanted, fusion = request.rerank or self._options.rerank, request.fusion or self._options.fusion
-        if wanted == "auto":
-            if self._reranker is not None:
-                return "cross_encoder"
-            return "late" if self._late is not None and fusion == "relative_score" else "none"
-        if wanted == "late" and (self._late is None or fusion != "relative_score"):
-            raise InvalidInput(
-                "rerank 'late' needs fusion 'relative_score' and LATE_INTERACTION_MAX_CHUNKS over 0; or ask for 'auto'"
-            )
-        if wanted == "cross_encoder" and self._reranker is None:
-            raise InvalidInput("rerank 'cross_encoder' needs a model; set CROSS_ENCODER_DIR, or ask for 'auto'")
-        return wanted
-
-    def _keyword_weight(self, library: Library, fusion: Fusion) -> float:
-        if fusion == "relative_score":
-            return self._options.keyword_fusion_weight
-        if fusion != "dense":
-            return 0.0
-        return self._options.public_keyword_rerank_weight if library is Library.PUBLIC else self._options.keyword_rerank_weight
 
     def _rank(
         self,
@@ -176,35 +146,43 @@ class Retriever:
             readings = self._read(request.library, pool, scores, rows)
             stage.n_out = len(readings)
         with trace.stage("rerank", len(readings)) as stage:
-            self._rerank(request, fusion, readings, pool)
+            self._reranking.apply(request, fusion, readings, pool)
             stage.n_out = len(readings)
             stage.items = trace.items(trace_reasons.reranked(readings))
-        with trace.stage("cutoff", len(readings)) as stage:
-            passed = {id(r) for r in readings if passes(r, fusion, request.library, request.mode, self._options)}
-            kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
-            stage.n_out = len(kept)
-            stage.items = trace.items(
-                trace_reasons.cut(
-                    readings, frozenset(passed), fusion, request.library, request.mode, self._options, keep_weak=request.keep_weak
-                )
-            )
+        kept, passed = self._cut(request, fusion, readings, trace)
         wanted = self._options.enable_fallback if request.fallback is None else request.fallback
         fallback = not kept and wanted
         if fallback:
             kept, k = readings, min(k, self._options.fallback_top_n)
         with trace.stage("diversity", len(kept)) as stage:
-            mmr = self._arm(request) == "mmr"
+            mmr = self._reranking.arm(request) == "mmr"
             chosen = self._diversify(kept, k, mmr=mmr)
             stage.n_out = len(chosen)
             stage.items = trace.items(trace_reasons.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
-        hits = tuple(
-            Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
-        )
+        hits = tuple(self._hit(r, passed=id(r) in passed, fallback=fallback) for r in chosen)
         fallback = fallback and bool(hits)
         notices = (
             (Notice("fallback_used", "no passage is close enough to the question; these are the nearest"),) if fallback else ()
         )
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
+
+    def _hit(self, reading: Reading, *, passed: bool, fallback: bool) -> Hit:
+        shown = band(reading, self._options, passed=passed)
+        near = closeness_of(reading, self._options)
+        return Hit(reading.passage, reading.score, reading.signals, shown, fallback, near)
+
+    def _cut(
+        self, request: SearchRequest, fusion: Fusion, readings: list[Reading], trace: Trace
+    ) -> tuple[list[Reading], frozenset[int]]:
+        """Return the readings to keep, and the `id` of each that passes the cutoff."""
+        library, mode = request.library, request.mode
+        with trace.stage("cutoff", len(readings)) as stage:
+            passed = frozenset(id(r) for r in readings if passes(r, fusion, library, mode, self._options))
+            kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
+            stage.n_out = len(kept)
+            reasons = trace_reasons.cut(readings, passed, fusion, library, mode, self._options, keep_weak=request.keep_weak)
+            stage.items = trace.items(reasons)
+        return kept, passed
 
     def _read(self, library: Library, pool: Pool, scores: Floats, rows: Ints) -> list[Reading]:
         """Join candidates with the catalog; what is no longer live drops out."""
@@ -223,81 +201,8 @@ class Retriever:
             if chunk_id in passages
         ]
 
-    def _rerank(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], pool: Pool) -> None:
-        """Apply the keyword, sentence and cross-encoder arms that are on; sort."""
-        keywords = self._keyword_weight(request.library, fusion)
-        phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
-        if keywords or phrases:
-            for reading in readings:
-                reading.score += keywords * reading.overlap + phrases * reading.adjacency
-        arm = self._arm(request)
-        if self._late is not None and pool.code is not None:
-            _add_late(readings, pool.code, pool.words, self._late.codes, self._options)
-        if arm == "sentences" and pool.vector is not None and self._embedder is not None:
-            _add_best_sentences(readings, pool.vector, self._embedder, self._options.sentence_weight)
-        readings.sort(key=lambda r: -r.score)
-        if arm == "cross_encoder" and self._reranker is not None and readings:
-            _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
-
     def _diversify(self, kept: Sequence[Reading], k: int, *, mmr: bool) -> list[Reading]:
         options = self._options
         if mmr:
             return maximal_marginal_relevance(kept, k, trade=options.mmr_lambda)
         return diversify(kept, k, duplicate=options.near_duplicate_jaccard, cap=options.source_cap)
-
-    def _nothing_found(self, request: SearchRequest) -> tuple[Notice, ...]:
-        if not self._catalog.counts(request.library).chunks:
-            name = request.library.value
-            return (Notice("library_empty", f"the library {name!r} is empty; add documents to it, or load the samples"),)
-        if request.filters:
-            return (Notice("filter_matched_nothing", "no passage matches the filters; widen or remove them"),)
-        return ()
-
-
-def _add_late(
-    readings: Sequence[Reading], code: QuestionCode, words: QuestionWords, held: PassageCodes, options: RetrievalOptions
-) -> None:
-    codes = held.codes([r.passage.chunk.chunk_id for r in readings])
-    signals = late_signals(code, words, [codes.get(r.passage.chunk.chunk_id) for r in readings])
-    scores = with_late(
-        np.array([r.score for r in readings]),
-        signals,
-        sentence_weight=options.late_sentence_weight,
-        token_weight=options.late_token_weight,
-    )
-    for reading, score, best in zip(readings, scores.tolist(), signals[0].tolist(), strict=True):
-        reading.score, reading.sentence = score, None if math.isnan(best) else best
-
-
-def _add_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float) -> None:
-    found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
-    fused = with_sentences(np.array([r.score for r in readings]), found, weight)
-    for reading, score, best in zip(readings, fused.tolist(), found.tolist(), strict=True):
-        reading.score, reading.sentence = score, None if math.isnan(best) else best
-
-
-def _cross_encode(reranker: Reranker, question: str, readings: list[Reading], head: int) -> None:
-    """Order the head by logit; the rest follows with lower scores."""
-    first, rest = readings[:head], readings[head:]
-    for reading, logit in zip(first, reranker.score(question, [r.passage.chunk.text for r in first]), strict=True):
-        reading.score = reading.rerank = float(logit)
-    first.sort(key=lambda r: -r.score)
-    for rank, reading in enumerate(rest, 1):
-        reading.score = first[-1].score - rank
-    readings[:] = first + rest
-
-
-def _trouble(pool: Pool) -> tuple[Notice, ...]:
-    """Return notices about the dense leg."""
-    if pool.trouble == "embedder_unavailable":
-        return (Notice("embedder_unavailable", "the question could not be embedded; passages were ranked by their words alone"),)
-    if pool.trouble == "index_rebuilding":
-        return (Notice("index_rebuilding", "the vector index is being made ready; passages were found by their words alone"),)
-    if pool.without_vector:
-        return (
-            Notice(
-                "vectors_missing",
-                f"{pool.without_vector} of {len(pool.candidates)} candidates have no vector yet: ranked by their words alone",
-            ),
-        )
-    return ()

@@ -12,8 +12,9 @@ import sys
 from typing import Any
 
 from app.core.errors import InputError
+from app.core.normalisation import normalise
 from app.core.sentences import sentence_spans
-from app.core.text import lexical_form, normalise, tokenise
+from app.core.text import lexical_form, tokenise
 from app.core.types import ParsedDocument
 from app.generation.injection import inspect
 from app.ingest.chunking import chunk

@@ -16,7 +16,7 @@ from app.core.types import ModelProfile
 from app.evaluation.answer_sets import load
 from app.generation.prompts import REFUSAL
 from app.index.files.lock import DirectoryLock
-from app.providers.ollama import PullProgress
+from app.providers.ollama_listing import PullProgress
 from tests.api.conftest import LIBRARY, Site, listening, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.ollama_double import OllamaDouble

@@ -9,7 +9,7 @@ from app.api.schemas.conversations import StoredAnswer
 from app.core.cancel import CancelToken
 from app.core.types import LedgerEntry, Library, ModelProfile
 from app.generation.prompts import REFUSAL
-from app.providers.ollama import PullProgress
+from app.providers.ollama_listing import PullProgress
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import DocuMindError, Encrypted, NoTextLayer, TooLarge, Unreadable, UnsupportedType
+from app.core.normalisation import normalise
 from app.core.ports import PageLocator, Parser
-from app.core.text import normalise
 from app.core.types import PageText
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser

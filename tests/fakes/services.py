@@ -61,7 +61,7 @@ from app.jobs.replay import ReplayJob
 from app.jobs.runner import JobRunner
 from app.jobs.samples import SamplesJob
 from app.providers.arxiv import ArxivClient
-from app.providers.ollama import PullProgress
+from app.providers.ollama_listing import PullProgress
 from app.retrieval.calibration import Calibrations
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest

@@ -11,7 +11,7 @@ from app.bootstrap.models import Models
 from app.bootstrap.telemetry import open_spans
 from app.cli import server_checks
 from app.generation.options import GenerationOptions
-from app.providers.http import without_credentials
+from app.providers.addresses import without_credentials
 from app.settings import Settings
 from tests.fakes.collector import Collector
 from tests.fakes.ollama_double import OllamaDouble

@@ -1,7 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from app.settings import Settings, dense_vectors_for, unknown_names
+from app.settings import Settings, dense_vectors_for
+from app.settings.checks import unknown_names
 from scripts.write_env_example import ROOT, configuration_page, env_example
 
 

@@ -23,7 +23,7 @@ from app.core.types import Library
 from app.evaluation import answer_sets, comparison
 from app.jobs.housekeeping import request_purge
 from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
-from app.jobs.reembed import ReembedPayload, request_reembed
+from app.jobs.reembed_request import ReembedPayload, request_reembed
 from app.providers.options import EmbeddingProviderName
 
 router = APIRouter(prefix="/api/v1", tags=["maintenance"])

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from app.api.schemas.base import DocId, Flag, Request, ScopeName
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import EvidenceKind, Filters, Fusion, Message, Mode, Question, Reasoning, Rerank, Strategy, TraceLevel
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]

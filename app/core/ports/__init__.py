@@ -6,10 +6,11 @@ thread-safe. Errors are those of `app.core.errors`; nothing else leaves an adapt
 
 from __future__ import annotations
 
-from app.core.ports.index import BulkLedger, Catalog, IndexWriter, LexicalIndex, PassageCodes, VectorIndex, VectorSink
+from app.core.ports.index import BulkLedger, Catalog, LexicalIndex, PassageCodes, VectorIndex
 from app.core.ports.models import Embedder, Generator, PassageEncoder, Reranker
 from app.core.ports.reading import DocumentSource, PageLocator, Parser
 from app.core.ports.stores import AnswerStore, ConversationStore, JobStore, ModelStore
+from app.core.ports.writer import IndexWriter, VectorSink
 
 __all__ = [
     "AnswerStore",

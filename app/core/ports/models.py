@@ -104,6 +104,3 @@ class Reranker(Protocol):
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return one raw logit per text, higher is better."""
         ...
-
-
-# --- state ------------------------------------------------------------------------------------------------------------------------

@@ -57,5 +57,6 @@ NoticeCode = Literal[
     "hosted_provider",
     "quoted_instead",
     "mode_needs_model",
+    "subject_missing",
     "instructions_unused",
 ]

@@ -1,4 +1,7 @@
-"""What a start refuses before it opens or changes anything: a catalog that does not belong to the data around it."""
+"""Refuse a start with a catalog that does not belong to its data directory.
+
+Before anything is opened or changed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
-from app.index.catalog.jobs import AWAITED_ORIGINALS
+from app.index.catalog.jobs import FINISHED, originals_in
 from app.index.catalog.unlinks import UNLINKED_KEY
 from app.index.files.originals import names_in
 
@@ -28,7 +31,7 @@ def catalog_path(data_dir: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Knowledge:
-    """What a catalog says of the data around it; a catalog that is absent says nothing."""
+    """A catalog's statements about the data; nothing without a catalog."""
 
     originals: frozenset[str] = frozenset()
     deletions: bool = False
@@ -37,7 +40,7 @@ class _Knowledge:
 
 
 def refuse_foreign_catalog(data_dir: Path) -> None:
-    """Refuse to go on with a catalog that names none of the originals, or is older than its projections.
+    """Refuse a catalog that names no original, or is older than its projections.
 
     Reads only. A catalog that cannot be read is left to `Database`, which says that it is damaged.
 
@@ -80,7 +83,8 @@ def _read(catalog: Path) -> _Knowledge:
         if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
             return _Knowledge()
         named = {row[0] for row in connection.execute("SELECT sha256 FROM revisions WHERE has_original = 1")}
-        named |= {row[0] for row in connection.execute(AWAITED_ORIGINALS)}
+        waiting = connection.execute("SELECT payload FROM jobs WHERE state NOT IN (?, ?, ?)", FINISHED)
+        named |= {name for (payload,) in waiting for name in originals_in(payload)}
         recorded = {row[0] for row in connection.execute("SELECT sha256 FROM unlinks")} if "unlinks" in tables else set()
         deletions = connection.execute(
             "SELECT count(*) FROM meta WHERE key = ? OR key LIKE 'deleted_since_purge/%'", (UNLINKED_KEY,)

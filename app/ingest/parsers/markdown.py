@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Heading, ParsedDocument
 from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.sniffing import MEDIA_TYPES

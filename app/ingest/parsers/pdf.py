@@ -12,7 +12,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.core.errors import Encrypted, TooLarge, Unreadable
-from app.core.text import UNSPACED, normalise
+from app.core.normalisation import normalise
+from app.core.text import UNSPACED
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.headings import find_headings

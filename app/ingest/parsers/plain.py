@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import ParsedDocument
 from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.headings import find_headings

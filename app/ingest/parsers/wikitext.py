@@ -14,7 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import pairwise
 
-from app.core.text import normalise
+from app.core.normalisation import normalise
 from app.core.types import Heading, ParsedDocument
 from app.ingest.parsers.wikitext_templates import template_text
 

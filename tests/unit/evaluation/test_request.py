@@ -13,9 +13,9 @@ from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.archive import ReportArchive
 from app.evaluation.arms import Chunking
 from app.evaluation.outcomes import OutcomeLog, QuestionOutcome
+from app.evaluation.own_documents import from_cases, with_texts
 from app.evaluation.request import Axes, EvaluationRequest, values_of
 from app.evaluation.runner import RankedPassages
-from app.evaluation.session import from_cases, with_texts
 from app.ingest.options import IngestOptions
 from app.retrieval.options import RetrievalOptions
 from tests.fakes.indexes import MemoryCatalog

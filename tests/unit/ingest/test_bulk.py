@@ -9,7 +9,7 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict
 from app.core.types import Article, DocumentDraft, Library, WriteResult
-from app.ingest import bulk
+from app.ingest import bulk_workers
 from app.ingest.bulk import BulkIndexer, BulkOptions
 from app.ingest.bulk_work import BulkTask
 from app.ingest.options import IngestOptions
@@ -157,7 +157,7 @@ def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
 
 
 def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 10_000)
+    monkeypatch.setattr(bulk_workers, "_ALONE_CHARACTERS", 10_000)
     alone, together = MemoryIndexWriter(), MemoryIndexWriter()
     small = replace(SHAPE, articles=200)
     one = BulkIndexer(alone, DictLedger()).run(TASK, articles(small), BulkOptions(workers=0))
@@ -193,7 +193,7 @@ def test_seen_keys_know_numbers_and_names() -> None:
 @pytest.mark.parametrize("workers", [0, 1])
 def test_cancelling_does_not_wait_for_the_pages_that_are_read(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     """One such page takes half a second of the full parser; a group of them took half a minute."""
-    monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 1)
+    monkeypatch.setattr(bulk_workers, "_ALONE_CHARACTERS", 1)
     slow = "{{" + "<b " * 18 + " text" * 6_000
     pages = [Article(str(n), "1", "S", "wikitext", "Clean text." if n < 64 else slow) for n in range(64 + 8 * 64)]
     (writer, ledger), cancel = recorded(), CancelToken()

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import pytest
 
+from app.core.normalisation import MARKLIKE, normalise
 from app.core.sentences import sentence_spans
-from app.core.text import MARKLIKE, lexical_form, normalise
+from app.core.text import lexical_form
 from app.core.types import ParsedDocument
 from app.generation.injection import inspect
 from app.ingest.chunking import chunk

@@ -22,7 +22,7 @@ from app.index.store import IndexStore
 from app.ingest.embedding import VectorBackfill
 from app.jobs.kinds import BACKFILL
 from app.jobs.options import JobOptions
-from app.jobs.reembed import ReembedPayload, request_reembed
+from app.jobs.reembed_request import ReembedPayload, request_reembed
 from app.jobs.runner import JobRunner
 from app.settings import Settings
 from tests.fakes.embedders import HashEmbedder

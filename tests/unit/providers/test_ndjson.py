@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
 from app.providers.error_bodies import error_text
-from app.providers.http import HttpClient, StreamReply
+from app.providers.http_reply import StreamReply
 from app.providers.json_fields import Fields
 from app.providers.sockets import SocketWatch
 
-CLIENT = HttpClient("http://127.0.0.1:9", "Host")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
@@ -42,7 +41,7 @@ class _Blocks:
 
 def reply(blocks: Iterable[bytes]) -> StreamReply:
     response = SimpleNamespace(status_code=200, headers={}, raw=_Blocks(blocks))
-    return StreamReply(cast("requests.Response", response), CLIENT, CancelToken(), SocketWatch(), silence_s=300.0, deadline=None)
+    return StreamReply(cast("requests.Response", response), "Host", CancelToken(), SocketWatch(), silence_s=300.0, deadline=None)
 
 
 def cut(content: bytes, places: Iterable[int]) -> list[bytes]:

@@ -10,9 +10,10 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InvalidInput, ModelNotInstalled, PassageTooLong, ProviderBadResponse
 from app.core.types import Message, Prompt
-from app.providers.ollama import LoadedModel, OllamaHost
+from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
 from app.providers.ollama_generator import OllamaGenerator
+from app.providers.ollama_listing import LoadedModel
 from app.providers.ollama_memory import MemoryWatch
 from app.providers.retries import RunnerStopped
 from app.providers.slots import CallSlots

@@ -5,7 +5,8 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ModelNotInstalled, ProviderBadResponse, ProviderTimeout, ProviderUnreachable
 from app.providers.error_bodies import error_text
-from app.providers.ollama import OllamaHost, same_model
+from app.providers.ollama import OllamaHost
+from app.providers.ollama_listing import same_model
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
 
 

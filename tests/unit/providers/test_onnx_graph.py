@@ -7,9 +7,10 @@ import pytest
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 from app.core.errors import Unreadable
+from app.providers.bert_config import BertShape
 from app.providers.bert_session import BertSession, open_session
 from app.providers.bert_tokens import feed
-from app.providers.onnx_graph import BertShape, build_graph
+from app.providers.onnx_graph import build_graph
 from app.providers.weights import read_float_tensors
 from tests.fakes.bert import TinyBert, write_safetensors
 

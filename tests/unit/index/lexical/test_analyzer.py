@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.text import lexical_form, normalise, tokenise
+from app.core.normalisation import normalise
+from app.core.text import lexical_form, tokenise
 from app.index.lexical.analyzer import build_analyzer
 
 ANALYZER = build_analyzer()

@@ -1,0 +1,134 @@
+"""The configuration, and the options that each part takes of it.
+
+`variables` reads the environment, here its values become the frozen options of the layers below,
+and `checks` looks at the whole at start.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from app.answer.manner import MannerOptions
+from app.answer.options import AnswerOptions
+from app.core.types import Library
+from app.generation.options import GenerationOptions
+from app.index.options import IndexOptions
+from app.ingest.options import IngestOptions
+from app.jobs.options import JobOptions
+from app.providers.options import HostedOptions, ProviderOptions
+from app.retrieval.options import RetrievalOptions
+from app.settings.variables import HOSTED, Variables
+
+
+class Settings(Variables):
+    """All configuration, from the environment and `.env` in the working directory."""
+
+    @property
+    def library(self) -> Library:
+        """The default library."""
+        return Library(self.default_library)
+
+    @property
+    def chroma_dir(self) -> Path:
+        """Return the directory of Chroma's store."""
+        return self.chroma_persist_dir or self.data_dir / "chroma"
+
+    def ingest(self) -> IngestOptions:
+        """Return the options of ingest."""
+        return IngestOptions(
+            chunk_size=self.chunk_size,
+            chunk_overlap=self.chunk_overlap,
+            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
+            late_interaction_max_chunks=self.late_interaction_max_chunks,
+        )
+
+    def index(self) -> IndexOptions:
+        """Return the options of storage."""
+        return IndexOptions(
+            data_dir=self.data_dir,
+            chroma_dir=self.chroma_dir,
+            max_file_bytes=self.max_file_size_mb * 1024 * 1024,
+            collection_papers=self.chroma_collection_name,
+            collection_public=self.chroma_collection_public,
+            max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
+        )
+
+    def retrieval(self) -> RetrievalOptions:
+        """Return the options of retrieval."""
+        return RetrievalOptions(
+            top_k=self.top_k_results,
+            fusion=self.fusion,
+            rerank=self.rerank,
+            relevance_threshold=self.relevance_threshold,
+            public_relevance_threshold=self.public_relevance_threshold,
+            keyword_rerank_weight=self.keyword_rerank_weight,
+            public_keyword_rerank_weight=self.public_keyword_rerank_weight,
+            enable_fallback=self.enable_fallback_retrieval,
+            fallback_top_n=self.fallback_top_n,
+            embed_on_query_budget_ms=self.embed_on_query_budget_ms,
+        )
+
+    def generation(self) -> GenerationOptions:
+        """Return the options of generation."""
+        return GenerationOptions(
+            prompts_dir=self.prompts_dir,
+            max_tokens=self.llm_max_tokens,
+            temperature=self.llm_temperature,
+            reasoning=self.reasoning,
+            grounding_min_similarity=self.grounding_min_similarity,
+        )
+
+    def providers(self) -> ProviderOptions:
+        """Return the options of model hosts."""
+        hosted = {
+            name: HostedOptions(api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")) for name in HOSTED
+        }
+        hosted["openai"] = HostedOptions(self.openai_base_url, self.openai_api_key, self.openai_model)
+        hosted["openai_compatible"] = hosted["openai"]
+        return ProviderOptions(
+            llm_provider=self.llm_provider,
+            llm_model=self.llm_model,
+            helper_model=self.helper_model,
+            embedding_provider=self.embedding_provider,
+            embedding_model=self.embedding_model,
+            ollama_base_url=self.ollama_base_url.rstrip("/"),
+            ollama_timeout_s=self.ollama_request_timeout_sec,
+            ollama_keep_alive=self.ollama_keep_alive,
+            num_ctx=self.llm_num_ctx,
+            max_model_calls=self.max_model_calls,
+            hosted=hosted,
+            cross_encoder_dir=self.cross_encoder_dir,
+            model_cache_dir=self.data_dir / "models",
+            arxiv_base_url=self.arxiv_base_url.rstrip("/"),
+        )
+
+    def answer(self) -> AnswerOptions:
+        """Return the options of the query use case."""
+        return AnswerOptions(
+            flare_active_retrieval=self.flare_active_retrieval,
+            flare_draft_max_context_chars=self.flare_draft_max_context_chars,
+            memory_strategy=self.memory_strategy,
+            memory_buffer_size=self.memory_buffer_size,
+            memory_token_budget=self.memory_token_budget,
+            store_answers=self.store_answers,
+            answer_retention_days=self.answer_retention_days,
+            manner=MannerOptions(self.model_prompts, self.evidence, self.first_token_target_s),
+        )
+
+    def jobs(self) -> JobOptions:
+        """Return the options of the job runner."""
+        return JobOptions()
+
+
+def dense_vectors_for(memory_bytes: int) -> int:
+    """Return how many vectors a machine of this memory should keep for dense search.
+
+    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (docs/facts/chroma.md: 133 MB for
+    30,000 on disk includes metadata; 1.5 kB is the vector alone).
+    """
+    return max(100_000, memory_bytes // 4 // 2048)
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,43 @@
+"""Check the configuration at start: where the server listens, and misspelt names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from app.core.errors import InvalidInput
+from app.core.hosts import is_loopback
+from app.settings import Settings
+
+_PREFIXES = tuple(
+    "API_ CHROMA_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
+    " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
+    " CORS_ DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT"
+    " THREAD_POOL".split()
+)
+_FOREIGN = frozenset(
+    {"OLLAMA_HOST", "OLLAMA_MODELS", "OLLAMA_NUM_PARALLEL", "OLLAMA_MAX_LOADED_MODELS", "OLLAMA_CONTEXT_LENGTH", "OLLAMA_ORIGINS"}
+)
+
+
+def check_bind(settings: Settings) -> None:
+    """Refuse to listen beyond this machine without a key.
+
+    Raises:
+        InvalidInput: No API_KEY on an address that others can reach.
+    """
+    if not is_loopback(settings.api_host) and not settings.api_key and not settings.allow_insecure_bind:
+        raise InvalidInput(
+            f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is set:"
+            " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks for one"
+        )
+
+
+def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return environment names that look like ours but are no setting.
+
+    For a warning at start.
+    """
+    known = {name.upper() for name in Settings.model_fields} | _FOREIGN | {"DOCMIND_GIT_SHA", "DOCUMIND_CLI_URL"}
+    names = os.environ if environment is None else environment
+    return sorted(name for name in names if name.startswith(_PREFIXES) and name not in known and name != "API_URL")
