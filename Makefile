@@ -110,6 +110,7 @@ browser: dev page /usr/bin/chromium ## the page in a real browser against the re
 
 screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/images
 	$(BIN)/python -m scripts.screenshots
+	$(BIN)/python -m scripts.moving_picture
 
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
