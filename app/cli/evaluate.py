@@ -14,7 +14,7 @@ from app.cli.jobs import run_job
 from app.cli.output import emit, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
-from app.evaluation.answer_sets import load
+from app.evaluation.answer_cases import load
 from app.evaluation.request import values_of
 from app.settings import Settings
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.api.schemas.base import Flag, LibraryName, Reply, Request, ScopeName
 from app.core.types import Fusion, Library, Rerank, Strategy
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
 from app.evaluation.statistics import Interval
 from app.ingest.options import Chunker
