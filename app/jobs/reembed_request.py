@@ -15,7 +15,6 @@ from app.jobs.runner import JobRunner
 
 REEMBED = "reembed"
 
-
 Action = Literal["start", "rollback", "discard"]
 
 

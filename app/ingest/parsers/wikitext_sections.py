@@ -10,9 +10,7 @@ from app.core.types import Heading
 
 _HEADING = re.compile(r"^=[^\n]*$", re.MULTILINE)
 
-
 _BLANK = re.compile(r"[ \t]*\n[ \t]*\n\s*")
-
 
 _LEVEL_MARK = "\ue000"
 """A private-use character, which article text does not hold and `normalise` keeps; `assemble` takes it out again."""
