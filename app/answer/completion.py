@@ -1,4 +1,4 @@
-"""What a model writes for a client apart from an answer: a title or tags for a chat, an answer as JSON."""
+"""Let a model write a chat's title or tags, or an answer as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Completions:
         return self.models.select().model is not None
 
     def reply(self, messages: Sequence[Message], cancel: CancelToken) -> str | None:
-        """Return what the model says to messages, trimmed; None where no model is connected.
+        """Return the model's reply to messages, trimmed; None without a model.
 
         Raises:
             ProviderError: The host failed.

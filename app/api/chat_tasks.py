@@ -1,4 +1,4 @@
-"""Requests of chat programs that are no questions: titles, tags, follow-ups, search queries.
+"""Recognise chat programs' own requests: titles, tags, follow-ups, queries.
 
 Open WebUI sends them to the chat's own model, with prompts that begin with `### Task:` and show the chat between `<chat_history>`
 tags. The library would be searched for them in vain, so they go to the model as they are, or get a plain reply without one.

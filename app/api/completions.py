@@ -123,7 +123,7 @@ class Chunks:
                 return self._last(item.answer)
 
     def at_once(self, answer: Answer | None, content: str) -> bytes:
-        """Return all chunks of a reply that comes in one piece; `answer` None: it is no answer from documents."""
+        """Return all chunks of a reply in one piece; `answer` None: no document answer."""
         self._id = completion_id(answer.answer_id if answer else self._completion.request_id)
         ours = {"documind": self._completion.record(answer)} if answer else {}
         counts = _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()}) if self._usage else b""

@@ -77,7 +77,10 @@ def model(edge: AtEdge, model: str) -> Model:
     },
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
-    """Answer the last message of the user from the documents; titles and tags of chat programs are answered as such."""
+    """Answer the user's last message from the documents.
+
+    Titles and tags of chat programs are answered as such.
+    """
     scope = _scope_of(asked.model)
     task = task_of(asked.last_words())
     if task is not None:
@@ -106,7 +109,7 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
 def _shaped(
     shown: Completion, completions: Completions, schema: Mapping[str, object], chunks: Chunks | None
 ) -> Callable[[Answer, CancelToken], bytes]:
-    """Return what turns an answer into a reply whose content is JSON; with `chunks`, into those of a stream."""
+    """Return a function that makes a JSON reply of an answer; `chunks`: for a stream."""
 
     def shape(answer: Answer, cancel: CancelToken) -> bytes:
         content = completions.structured(answer, schema, cancel)
@@ -116,7 +119,7 @@ def _shaped(
 
 
 async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) -> Response:
-    """Answer a chat program's own request: the model as it is told, or a plain reply without one."""
+    """Answer a chat program's own request by the model, or with a plain reply."""
     library = asked.model.removeprefix("documind-").capitalize()
     shown = Completion(asked.model, "", door.request_id)
     messages = [Message("system" if one.role == "system" else "user", one.plain()) for one in asked.messages if one.plain()]

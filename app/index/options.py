@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Where data lives and how the projections are tuned."""
+    """Directories of data, and parameters of the projections."""
 
     data_dir: Path
     chroma_dir: Path
@@ -19,15 +19,15 @@ class IndexOptions:
     max_dense_vectors: int = 1_000_000
     """Beyond it chunks are found lexically only; set from RAM by the settings."""
     exact_limit: int = 100_000
-    """Libraries up to this many vectors keep exact float32 rows (DESIGN 2)."""
+    """Libraries up to this many vectors keep exact float32 rows."""
     exact_unfiltered_limit: int = 100_000
     """Up to it the exact rows answer unfiltered questions too: faster than Chroma's graph, recall 1 (ADR 0020)."""
     behind_at_most: int = 10_000
     """Vectors that Chroma may lack while exact rows serve; the rest is some seconds of its work (ADR 0026)."""
     follow_after_s: float = 10.0
-    """How long nobody has to have written before Chroma applies what it lacks; longer than a long PDF takes to be read."""
+    """Idle seconds before Chroma applies what it lacks; longer than the parse of a long PDF."""
     ef_search_factor: int = 4
-    """Chroma's ef_search is at least this many times the pool (DESIGN 2.6)."""
+    """Chroma's ef_search is at least this many times the pool."""
     tantivy_heap_bytes: int = 128 * 1024 * 1024
     tantivy_threads: int = 0
     """0: one per core, at most 4."""

@@ -1,4 +1,7 @@
-"""Storage, open: the catalog, its projections and everything that works on them, made and closed in the right order."""
+"""Open storage: the catalog, its projections, and all that works on them.
+
+Made and closed in the right order.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ REBUILD_IN_FOREGROUND_CHUNKS = 20_000
 
 
 class IndexStore:
-    """Everything the index offers; a context manager. The caller holds the directory's lock (app.index.files.lock)."""
+    """Everything the index offers; a context manager.
+
+    The caller holds the directory's lock (app.index.files.lock).
+    """
 
     def __init__(
         self,
@@ -181,7 +187,7 @@ class IndexStore:
         return self._exchange_lexical(library, problems[0])
 
     def _exchange_lexical(self, library: Library, problem: str) -> TantivyIndex:
-        """Move a damaged lexical index aside and return an empty one, which is filled because it lacks what the catalog has."""
+        """Move a damaged lexical index aside; return an empty one to be filled."""
         log.error(
             "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog", library.value, problem
         )
@@ -192,11 +198,11 @@ class IndexStore:
 
     @property
     def _small(self) -> bool:
-        """Whether the catalog can be read whole while it is opened."""
+        """Return whether the catalog is small enough to check at every opening."""
         return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
 
     def _refuse_damaged_catalog(self) -> None:
-        """Look for damaged pages while that takes no time to speak of; a larger catalog is checked by `documind fsck`.
+        """Refuse a small catalog with damaged pages; `documind fsck` checks large ones.
 
         Raises:
             IndexDamaged: There are some; the message names the cure.
@@ -229,7 +235,10 @@ class IndexStore:
                 self._rebuild_lexical(library, counts.documents, in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS)
 
     def _settle_originals(self) -> None:
-        """Unlink what the catalog records as deleted or never accepted, and nothing else; say what no record names."""
+        """Unlink recorded originals only; log files that no record names.
+
+        The catalog recorded them as deleted or never accepted.
+        """
         self.originals.remove_parts()
         self.unlinks.settle()
         if unknown := len(self.unlinks.unknown()):
@@ -249,12 +258,12 @@ class IndexStore:
         thread.start()
 
     def made_with(self, library: Library) -> Fingerprint | None:
-        """Return what the vectors of a library were made with; None while it has none, whatever it was made with before."""
+        """Return a library's fingerprint; None while it has no vectors."""
         live = self.builds.of(library, "live")
         return live.fingerprint if live is not None and self.catalog.counts(library).embedded else None
 
     def rebuild(self) -> None:
-        """Make every projection anew from the catalog; nobody else uses the store meanwhile.
+        """Rebuild every projection from the catalog; needs exclusive use.
 
         Raises:
             DiskFull: No space; run it again.
@@ -265,11 +274,11 @@ class IndexStore:
         self.keeper.remake("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
-        """Return what is gone under the open store: the catalog, the lexical index of a library."""
+        """Return what is missing under the open store: catalog, a lexical index."""
         return self._presence.missing()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
-        """Write a backup of the catalog and the originals into `target` while everything works."""
+        """Write a backup of catalog and originals into `target` while serving."""
         return backup(self.database, self.originals, target, self.steps, progress=progress)
 
     def close(self) -> None:

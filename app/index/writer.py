@@ -1,4 +1,4 @@
-"""The write side: what is acknowledged is in the catalog and findable, or it is not acknowledged."""
+"""Write to the index: acknowledged means in the catalog and searchable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PENDING_ORDER = {
 }
 _LINKS_PAGE = 10_000
 _LAST_CHARACTER = "\U0010ffff"
-"""Behind whatever follows a prefix, in the order of code points, which is SQLite's."""
+"""Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
 _ORDER_BY = {"id": "d.doc", "longest": "d.characters DESC, d.doc", "linked": "d.links DESC, d.doc"}
 
 
@@ -74,7 +74,10 @@ class CatalogIndexWriter:
         return self._catalog.by_source_key(library, source_key)
 
     def source_revision(self, document: Document) -> str | None:
-        """Return which edition of its source a live document holds (see `IndexWriter.source_revision`)."""
+        """Return the source's edition of a live document.
+
+        See `IndexWriter.source_revision`.
+        """
         return self._catalog.source_revision(document)
 
     def store_original(self, content: bytes | Path) -> str:
@@ -109,7 +112,9 @@ class CatalogIndexWriter:
         return self._texts.write(drafts) if drafts else []
 
     def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
-        """Make drafts live and record a page of a ledger, atomically; their words follow (see `IndexWriter.store`).
+        """Store drafts and a ledger page atomically; their words follow.
+
+        See `IndexWriter.store`.
 
         Raises:
             DiskFull: No space; the batch is not stored, or words of batches before it cannot be committed.
@@ -128,7 +133,9 @@ class CatalogIndexWriter:
     # --- vectors
 
     def claim(self, library: Library, fingerprint: Fingerprint) -> None:
-        """Say with what the next vectors are made; the first claim of a library without vectors sets its fingerprint.
+        """Declare what makes the next vectors; a library's first claim sets it.
+
+        While the library has no vectors.
 
         Raises:
             FingerprintMismatch: The library holds vectors made otherwise; the message names the cure.
@@ -139,7 +146,9 @@ class CatalogIndexWriter:
     def pending_vectors(
         self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None, build: int | None = None
     ) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector; documents in order `id`, `longest` or `linked`, chunks as they stand.
+        """Return up to `limit` live chunks without a vector, in an order of documents.
+
+        The order is `id`, `longest` or `linked`; chunks as they stand.
 
         Args:
             library: Whose chunks.
@@ -173,7 +182,7 @@ class CatalogIndexWriter:
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
     def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
-        """Keep how many articles link to each document whose source key begins with `prefix`; a page of them behind `after`.
+        """Store link counts of documents under `prefix`, one page after `after`.
 
         Returns:
             The source key to go on after, None at the end.
@@ -196,7 +205,7 @@ class CatalogIndexWriter:
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, build: int | None = None) -> None:
         """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 
-        They are stored as float16. Chunks that were deleted or superseded meanwhile are left out.
+        They are stored as float16. Deleted and superseded chunks are left out.
 
         Raises:
             FingerprintMismatch: The rows do not fit the build, the library has none yet (see `claim`), or it was re-embedded.
@@ -214,7 +223,9 @@ class CatalogIndexWriter:
         )
 
     def write_packed_vectors(self, library: Library, packed: Mapping[int, bytes], build: int | None = None) -> None:
-        """Store float16 rows as the catalog holds them, by chunk id, for imports that must not round twice.
+        """Store float16 rows by chunk id as they are, for imports.
+
+        Imports must not round twice.
 
         Raises:
             FingerprintMismatch: The rows do not fit the library's fingerprint.
@@ -252,7 +263,7 @@ class CatalogIndexWriter:
         return self._remover.clear(library)
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
-        """Replace title, authors and year of a live document; later revisions keep the correction.
+        """Replace title, authors and year of a live document, for later revisions too.
 
         Raises:
             NotFound: No such document in this library.
@@ -276,7 +287,7 @@ class CatalogIndexWriter:
                     ),
                 ).scalar()
                 if doc is None:
-                    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; it was deleted meanwhile")
+                    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; it was deleted since")
                 add_change(sql, library, "correct", doc, before.revision, None)
             self._projector.catch_up_lexical(library)
         self._projector.apply(library)

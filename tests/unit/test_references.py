@@ -21,6 +21,9 @@ TEXTS = (
     "web/src/**/*.ts*",
 )
 
+NOT_READ = (ROOT / "CHANGELOG.md", ROOT / "tests" / "unit" / "test_words.py")
+"""History, and texts written for a test."""
+
 ELSEWHERE = re.compile(
     r"\bDESIGN(?: \d|\b(?=[:.,)]))|\bREQUIREMENTS\b|\b(?:API|TREE)\.md\b|\bPart \d|(?<!docs/)\bfacts/\w"
     r"|shared/(?:data|facts|design)|\w \(m\)[.,;]"
@@ -33,7 +36,7 @@ MADE = ("data/collections/", "app/api/static/", "web/src/api/schema.d.ts", "eval
 
 
 def _texts() -> list[tuple[Path, str]]:
-    files = {path for pattern in TEXTS for path in ROOT.glob(pattern)} - {Path(__file__), ROOT / "tests" / "unit" / "test_words.py"}
+    files = {path for pattern in TEXTS for path in ROOT.glob(pattern)} - {Path(__file__), *NOT_READ}
     return [(path.relative_to(ROOT), path.read_text(encoding="utf-8")) for path in sorted(files) if path.is_file()]
 
 

@@ -83,7 +83,7 @@ class ChatCompletionRequest(Tolerant):
         return next((message.plain() for message in reversed(self.messages) if message.role == "user"), "")
 
     def wishes(self) -> str:
-        """Return what system and developer messages ask for, cut where a prompt would have no room for passages."""
+        """Return system and developer instructions, cut to leave room for passages."""
         texts = [message.plain() for message in self.messages if message.role in _INSTRUCTING]
         return "\n\n".join(filter(None, texts))[:_MAX_WISHES_CHARACTERS]
 

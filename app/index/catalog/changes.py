@@ -1,4 +1,4 @@
-"""What the projections have to apply, and how far each got."""
+"""Log what the projections have to apply, and how far each got."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ChangeLog:
                 )
 
     def hold(self, library: Library, seq: int | None) -> None:
-        """Keep changes after `seq` for the projections of a staged build, until None lets them go."""
+        """Keep changes after `seq` for a staged build's projections; None releases them."""
         with self._lock:
             if seq is None:
                 self._held.pop(library, None)
@@ -102,7 +102,7 @@ class ChangeLog:
                 self._held[library] = seq
 
     def holds(self, library: Library) -> bool:
-        """Whether projections of a staged build are following the changes."""
+        """Return whether a staged build's projections follow the changes."""
         return library in self._held
 
     def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
@@ -123,10 +123,10 @@ class ChangeLog:
         return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
 
     def lags(self) -> dict[str, int]:
-        """Return how many changes each projection has yet to apply, by `library/projection`; LAG_COUNTED stands for more.
+        """Return how many changes each projection is behind; LAG_COUNTED means more.
 
-        The difference of two sequence numbers would not do: numbers are shared by both libraries, and not every change concerns
-        every projection.
+        Keys are `library/projection`. The difference of two sequence numbers would not do: numbers
+        are shared by both libraries, and not every change concerns every projection.
         """
         found = {}
         for name, mark in self.marks().items():
@@ -148,9 +148,9 @@ class ChangeLog:
 
 
 class StagedLog(ChangeLog):
-    """The same changes for the projections of a staged build, whose watermarks live as long as this process.
+    """The same changes for a staged build's projections, with marks in memory.
 
-    After a crash those projections are made anew, so nothing of it has to be on disk.
+    A crash discards those projections, so nothing of it has to be on disk.
     """
 
     def __init__(self, log: ChangeLog) -> None:

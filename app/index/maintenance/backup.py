@@ -1,4 +1,4 @@
-"""Copy the whole data directory to one place while the server works, and put such a copy back.
+"""Back up a data directory while the server works, and restore it.
 
 A backup holds the truth: the catalog, copied page by page by SQLite on one snapshot, and the originals. Projections are made
 again from the catalog when a restored directory is first opened.
@@ -30,7 +30,7 @@ PAGES_PER_STEP = 2_000
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """What a backup holds."""
+    """Counts of a backup."""
 
     path: str
     created_at: str
@@ -47,10 +47,12 @@ def backup(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> BackupReport:
-    """Write a backup into the new or empty directory `target`; it counts once its manifest is there.
+    """Write a backup into the empty directory `target`; the manifest comes last.
+
+    It counts once its manifest exists.
 
     Args:
-        database: The catalog, which may be written meanwhile.
+        database: The catalog; writes may continue.
         originals: The uploaded files.
         target: Where to.
         steps: Where write steps are counted.
@@ -127,9 +129,10 @@ def _sha256(path: Path) -> str:
 
 
 def restore(source: Path, data_dir: Path, steps: Steps) -> None:
-    """Put a backup in the place of a data directory's content; what was there is moved to `DATA_DIR/replaced.<UTC>`.
+    """Replace a data directory's content with a backup; keep the old content.
 
-    The server is stopped and the caller holds the directory's lock. The new state counts from the last rename on.
+    It is moved to `DATA_DIR/replaced.<UTC>`. The server is stopped and the caller holds the
+    directory's lock. The new state counts from the last rename on.
 
     Args:
         source: A directory that `backup` wrote.
@@ -156,7 +159,7 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
         sync_directory(staging / "originals", steps, "restore.fsync_directory")
         replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"
         replaced.mkdir()
-        # The catalog goes last on the way out and last on the way in: with a catalog there is never another's data beside it.
+        # The catalog is moved last in both directions: a catalog never lies next to another's data.
         for name in ("chroma", "exact", "tantivy", "originals", "catalog.sqlite3-shm", "catalog.sqlite3-wal", "catalog.sqlite3"):
             if (data_dir / name).exists():
                 with steps.at("restore.move_out"):

@@ -27,7 +27,7 @@ CONTENT_SAMPLE = 200
 
 @dataclass(frozen=True, slots=True)
 class Fsck:
-    """Everything a check looks at. A repair wants nobody else to use the store."""
+    """All checks of a store; a repair needs exclusive use."""
 
     catalog: CatalogCheck
     loader: CatalogLoader
@@ -37,7 +37,9 @@ class Fsck:
     chroma: ChromaCheck
 
     def run(self, *, repair: bool = False, recover: Recover | None = None) -> FsckReport:
-        """Check everything; with `repair`, mend projections from the catalog and counters from the rows.
+        """Check everything; with `repair`, fix projections and counters.
+
+        Projections from the catalog, counters from the rows.
 
         Args:
             repair: Whether to repair.
@@ -66,7 +68,7 @@ class Fsck:
         return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
 
     def _foreign(self, *, repair: bool) -> Iterator[Fault]:
-        """Find projections that were made from a newer or another catalog; a repair makes them again from this one."""
+        """Find projections of a newer or another catalog; a repair rebuilds them."""
         last = self.catalog.log.last()
         ahead = [(name, seq) for name, seq in projection_marks(self.chroma.options.data_dir) if seq > last]
         if not ahead:

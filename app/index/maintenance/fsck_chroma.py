@@ -1,7 +1,7 @@
-"""The part of a check that looks at Chroma: its files, its ids, its vectors, and that it finds them.
+"""Check Chroma: its files, its ids, its vectors, and that it finds them.
 
 A store that this process serves from is never opened by a second one, not even by the probe: opening may write to it, and two
-writers destroy it (facts/chroma.md 1.2). Its files are then read while nobody writes, and it is asked through the open client.
+writers destroy it (docs/facts/chroma.md). Its files are then read while writers wait, and it is asked through the open client.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ChromaCheck:
         return faults
 
     def _not_held(self, want: Expected) -> str:
-        """Ask the open store for vectors by id, those that are only in its log among them, and for some by searches."""
+        """Ask the open store for vectors by id, logged ones too, and some by search."""
         build = self.loader.build(want.build)
         if build is None:
             return ""
@@ -102,7 +102,10 @@ class ChromaCheck:
 
 
 def collection_ids(chroma: Path, collection: str) -> set[int]:
-    """Return the chunk ids a collection lists, read from its database without opening the store; empty when unreadable."""
+    """Return a collection's chunk ids from its database, without opening the store.
+
+    Empty when unreadable.
+    """
     database = chroma / DATABASE
     if not database.exists():
         return set()

@@ -1,4 +1,4 @@
-"""What a check of the store finds."""
+"""Define what a check of the store finds."""
 
 from __future__ import annotations
 
@@ -59,12 +59,15 @@ class FsckReport:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong any more."""
+        """Return whether no fault is left."""
         return all(fault.repaired for fault in self.faults)
 
     @property
     def exit_code(self) -> int:
-        """0 sound, 7 faults that `--repair` mends, 8 faults that need a backup: codes no other failure of the command line has."""
+        """Return 0 sound, 7 repairable faults, 8 faults that need a backup.
+
+        No other failure of the command line has these codes.
+        """
         left = [fault for fault in self.faults if not fault.repaired]
         if not left:
             return 0

@@ -1,4 +1,4 @@
-"""Make deletions physical: after a purge no file of the data directory holds a byte of a deleted document."""
+"""Purge: afterwards no file of the data directory holds deleted bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from app.index.removal import Remover
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What a purge did. Sizes are of the whole data directory, in bytes."""
+    """Results of a purge; sizes of the whole data directory, in bytes."""
 
     documents: int
     """Deleted documents whose grace was over and whose rows went now."""
     rebuilt: tuple[str, ...]
-    """Libraries whose projections were made anew without the deleted documents."""
+    """Libraries whose projections were rebuilt without the deleted documents."""
     broken_removed: int
     """Damaged stores that had been moved aside, removed now."""
     bytes_before: int
@@ -48,7 +48,7 @@ class Purger:
     steps: Steps
 
     def run(self) -> PurgeReport:
-        """Purge what is due, make the projections of libraries with deletions anew, and compact the catalog.
+        """Purge what is due, rebuild affected projections, and compact the catalog.
 
         Searches go on: the lexical index is renewed a batch at a time and finds every document at every moment, and so do the exact
         rows; a library too large for those has no dense search while its Chroma collection is filled.
@@ -67,8 +67,8 @@ class Purger:
             self.projector.compact_lexical(library)
             self.dense[library].compact_exact()
         if libraries and self.options.chroma_dir.exists():
-            # Chroma never shrinks and keeps deleted vectors (facts/chroma.md 1.3, row 11): a new store is the only way.
-            self.keeper.remake("a purge makes it anew without deleted vectors")
+            # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md): a new store is the only way.
+            self.keeper.remake("a purge rebuilds it without deleted vectors")
         removed = self._remove_broken()
         for library, at in deletions.items():
             if at is not None:
@@ -98,6 +98,9 @@ class Purger:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a broken copy has a name that `move_aside` gives, not one a person chose in a shared directory."""
+    """Return whether a broken copy has a name that `move_aside` gives.
+
+    Not one that a person chose in a shared directory.
+    """
     name, _, stamp = path.name.partition(BROKEN_MARK)
     return bool(name) and stamp[:8].isdecimal() and stamp[8:9] == "T"

@@ -1,4 +1,4 @@
-"""A library in another model's vectors: a build beside the live one, that takes over, and can be taken back.
+"""Re-embed a library: a new build next to the live one, swap, and revert.
 
 The catalog is filled first (`app.ingest.embedding` through a `BuildView`), then the projections are made from it, then one
 transaction changes the live build. Until that transaction the old build serves; after a crash the vectors so far are kept and the
@@ -25,7 +25,10 @@ from app.index.writer import CatalogIndexWriter
 
 
 class BuildView:
-    """One build, as those see it who embed for it: a VectorIndex and a VectorSink that refuse any other."""
+    """Read and write access to one build; raises FingerprintMismatch afterwards.
+
+    That is, once the build no longer accepts vectors.
+    """
 
     def __init__(self, vectors: DenseVectorIndex, writer: CatalogIndexWriter, number: int) -> None:
         """Bind build `number`."""
@@ -87,7 +90,7 @@ class Reembedding:
         return BuildView(DenseVectorIndex(self.dense, number), self.writer, number)
 
     def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
-        """Return the build to fill; a former one of another kind is removed with its files.
+        """Return the build to fill; remove one of another kind with its files.
 
         Raises:
             Conflict: The live vectors are of this kind already.
@@ -112,7 +115,9 @@ class Reembedding:
 
     @contextmanager
     def beside(self, library: Library, number: int, stop: threading.Event) -> Iterator[bool]:
-        """Make a staged build's projections and keep them in step for the block; yields whether they are complete.
+        """Keep a staged build's projections in step during the block.
+
+        Yields whether they are complete.
 
         Args:
             library: Whose.
@@ -133,7 +138,7 @@ class Reembedding:
                 dense.unstage()
 
     def swap(self, library: Library, number: int) -> None:
-        """Let the staged build serve and take writes from now on; inside `beside`. The one that served becomes the previous one.
+        """Make the staged build live and the old one previous, in that block.
 
         Raises:
             DiskFull: No space; the old build serves on.
@@ -153,9 +158,10 @@ class Reembedding:
             self.dense[library].complete_chroma(stop)
 
     def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
-        """Let the previous build serve again, and keep the present one as the previous; return both, the present one first.
+        """Make the previous build live again; return both builds, the present first.
 
-        Nothing is embedded. Documents that came since are found by words until the backfill has embedded them.
+        The present build becomes the previous one. Nothing is embedded. Documents that came since
+        are found by words until the backfill has embedded them.
 
         Raises:
             Conflict: There is no previous build, or it was stopped.
@@ -172,7 +178,10 @@ class Reembedding:
         return live, previous
 
     def discard(self, library: Library) -> int:
-        """Remove the previous and any unfinished build with their files; return how many vectors went."""
+        """Remove the previous and any unfinished build; return the number of vectors.
+
+        Their files go too.
+        """
         removed = self.builds.discard(library)
         with self.keeper.quiet():
             self.dense[library].forget_others()

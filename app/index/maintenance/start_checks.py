@@ -1,4 +1,7 @@
-"""What a start refuses before it opens or changes anything: a catalog that does not belong to the data around it."""
+"""Refuse a start with a catalog that does not belong to its data directory.
+
+Before anything is opened or changed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def catalog_path(data_dir: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Knowledge:
-    """What a catalog says of the data around it; a catalog that is absent says nothing."""
+    """A catalog's statements about the data; nothing without a catalog."""
 
     originals: frozenset[str] = frozenset()
     deletions: bool = False
@@ -37,7 +40,7 @@ class _Knowledge:
 
 
 def refuse_foreign_catalog(data_dir: Path) -> None:
-    """Refuse to go on with a catalog that names none of the originals, or is older than its projections.
+    """Refuse a catalog that names no original, or is older than its projections.
 
     Reads only. A catalog that cannot be read is left to `Database`, which says that it is damaged.
 
