@@ -23,7 +23,8 @@ from app.ingest.chunking import chunk
 from app.ingest.ingest_run import IngestRun, PendingDocument, Progress, Written, failed_outcome
 from app.ingest.metadata import describe
 from app.ingest.options import IngestOptions
-from app.ingest.parsers import READER_VERSION, kind_of
+from app.ingest.parsers import READER_VERSION
+from app.ingest.parsers.formats import type_of
 
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader, for example `override`."""
@@ -149,7 +150,7 @@ class IngestPipeline:
             source_key=document.source_key,
             filename=document.filename,
             sha256=sha256,
-            type=kind_of(parsed.media_type),
+            type=type_of(parsed.media_type),
             text=parsed.text,
             metadata=document.metadata or describe(parsed, document.filename),
             chunks=chunks,
