@@ -11,6 +11,7 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.answer.carrying import carried
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreements
 from app.answer.finding import degraded_notice, find, strategy_of
@@ -25,7 +26,7 @@ from app.answer.speeds import ModelSpeeds
 from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import renumbered
 from app.answer.turn import Turn
-from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, quote, quote_of, write
+from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, quote_of, write
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.types import (
@@ -42,6 +43,7 @@ from app.generation.extractive import Selection
 from app.generation.grounding import Grounder
 from app.generation.injection import ADDRESSED_TO_A_MODEL
 from app.generation.prompts import REFUSAL
+from app.generation.subject import missing_things
 
 _LOG = logging.getLogger(__name__)
 NO_WRITER = "none"
@@ -98,25 +100,32 @@ class Research:
         if question.retrieve_only:
             return turn.answer("", "retrieved", NO_WRITER)
         with turn.trace.stage("generate", len(turn.evidence)) as stage:
-            text, generator = self._without_model(turn, query)
-            stage.n_out = 1
-        yield TokenEvent(text)
+            outcome, generator = self._without_model(turn, query)
+            stage.n_out = len(outcome.sentences)
+        yield TokenEvent(outcome.text)
         turn.cancel.raise_if_cancelled()
-        with turn.trace.stage("ground"):
-            grounded = self.grounder.ground(text, turn.evidence, by="engine")
-        return self._answer(turn, Outcome(grounded.text, grounded.sentences), generator)
+        return self._answer(turn, outcome, generator)
 
-    def _without_model(self, turn: Turn, query: str) -> tuple[str, str]:
-        """Return text and who wrote it: an inventory, quotes, or the refusal."""
+    def _without_model(self, turn: Turn, query: str) -> tuple[Outcome, str]:
+        """Return what is said and who wrote it: an inventory, quotes, or the refusal."""
         if turn.question.mode != "datasets" and wants_summary(turn.question.text):
             turn.note(_SUMMARY_NEEDS_MODEL)
-            return REFUSAL, NO_WRITER
+            return Outcome(REFUSAL, ()), NO_WRITER
         if not turn.evidence:
-            return REFUSAL, NO_WRITER
+            return Outcome(REFUSAL, ()), NO_WRITER
         if turn.question.mode == "datasets":
-            return inventory(turn.evidence) or REFUSAL, SCANNER
+            grounded = self.grounder.ground(inventory(turn.evidence) or REFUSAL, turn.evidence, by="engine")
+            return Outcome(grounded.text, grounded.sentences), SCANNER
+        _, quoted = self._selected(turn, query, leads=True)
+        name = self.answer_writer.extractive.name
+        return (Outcome(quoted.text, quoted.sentences) if quoted else Outcome(REFUSAL, ())), name
+
+    def _selected(self, turn: Turn, query: str, *, leads: bool) -> tuple[Selection, Quote | None]:
+        """Return what answers best, and note how sure that is and what nothing says a word of."""
         usable = [item for item in turn.evidence if not item.hit.fallback]
-        return quote(self.answer_writer, query, usable), self.answer_writer.extractive.name
+        selection, quoted = quote_of(self.answer_writer, self.grounder, query, usable, leads=leads)
+        turn.confidence, turn.missing = selection.sufficiency, missing_things(query, usable)
+        return selection, quoted
 
     def _with_model(self, turn: Turn, asked: str, model: Generator) -> _Steps:
         """Yield the quote before any model call, then the model's words.
@@ -148,8 +157,7 @@ class Research:
 
     def _quote(self, turn: Turn, query: str, how: Manner) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
         with turn.trace.stage("quote", len(turn.evidence)) as stage:
-            usable = [item for item in turn.evidence if not item.hit.fallback]
-            selection, quoted = quote_of(self.answer_writer, self.grounder, query, usable, leads=how.leads)
+            selection, quoted = self._selected(turn, query, leads=how.leads)
             stage.n_out = len(selection.chosen)
         if quoted is not None:
             yield QuoteEvent(quoted)
@@ -170,6 +178,7 @@ class Research:
             how,
             few=compact and (parameters is None or parameters < self.answer_writer.few_below),
             reasoning=self.answer_writer.reasoning(turn.question),
+            missing=turn.missing,
         )
         try:
             with turn.trace.stage("generate", len(turn.evidence)) as stage:
@@ -188,6 +197,7 @@ class Research:
     def _answer(self, turn: Turn, outcome: Outcome, generator: str) -> Answer:
         """Return the answer; the refusal is an abstention."""
         if outcome.text == REFUSAL:
+            turn.note(*missing_notice(turn.missing))
             return replace(turn.answer(REFUSAL, "abstained", generator), model_text=outcome.model_text, quote=None)
         answer = turn.answer(outcome.text, "answered", generator)
         return replace(
@@ -212,7 +222,8 @@ class Research:
         if not turn.memory or turn.question.mode == "datasets":
             return asked
         with turn.trace.stage("rewrite"):
-            turn.rewritten = rewrite(asked, turn.memory, turn.calls)
+            written = rewrite(asked, turn.memory, turn.calls)
+            turn.rewritten = written or carried(asked, turn.memory.questions, turn.question.library, self.searcher_for)
         return turn.rewritten or asked
 
     @staticmethod
@@ -260,6 +271,14 @@ def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner
         return False
     fallback = any(item.hit.fallback for item in evidence)
     return quoted is not None or fallback or how.evidence == "full"
+
+
+def missing_notice(missing: Sequence[str]) -> tuple[Notice, ...]:
+    """Return the notice `subject_missing`, where the question names things that nothing found says."""
+    if not missing:
+        return ()
+    names = ", ".join(repr(name) for name in missing)
+    return (Notice("subject_missing", f"no passage that was found names {names}"),)
 
 
 def _flagged(evidence: Sequence[Evidence]) -> str:

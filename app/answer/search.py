@@ -5,7 +5,7 @@ A strategy only names what to search for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -30,6 +30,10 @@ class PassageRetriever(Protocol):
         ...
 
 
+Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
+"""Returns how many chunks of a library hold each stemmed token."""
+
+
 @dataclass(frozen=True, slots=True)
 class LibrarySearcher:
     """The parts that search one library."""
@@ -37,6 +41,8 @@ class LibrarySearcher:
     retriever: PassageRetriever
     embedder: Embedder | None
     """Of the library's fingerprint; None searches by words alone."""
+    frequencies: Frequencies | None = None
+    """Says how rare a word is in the library; None where nothing does."""
 
 
 SearcherFor = Callable[[Library], LibrarySearcher]

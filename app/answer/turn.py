@@ -29,14 +29,17 @@ class Turn:
     found: Found | None = None
     evidence: tuple[Evidence, ...] = ()
     quote: Quote | None = None
+    confidence: float | None = None
+    """Probability that the quote answers the question; None where nothing was to be quoted."""
+    missing: tuple[str, ...] = ()
+    """What the question names and no passage does."""
 
     def note(self, *notices: Notice) -> None:
         """Add notices, each code and message once."""
         self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
 
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
-        """Return the outcome so far; an abstention has no sources and confidence 0."""
-        retrieval = self.found.retrieval if self.found else None
+        """Return the outcome so far; an abstention shows no sources and is sure of nothing."""
         shown = status in ("answered", "retrieved")
         return Answer(
             self.answer_id,
@@ -49,9 +52,15 @@ class Turn:
             evidence=self.evidence if shown else (),
             notices=self.notices if shown else tuple(n for n in self.notices if n.code != "fallback_used"),
             rewritten_query=self.rewritten,
-            confidence=retrieval.confidence if retrieval and shown else 0.0,
+            confidence=self._confidence if shown else 0.0,
             trace=self.trace.report(),
             usage=self.calls.usage,
             conversation_id=self.question.conversation_id,
             quote=self.quote,
         )
+
+    @property
+    def _confidence(self) -> float:
+        if self.confidence is not None:
+            return self.confidence
+        return self.found.retrieval.confidence if self.found else 0.0

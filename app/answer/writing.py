@@ -24,7 +24,7 @@ from app.generation.context import (
     cut_notice,
     rendered_evidence,
 )
-from app.generation.extractive import ExtractiveGenerator, Selection, rendered
+from app.generation.extractive import ExtractiveGenerator, Selection, quoted_text
 from app.generation.extracts import extracts, without_instructions
 from app.generation.grounding import Grounder
 from app.generation.options import GenerationOptions
@@ -81,6 +81,15 @@ class Assignment:
     """Hand over the quoted sentences and nothing else."""
     reasoning: Reasoning = "grounded"
     """How the model is told to work."""
+    missing: tuple[str, ...] = ()
+    """What the question names and no passage does: the model is told."""
+
+    @property
+    def asked(self) -> str:
+        """The question, and what of it no passage names."""
+        if not self.missing:
+            return self.text
+        return f"{self.text}\n(No passage names {', '.join(self.missing)}.)"
 
     def prompt(self, share: float, estimate: TokenEstimate) -> tuple[PromptRequest, int]:
         """Return what the prompt is made of and how much evidence it may take, in tokens."""
@@ -99,7 +108,7 @@ class Assignment:
         request = PromptRequest(
             question.mode,
             question.library,
-            self.text,
+            self.asked,
             evidence,
             texts,
             compact,
@@ -117,13 +126,8 @@ def quote_of(
     selection = answer_writer.extractive.select(query, evidence)
     if not selection.chosen:
         return selection, None
-    grounded = grounder.ground(" ".join(rendered(one) for one in selection.chosen), evidence, by="engine")
+    grounded = grounder.ground(quoted_text(selection.chosen), evidence, by="engine")
     return selection, Quote(grounded.text, grounded.sentences, leads)
-
-
-def quote(answer_writer: AnswerWriter, query: str, evidence: Sequence[Evidence]) -> str:
-    """Return the quoted answer as text, or the refusal."""
-    return " ".join(map(rendered, answer_writer.extractive.select(query, evidence).chosen)) or REFUSAL
 
 
 def write(
@@ -168,7 +172,7 @@ class _Stream:
 
     def __init__(self, composed: ComposedPrompt, task: Assignment, tokens: TokenCalibrator, calls: ModelCalls) -> None:
         self._composed, self._task, self._tokens, self._calls = composed, task, tokens, calls
-        quoted = [REFUSAL, task.text, *(item.hit.passage.chunk.text for item in task.evidence)]
+        quoted = [REFUSAL, task.asked, *(item.hit.passage.chunk.text for item in task.evidence)]
         self.guard = RunawayGuard(composed.instructions, quoted)
         self.was_cut = False
 

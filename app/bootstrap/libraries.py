@@ -133,7 +133,8 @@ class Libraries:
     def searcher(self, library: Library) -> LibrarySearcher:
         """Return what the query use case searches."""
         wired = self.wired(library)
-        return LibrarySearcher(wired.retriever, wired.embedder)
+        lexical = self._store.lexical
+        return LibrarySearcher(wired.retriever, wired.embedder, lambda words: lexical.document_frequencies(library, words)[1])
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         """Search one library."""

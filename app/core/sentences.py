@@ -13,7 +13,7 @@ _ABBREVIATIONS = frozenset(
     " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
 )
 _NEVER_FINAL = frozenset(
-    "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos".split()
+    "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos v".split()
 )
 _BOUNDARY = re.compile(
     # All begin with one of a few characters, which are found at a tenth of the cost of asking each alternative everywhere.

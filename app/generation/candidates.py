@@ -19,6 +19,7 @@ _MIN_WORDS_OPEN = 8
 """Words of a line that no stop closes: shorter is a title."""
 _NATIVE_MARK = re.compile(r"[ \t]*\[\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*\]")
 _LIST_MARKER = re.compile(r"\A\s*[-*\u2022\u2013]\s+")
+_ITEM = re.compile(r"\A\s*(?:[-*\u2022\u2013]|\(?\d{1,2}[.)])\s+")
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n[ \t]*(?=[a-z])")
 _POINTS_BACK = re.compile(
     r"(?:(?:and|but|however|thus|therefore|then|also|so|yet|nevertheless|moreover|furthermore|instead|in addition|for example"
@@ -33,6 +34,7 @@ _DANGLES = re.compile(
     r"|could|led|made|gave|means|meant|includes?|included|became|did|does|allowed|allows))\b",
     re.IGNORECASE,
 )
+_LINE = re.compile(r"\S[^\n]*")
 _PIECE = re.compile(r"\S.*?(?:[.!?;](?=\s)|\Z)", re.DOTALL)
 _LEADERS_BEHIND = 8
 """Characters: those of an entry may stand behind what reads as its sentence."""
@@ -63,6 +65,10 @@ class Candidate:
     """Reads like an instruction to a model."""
     listed: bool
     """Names what can be read elsewhere: stands in a list of references or a table of contents."""
+    entry: bool = False
+    """Entry of a list; a short one means something only behind what announces it."""
+    announces: bool = False
+    """Ends with a colon: what it says follows."""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -84,10 +90,12 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
-            if not (MIN_WORDS if whole else _MIN_WORDS_OPEN) <= word_count(line) <= MAX_WORDS or line.endswith("?"):
+            entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")
+            fewest = 1 if entry else MIN_WORDS if whole or announces else _MIN_WORDS_OPEN
+            if not fewest <= word_count(line) <= MAX_WORDS or line.endswith("?"):
                 continue
             tokens = frozenset(tokenise(line))
-            if not whole and len(tokens & title) >= _TITLE_SHARE * len(tokens):
+            if not whole and not entry and len(tokens & title) >= _TITLE_SHARE * len(tokens):
                 continue
             found.append(
                 Candidate(
@@ -102,16 +110,21 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
                     bool(_DANGLES.match(line)),
                     bool(findings_at(sentences, index)),
                     in_list or _LEADERS.search(text, start, end + _LEADERS_BEHIND) is not None,
+                    entry,
+                    announces,
                 )
             )
     return found
 
 
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return a span, cut at every stop if it is too long to quote.
+    """Return a span as it can be quoted: each row of a table alone, one that is too long cut at every stop.
 
     Text without capitals shows no sentences otherwise.
     """
+    lines = list(_LINE.finditer(text, start, end))
+    if len(lines) > 1 and all(" | " in line.group() for line in lines):
+        return [line.span() for line in lines]
     if word_count(text[start:end]) <= MAX_WORDS:
         return [(start, end)]
     pieces = []

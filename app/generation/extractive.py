@@ -1,8 +1,8 @@
 """Answer without a model: quote and cite the sentences that answer best.
 
-A linear model over `features.FEATURES` ranks the sentences, a logistic one over `features.SUFFICIENCY` says whether the evidence
-bears on the question at all. Their weights lie in `extractive.json` with the command that made them. An answer leads with the
-best sentence; up to two more follow in reading order, 120 words in all.
+A linear model over `features.FEATURES` ranks the sentences, a logistic one over `features.SUFFICIENCY` says how probably the quote
+answers the question: that is the confidence of the answer. Their weights lie in `extractive.json` with the command that made
+them. An answer leads with the best sentence; others follow in reading order, as many as the kind of question has room for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.text import word_count
 from app.core.types import Evidence, Prompt, Token
+from app.generation.answer_room import PLAIN, SEVERAL, AnswerRoom, room_for
 from app.generation.candidates import Candidate, candidates
 from app.generation.features import (
     FEATURES,
@@ -33,8 +34,10 @@ from app.generation.features import (
 )
 from app.generation.prompts import REFUSAL
 
-MAX_SENTENCES = 3
-MAX_WORDS = 120
+_MOST_ENTRIES = 12
+"""Of one list."""
+_MIN_WORDS_ENTRY = 4
+"""Words from which an entry of a list may be quoted without its list."""
 _NEAR_DUPLICATE = 0.7
 """Jaccard similarity of words from which two sentences say the same."""
 _CONTINUATION = 0.5
@@ -118,10 +121,12 @@ class ExtractiveGenerator:
             Cancelled: The token was cancelled.
         """
         cancel.raise_if_cancelled()
-        pieces = [rendered(one) for one in self.select(prompt.question, prompt.evidence).chosen] or [REFUSAL]
-        for index, piece in enumerate(pieces):
+        chosen = self.select(prompt.question, prompt.evidence).chosen
+        for at in range(len(chosen)):
             cancel.raise_if_cancelled()
-            yield Token(piece if index == 0 else f" {piece}")
+            yield Token(quoted_text(chosen[: at + 1])[len(quoted_text(chosen[:at])) :])
+        if not chosen:
+            yield Token(REFUSAL)
         cancel.raise_if_cancelled()
         yield Token("", finish="stop")
 
@@ -137,16 +142,21 @@ class ExtractiveGenerator:
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._embedder)
         rows = feature_rows(question, found, weights, vectors)
-        calibrated = self._embedder is not None and self._embedder.identity.model == model.embedding_model
-        judged = sufficiency_row(question, found, rows, vectors if calibrated else None)
-        sufficiency = probability(judged, model.sufficiency if vectors and calibrated else model.sufficiency_words_only)
+        scores = ranking_scores(found, rows, model.ranking if vectors else model.ranking_words_only)
+        calibrated = vectors if self._embedder and self._embedder.identity.model == model.embedding_model else None
+        judged = sufficiency_row(question, found, rows, scores, calibrated)
+        sufficiency = probability(judged, model.sufficiency if calibrated else model.sufficiency_words_only)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
-        scores = rows @ (model.ranking if vectors else model.ranking_words_only)
-        scores = scores - _LISTED * np.array([one.listed for one in found])
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(found[row] for row in order if quotable(found[row]))
-        return Selection(choose(found, scores), sufficiency, ranked)
+        return Selection(choose(found, scores, room_for(question)), sufficiency, ranked)
+
+
+def ranking_scores(found: Sequence[Candidate], rows: Floats, ranking: Floats) -> Floats:
+    """Return the log-odds by which sentences are ranked, float64 `[n]`; those in lists of titles fall back."""
+    scores: Floats = rows @ ranking - _LISTED * np.array([one.listed for one in found])
+    return scores
 
 
 def probability(row: Floats, weights: Floats) -> float:
@@ -154,19 +164,22 @@ def probability(row: Floats, weights: Floats) -> float:
     return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1])))
 
 
-def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
-    """Return at most three distinct candidates: the best, then in reading order.
+def choose(found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN) -> tuple[Candidate, ...]:
+    """Return what is quoted, no two saying the same: the best, then the others in reading order.
 
     Sentences that read like instructions are never chosen. One that is cut off or begins with a pronoun that means nothing alone
-    opens the answer only when nothing comes near it, and then behind the sentence before it, where that can be quoted.
+    opens the answer only when nothing comes near it, and then behind the sentence before it, where that can be quoted. One that
+    announces a list gives way to the list.
     """
-    order = [int(row) for row in np.argsort(-scores, kind="stable") if quotable(found[int(row)])]
+    order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
     if not order:
         return ()
     lead = next((row for row in order if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE), order[0])
-    opening = _opening(found, order, lead)
+    if items := _items_of(found, lead):
+        return items
+    opening = _opening(found, order, lead, room)
     chosen = list(opening)
-    left = MAX_WORDS - sum(word_count(candidate.text) for candidate in chosen)
+    left = room.words - sum(word_count(candidate.text) for candidate in chosen)
     after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
     for row in sorted(order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True):
         candidate = found[row]
@@ -175,21 +188,54 @@ def choose(found: Sequence[Candidate], scores: Floats) -> tuple[Candidate, ...]:
             continue
         chosen.append(candidate)
         left -= length
-        if len(chosen) == MAX_SENTENCES:
+        if len(chosen) == room.sentences:
             break
+    if room.in_order:
+        return tuple(sorted(chosen, key=lambda candidate: candidate.key))
     return (*opening, *sorted(chosen[len(opening) :], key=lambda candidate: candidate.key))
 
 
-def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int) -> list[Candidate]:
-    """Return the opening: the best sentence, after the one it refers to if any."""
+def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
+    """Return the list that a sentence announces, as far as there is room; none where it announces none."""
+    opening = found[lead]
+    if not opening.announces:
+        return ()
+    items: list[Candidate] = []
+    left = SEVERAL.words
+    for candidate in found[lead + 1 :]:
+        left -= word_count(candidate.text)
+        follows = candidate.key == (opening.item.n, opening.ordinal + 1 + len(items))
+        if not (follows and candidate.entry and quotable(candidate)) or left < 0 or len(items) == _MOST_ENTRIES:
+            break
+        items.append(candidate)
+    return tuple(items)
+
+
+def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom) -> list[Candidate]:
+    """Return what the answer opens with: the best sentence, where it dangles behind the one it points to."""
     best = found[lead]
     if best.dangles:
         before = (best.item.n, best.ordinal - 1)
         for row in order:
             candidate = found[row]
-            if candidate.key == before and word_count(candidate.text) + word_count(best.text) <= MAX_WORDS:
+            if candidate.key == before and word_count(candidate.text) + word_count(best.text) <= room.words:
                 return [candidate, best]
     return [best]
+
+
+def _answers(candidate: Candidate) -> bool:
+    """Whether a candidate can be chosen for what it says alone: no entry of a list too short to mean anything."""
+    return quotable(candidate) and (not candidate.entry or word_count(candidate.text) >= _MIN_WORDS_ENTRY)
+
+
+def quoted_text(chosen: Sequence[Candidate]) -> str:
+    """Return chosen candidates as the text of an answer; entries of a list have lines of their own."""
+    text, listed = "", False
+    for one in chosen:
+        gap = ("\n" if listed else "\n\n") if one.entry else "\n\n" if listed else " "
+        text += f"{gap if text else ''}{'- ' if one.entry else ''}{rendered(one)}"
+        listed = one.entry
+    return text
 
 
 def quotable(candidate: Candidate) -> bool:

@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from app.core.ports import Embedder
 from app.core.text import tokenise, word_count
+from app.core.types import Evidence
 from app.generation.alignment import WeightedTokens, term_weights
 from app.generation.candidates import Candidate
 from app.generation.reading import character_grams, content_tokens, specifics
+from app.generation.subject import missing_things
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,12 +49,16 @@ FEATURES = (
 
 SUFFICIENCY = (
     "overlap",  # best passage: idf-weighted share of the question's words, as retrieval saw it
-    "coverage",  # best sentence's
     "grams",  # best sentence's
     "pairs",  # best sentence's
     "similarity",  # best sentence's cosine; 0 without vectors
-    "closeness",  # best passage's cosine; 0 without vectors
+    "closeness",  # best passage's, as retrieval saw it
     "words",  # logarithm of the question's content words: the longer, the less of it is found
+    "lead",  # score of the best sentence, log-odds
+    "gap",  # by which it is ahead of the next
+    "spread",  # best cosine in standard deviations from the mean of the candidates
+    "absent",  # content words of the question that the best passage lacks
+    "unnamed",  # a name or number of the question stands in no passage
 )
 """Entries of `sufficiency_row`, in order."""
 
@@ -159,8 +165,7 @@ def feature_rows(
     best_own = max(own, default=0.0)
     best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
     passages = {
-        n: wanted.share(set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}")))
-        for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
+        n: wanted.share(tokens_with_title(item)) for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
     }
     grams = _gram_shares(question, found)
     similar = _similarities(found, by_key, vectors)
@@ -193,30 +198,49 @@ def feature_rows(
     return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))
 
 
-def sufficiency_row(question: str, found: Sequence[Candidate], rows: Floats, vectors: Vectors | None) -> Floats:
+def sufficiency_row(question: str, found: Sequence[Candidate], rows: Floats, scores: Floats, vectors: Vectors | None) -> Floats:
     """Return SUFFICIENCY of a question and its evidence, float64 `[len(SUFFICIENCY)]`.
 
     Args:
         question: What was asked.
         found: At least one candidate.
         rows: Their `feature_rows`.
+        scores: Their ranks' log-odds, float64 `[n]`.
         vectors: From `sentence_vectors`, or None.
     """
-    items = {candidate.item.n: candidate.item for candidate in found}.values()
+    items = list({candidate.item.n: candidate.item for candidate in found}.values())
     overlaps = [item.hit.signals.overlap for item in items if item.hit.signals.overlap is not None]
-    distances = [item.hit.signals.dense for item in items if item.hit.signals.dense is not None]
-    best = {name: float(rows[:, FEATURES.index(name)].max()) for name in ("coverage", "coverage_passage", "grams", "pairs")}
+    best = {name: float(rows[:, FEATURES.index(name)].max()) for name in ("coverage_passage", "grams", "pairs")}
+    similarity = float(np.nanmax(vectors.cosines)) if vectors is not None else 0.0
+    near = best["coverage_passage"] if vectors is None else (similarity + best["coverage_passage"]) / 2
+    known = [item.hit.closeness for item in items if item.hit.closeness is not None]
+    asked = content_tokens(question)
+    first, second, *_ = *sorted(scores.tolist(), reverse=True), 0.0
     return np.asarray(
         [
             max(overlaps) if overlaps else best["coverage_passage"],
-            best["coverage"],
             best["grams"],
             best["pairs"],
-            float(np.nanmax(vectors.cosines)) if vectors is not None else 0.0,
-            1.0 - min(distances) if distances and vectors is not None else 0.0,
-            math.log(1 + len(content_tokens(question))),
+            similarity,
+            max(known) if known else near,
+            math.log(1 + len(asked)),
+            first,
+            first - second,
+            _spread(vectors.cosines) if vectors is not None else 0.0,
+            min(len(set(asked) - tokens_with_title(item)) for item in items),
+            float(bool(missing_things(question, items))),
         ]
     )
+
+
+def tokens_with_title(item: Evidence) -> set[str]:
+    """Return the distinct stemmed tokens of a passage and its document's title."""
+    return set(tokenise(f"{item.hit.passage.document.title}\n{item.hit.passage.chunk.text}"))
+
+
+def _spread(cosines: Floats) -> float:
+    known = cosines[~np.isnan(cosines)]
+    return float(known.max() - known.mean()) / max(float(known.std()), 1e-3)
 
 
 def candidate_weights(found: Sequence[Candidate]) -> dict[str, float]:

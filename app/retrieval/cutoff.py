@@ -27,6 +27,12 @@ def closeness(similarity: float, overlap: float) -> float:
     return overlap if math.isnan(similarity) else (similarity + overlap) / 2
 
 
+def closeness_of(reading: Reading, options: RetrievalOptions) -> float:
+    """Return the closeness of a passage, its similarity on the scale of the thresholds."""
+    known = reading.similarity
+    return closeness(math.nan if known is None else options.on_scale(known), reading.overlap)
+
+
 def distance_threshold(options: RetrievalOptions, library: Library, mode: Mode) -> float:
     """Return the cosine distance under which a hit passes in the arm `dense`.
 
@@ -47,7 +53,7 @@ def passes(reading: Reading, fusion: Fusion, library: Library, mode: Mode, optio
     slack = options.compare_slack if mode == "compare" else 0.0
     if math.isnan(reading.distance):
         return reading.overlap >= options.coverage_threshold - slack
-    return closeness(options.on_scale(1.0 - reading.distance), reading.overlap) >= options.closeness_threshold - slack
+    return closeness_of(reading, options) >= options.closeness_threshold - slack
 
 
 def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
@@ -74,10 +80,7 @@ def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOp
         return 0.0
     if fusion == "dense":
         return _mean_closeness(readings)
-    best = max(
-        reading.overlap if reading.similarity is None else closeness(options.on_scale(reading.similarity), reading.overlap)
-        for reading in readings
-    )
+    best = max(closeness_of(reading, options) for reading in readings)
     return 1.0 / (1.0 + math.exp(-options.confidence_slope * (best - options.confidence_midpoint)))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from app.core.types import Hit, Library, Notice
-from app.retrieval.cutoff import closeness
 from app.retrieval.request import Retrieval
 
 
@@ -41,9 +39,8 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
 
 
 def _closeness(hit: Hit) -> float:
-    """Return a score comparable between libraries; fused scores are not."""
-    similarity = math.nan if hit.signals.dense is None else 1.0 - hit.signals.dense
-    return closeness(similarity, hit.signals.overlap or 0.0)
+    """What can be compared between libraries; fused scores cannot, they are relative to one search."""
+    return -1.0 if hit.closeness is None else hit.closeness
 
 
 def _interleave(lists: list[tuple[Hit, ...]]) -> list[Hit]:

@@ -9,7 +9,7 @@ from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorInde
 from app.core.trace import Trace
 from app.core.types import Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import trace_reasons
-from app.retrieval.cutoff import band, confidence, passes
+from app.retrieval.cutoff import band, closeness_of, confidence, passes
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import adaptive_dense_weight, best_first, fuse, guarded_dense_weight
 from app.retrieval.late import LateInteraction
@@ -159,14 +159,17 @@ class Retriever:
             chosen = self._diversify(kept, k, mmr=mmr)
             stage.n_out = len(chosen)
             stage.items = trace.items(trace_reasons.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
-        hits = tuple(
-            Hit(r.passage, r.score, r.signals, band(r, self._options, passed=id(r) in passed), fallback=fallback) for r in chosen
-        )
+        hits = tuple(self._hit(r, passed=id(r) in passed, fallback=fallback) for r in chosen)
         fallback = fallback and bool(hits)
         notices = (
             (Notice("fallback_used", "no passage is close enough to the question; these are the nearest"),) if fallback else ()
         )
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
+
+    def _hit(self, reading: Reading, *, passed: bool, fallback: bool) -> Hit:
+        shown = band(reading, self._options, passed=passed)
+        near = closeness_of(reading, self._options)
+        return Hit(reading.passage, reading.score, reading.signals, shown, fallback, near)
 
     def _cut(
         self, request: SearchRequest, fusion: Fusion, readings: list[Reading], trace: Trace

@@ -43,7 +43,7 @@ def main() -> int:
         timings: dict[str, float] = {}
         for name, questions in _kinds(answerable, given.questions, draw).items():
             say(f"{len(questions)} {name} questions")
-            asked = [(question.text, evidence_for(bench, Library.PUBLIC, question)) for question in questions]
+            asked = [(question.text, evidence_for(bench, Library.PUBLIC, question.text)) for question in questions]
             different, found = _compare(asked, embedder)
             figures[f"{name}: questions quoted differently"] = different
             timings |= {f"{name}: {key}": value for key, value in found.items()}

@@ -1,149 +1,181 @@
-"""Measure the quoting answerer on odd lines; with --write fit it on even lines.
+"""The quoting answerer: what it quotes, what it refuses, how sure it is; on the odd lines of seven sets.
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
-Questions of three collections are asked of their own library and of the other two, so that the evidence is right, weak or absent.
-Reports go to evaluation/reports/extractive.{json,md}; `--write` uses all questions and replaces app/generation/extractive.json.
+Every set is put to its own library, and three to each other's. `--write` first fits the weights on the even lines and replaces
+app/generation/extractive.json. Reports go to evaluation/reports/extractive.{json,md}.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from app.bootstrap.libraries import fingerprint_of
 from app.core.ids import fingerprint8
 from app.core.release import checkout_sha
+from app.evaluation.metrics import area_under_curve
 from app.evaluation.statistics import bootstrap_interval
-from app.generation.extractive import rendered
 from app.ingest.options import IngestOptions
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
-from evaluation.lib.extractive.asked import TOP_K, Asked, Material, gather, holds
+from evaluation.lib.extractive.asked import TOP_K, Groups, ReadQuestion, gather
 from evaluation.lib.extractive.fitting import WEIGHTS, Weights, fit, packaged, shipped
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, hash_of
 
 COMMAND = "python -m evaluation.studies.extractive --write"
+_BINS = 10
+_PAIRS = {"squad": "squad unanswerable", "clapnq": "clapnq", "mtragun": "mtragun"}
+"""Where the answerable questions of a comparison are, and the others."""
 
 
-def figures(weights: Weights, questions: Sequence[Asked], threshold: float) -> dict[str, object]:
-    """Return how often answers have the gold string, first or at all, or are empty."""
-    first, some, none, dangling, words, sentences = [], [], [], [], [], []
-    for one in questions:
-        quoted = weights.chosen(one) if weights.probability(one) >= threshold else ()
-        none.append(not quoted)
-        first.append(bool(quoted) and holds(quoted[0].text, one.question))
-        some.append(any(holds(candidate.text, one.question) for candidate in quoted))
-        if quoted:
-            dangling.append(quoted[0].dangles)
-            words.append(sum(len(rendered(candidate).split()) for candidate in quoted))
-            sentences.append(len(quoted))
-    return {
-        "questions": len(questions),
-        "gold_in_first": _share(first),
-        "gold_in_three": _share(some),
-        "abstained": _share(none),
-        "opens_with_dangling_pronoun": _share(dangling),
-        "most_words": max(words, default=0),
-        "most_sentences": max(sentences, default=0),
-    }
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What one question got."""
+
+    answerable: bool
+    confidence: float
+    right: bool
+    """The quote is right, were it made."""
+    covered: float
+    """Share of the reference spans in the quote, were it made."""
+    words: int
+    sentences: int
 
 
-def _share(flags: Sequence[bool]) -> dict[str, float]:
-    interval = bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=SEED, resamples=2000)
-    return {"share": round(interval.mean, 4), "low": round(interval.low, 4), "high": round(interval.high, 4)}
+def outcome(weights: Weights, one: ReadQuestion) -> Outcome:
+    """Return what a question gets."""
+    chosen = one.chosen(weights.ranking, words_only=weights.words_only)
+    quoted = " ".join(candidate.text for candidate in chosen)
+    return Outcome(
+        one.asking.question.answerable,
+        weights.probability(one),
+        one.right(chosen),
+        one.asking.covered(quoted),
+        len(quoted.split()),
+        len(chosen),
+    )
 
 
-def abstained(weights: Weights, questions: Sequence[Asked], threshold: float) -> float:
-    """Return the share of questions that get the refusal."""
-    return float(np.mean([weights.probability(one) < threshold for one in questions]))
+def calibration_error(outcomes: Sequence[Outcome]) -> float:
+    """Return the mean gap between confidence and outcome over ten equal bins.
+
+    References:
+        Naeini, Cooper, Hauskrecht: Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
+    """
+    sure = np.array([one.confidence for one in outcomes])
+    right = np.array([float(one.right) for one in outcomes])
+    place = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+    gaps = [abs(float((sure[place == at] - right[place == at]).sum())) for at in range(_BINS)]
+    return sum(gaps) / len(outcomes)
 
 
-def report(material: Material, weights: Weights, threshold: float) -> dict[str, object]:
-    """Return the figures of odd lines."""
-    odd = {name: [one for one in questions if not one.even] for name, questions in (material.own | material.foreign).items()}
-    curve = [
-        {
-            "answer_from": round(at, 2),
-            **{name: round(abstained(weights, questions, at), 4) for name, questions in odd.items()},
-        }
-        for at in np.arange(0.0, 1.0, 0.1)
-    ]
-    return {
-        "squad": figures(weights, odd["squad"], threshold),
-        "abstained": {name: _share([weights.probability(one) < threshold for one in questions]) for name, questions in odd.items()},
-        "curve": curve,
-    }
+def reliability(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return a row per bin of confidence: how many, how sure, how often right."""
+    rows = []
+    for at in range(_BINS):
+        held = [one for one in outcomes if min(int(one.confidence * _BINS), _BINS - 1) == at]
+        if held:
+            sure, right = np.mean([one.confidence for one in held]), np.mean([one.right for one in held])
+            rows.append(f"| {at / _BINS:.1f} to {(at + 1) / _BINS:.1f} | {len(held)} | {sure:.2f} | {right:.2f} |")
+    return rows
 
 
-def markdown(result: Mapping[str, object]) -> str:
-    """Return the report as Markdown."""
+def _share(flags: Sequence[bool | float]) -> str:
+    if not flags:
+        return "-"
+    found = bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=SEED, resamples=2000)
+    return f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
+
+
+def quotes_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -> list[str]:
+    """Return what is quoted, by set."""
     lines = [
-        "# Quoted answers",
-        "",
-        f"Weights fitted on even lines by `{result['command']}`, figures from odd lines, {TOP_K} passages per question,",
-        f"nothing quoted under a probability of {result['answer_from']}. Shares with 95 % bootstrap intervals.",
+        "| set | questions | right in the quote | answered and right | spans covered | refused | words |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for name in ("with_vectors", "words_only"):
-        part = result[name]
-        assert isinstance(part, dict)
-        squad = part["squad"]
-        lines += ["", f"## {name}", "", "| measure | share | interval |", "|---|---|---|"]
-        for measure in ("gold_in_first", "gold_in_three", "opens_with_dangling_pronoun"):
-            lines.append(_line(f"squad, {squad['questions']} answerable questions: {measure.replace('_', ' ')}", squad[measure]))
-        lines += [_line(f"nothing quoted: {asked}", share) for asked, share in part["abstained"].items()]
-        lines += ["", f"Longest answer: {squad['most_sentences']} sentences, {squad['most_words']} words with marks.", ""]
-        names = [key for key in part["curve"][0] if key != "answer_from"]
-        lines += [f"| quoted from | {' | '.join(names)} |", f"|---{'|---' * len(names)}|"]
-        lines += [f"| {row['answer_from']} | {' | '.join(f'{row[key]:.3f}' for key in names)} |" for row in part["curve"]]
-    lines += ["", "Last tables: share of questions that get the refusal, by the probability from which sentences are quoted."]
-    made = result["provenance"]
-    assert isinstance(made, dict)
-    lines += ["", f"Made from git {made['git_sha'][:12]}, index {made['fingerprint']}, seed {made['seed']}."]
-    return "\n".join(lines) + "\n"
+    for name, outcomes in found.items():
+        own = [one for one in outcomes if one.answerable]
+        if own and name != "mtragun":
+            answered = [one.right and one.confidence >= answer_from for one in own]
+            refused = [one.confidence < answer_from for one in own]
+            cells = [_share([one.right for one in own]), _share(answered), _share([one.covered for one in own]), _share(refused)]
+            lines.append(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([one.words for one in own]):.0f} |")
+    return lines
 
 
-def _line(name: str, share: Mapping[str, float]) -> str:
-    return f"| {name} | {share['share']:.3f} | {share['low']:.3f} to {share['high']:.3f} |"
+def refusals_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -> list[str]:
+    """Return how the answerable are told from the others."""
+    lines = [
+        "| set | answerable | not | AUC | refused of the answerable | refused of the others | precision |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, other in _PAIRS.items():
+        if name not in found:
+            continue
+        own = [one.confidence for one in found[name] if one.answerable]
+        foreign = [one.confidence for one in found[other] if not one.answerable]
+        refused = [sum(value < answer_from for value in side) for side in (own, foreign)]
+        cells = [f"{area_under_curve(own, foreign):.3f}", _share([value < answer_from for value in own])]
+        cells += [_share([value < answer_from for value in foreign]), f"{refused[1] / max(1, sum(refused)):.2f}"]
+        lines.append(f"| {name} | {len(own)} | {len(foreign)} | {' | '.join(cells)} |")
+    for name, outcomes in found.items():
+        if ">" in name:
+            lines.append(
+                f"| {name} | 0 | {len(outcomes)} | - | - | {_share([one.confidence < answer_from for one in outcomes])} | - |"
+            )
+    return lines
+
+
+def section(title: str, groups: Groups, weights: Weights, answer_from: float) -> tuple[list[str], dict[str, float]]:
+    """Return one part of the report, and its calibration errors."""
+    odd = {name: [outcome(weights, one) for one in questions if not one.even] for name, questions in groups.items()}
+    errors = {name: round(calibration_error(odd[name]), 4) for name in ("clapnq", "chunking", "covidqa", "squad")}
+    lines = ["", f"## {title}", "", *quotes_table(odd, answer_from), "", *refusals_table(odd, answer_from), ""]
+    lines.append("Expected calibration error: " + ", ".join(f"{name} {value:.3f}" for name, value in errors.items()) + ".")
+    for name in ("clapnq", "chunking"):
+        lines += ["", f"| confidence on {name} | questions | mean | right |", "|---|---|---|---|", *reliability(odd[name])]
+    return lines, errors
 
 
 def main() -> None:
-    """Fit, report, and on request write the weights."""
+    """Fit on request, report, and write."""
     parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
-    parser.add_argument("--questions", type=int, default=1200, help="most questions of squad, unless the weights are fitted")
-    parser.add_argument("--answer-from", type=float, default=0.3, help="least probability at which anything is quoted")
-    options = parser.parse_args()
-    material = gather(options.data, options.cache, None if options.write else options.questions)
-    if options.write:
-        with_vectors, words_only = fit(material, words_only=False), fit(material, words_only=True)
-    else:
-        with_vectors, words_only = shipped(words_only=False), shipped(words_only=True)
-    model = MiniLmEmbedder(options.cache / "graph").identity
-    result = {
-        "command": COMMAND,
-        "provenance": {
-            "git_sha": checkout_sha(),
-            "settings_hash": hash_of(RetrievalOptions(), options.answer_from),
-            "fingerprint": fingerprint8(fingerprint_of(model, IngestOptions())),
-            "models": {model.model: model.digest},
-            "seed": SEED,
-        },
-        "answer_from": options.answer_from,
-        "with_vectors": report(material, with_vectors, options.answer_from),
-        "words_only": report(material, words_only, options.answer_from),
-    }
+    parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
+    parser.add_argument("--questions", type=int, default=600, help="most questions of a set")
+    parser.add_argument("--answer-from", type=float, default=0.36, help="least probability for a quote")
+    given = parser.parse_args()
+    groups = gather(given.data, given.cache, given.questions)
+    even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
+    ways = [fit(even, words_only=only) if given.write else shipped(words_only=only) for only in (False, True)]
+    model = MiniLmEmbedder(given.cache / "graph").identity
+    lines = [
+        "# Quoted answers",
+        "",
+        f"Weights fitted on even lines by `{COMMAND}`, figures from odd lines.",
+        f"{TOP_K} passages a question, nothing quoted under a probability of {given.answer_from}. Shares with 95 % intervals.",
+        "Right: the gold string, or four fifths of the words of a reference span, are in the quote; for pubmedqa and",
+        "cranfield, the quoted passage is a relevant one.",
+    ]
+    errors = {}
+    for title, weights in zip(("With vectors", "By words alone"), ways, strict=True):
+        part, errors[title] = section(title, groups, weights, given.answer_from)
+        lines += part
+    sha, index = checkout_sha(), fingerprint8(fingerprint_of(model, IngestOptions()))
+    settings = hash_of(RetrievalOptions(), given.answer_from)
+    lines += ["", f"Made from git {sha[:12]}, settings {settings}, index {index}, seed {SEED}."]
+    result = {"command": COMMAND, "git_sha": sha, "settings_hash": settings, "answer_from": given.answer_from, "errors": errors}
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / "extractive.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (REPORTS / "extractive.md").write_text(markdown(result), encoding="utf-8")
-    print(markdown(result))
-    if options.write:
-        WEIGHTS.write_text(
-            json.dumps(packaged(with_vectors, words_only, options.answer_from, COMMAND), indent=2) + "\n", encoding="utf-8"
-        )
+    (REPORTS / "extractive.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+    if given.write:
+        text = json.dumps(packaged(ways[0], ways[1], given.answer_from, COMMAND), indent=2)
+        WEIGHTS.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ from app.generation.candidates import Candidate, candidates
 from app.generation.extractive import ExtractiveGenerator, ExtractiveModel, choose, rendered
 from app.generation.features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.injection import inspect
-from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for, holds
+from evaluation.lib.extractive.asked import RememberingEmbedder, evidence_for
+from evaluation.lib.extractive.material import Asking
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, indexed
 
@@ -102,8 +103,8 @@ def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embed
             feature_rows(question.text, found, weights, sentence_vectors(question.text, found, weights, embedder)) @ model.ranking
         )
         trusting = [replace(candidate, suspicious=False) for candidate in found]
-        with_check = any(holds(candidate.text, question) for candidate in choose(found, scores))
-        without = any(holds(candidate.text, question) for candidate in choose(trusting, scores))
+        with_check = any(Asking(question).right(candidate.text, None) for candidate in choose(found, scores))
+        without = any(Asking(question).right(candidate.text, None) for candidate in choose(trusting, scores))
         changes.append(int(with_check) - int(without))
     return changes
 
@@ -135,7 +136,7 @@ def main() -> None:
     squad = from_folder(options.data / "squad").judged()
     questions = [question for question in squad.half("odd").sample(_CLEAN, SEED).questions if question.answers]
     with indexed({Library.PUBLIC: [squad]}, options.cache) as bench:
-        asked = [(question, evidence_for(bench, Library.PUBLIC, question)) for question in questions]
+        asked = [(question, evidence_for(bench, Library.PUBLIC, question.text)) for question in questions]
         asked = [(question, evidence) for question, evidence in asked if evidence and not evidence[0].hit.fallback]
         embedder = RememberingEmbedder(bench.embedder)
         found = list(trials(attacks, asked, embedder))

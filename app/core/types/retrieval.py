@@ -65,6 +65,9 @@ class Hit:
     signals: Signals = Signals()
     band: Band | None = None
     fallback: bool = False
+    closeness: float | None = None
+    """Mean of cosine similarity, on MiniLM's scale, and overlap, [-0.5, 1]; None unless a search
+    ranked it. Comparable between libraries and embedders."""
 
 
 @dataclass(frozen=True, slots=True)

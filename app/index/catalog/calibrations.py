@@ -26,7 +26,7 @@ class SqliteCalibrations:
         return self._held(key)
 
     def put(self, key: str, row: Mapping[str, float]) -> None:
-        """Keep a row durably in the place of any before.
+        """Store a row durably, replacing any earlier one.
 
         Raises:
             DiskFull: No space; the row before stays.

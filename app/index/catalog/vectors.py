@@ -138,7 +138,7 @@ def store_vectors(
 
 
 def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
-    """Remove unusable vectors everywhere, so that they are made again.
+    """Remove unusable vectors everywhere, so that their chunks are embedded again.
 
     Args:
         sql: A transaction of the catalog.

@@ -48,7 +48,7 @@ class BundleCheck:
         self._seen: set[str] = set()
         self.fingerprint: Fingerprint | None = None
         self.codes: str | None = None
-        """Version of the codes; those of another than ours are left out, and made again."""
+        """Version of the codes; codes of another version are left out and rebuilt."""
 
     def run(self, database: Database, library: Library | None) -> BundleReport:
         """Return what the bundle says it holds, once every block was read and found right.

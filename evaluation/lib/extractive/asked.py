@@ -1,12 +1,9 @@
-"""Ask questions of three collections over own and foreign libraries.
-
-The evidence is read once.
-"""
+"""Questions put to libraries, with the evidence read once: right, weak or absent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,46 +11,72 @@ import numpy.typing as npt
 
 from app.core.ports import Embedder
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Evidence, FloatArray, Library
-from app.evaluation.collections import Collection, TestQuestion, from_folder
+from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
+from app.generation.answer_room import room_for
 from app.generation.candidates import Candidate, candidates
+from app.generation.extractive import choose, ranking_scores
 from app.generation.features import (
-    SUFFICIENCY,
     Floats,
+    Vectors,
     candidate_weights,
     feature_rows,
     sentence_vectors,
     sufficiency_row,
 )
+from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.request import SearchRequest
-from evaluation.lib.workbench import SEED, Bench, indexed
+from evaluation.lib.extractive.material import Asked, Asking, chunking, clapnq, conversations, covidqa, judged, squad
+from evaluation.lib.workbench import Bench, indexed, say
 
 TOP_K = 5
-_MOST = 300
-"""Questions per pair of collections where only abstention is learned."""
+_MOST = 150
+"""Questions of another subject per library."""
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class ReadQuestion:
     """One question with its evidence, read once."""
 
-    question: TestQuestion
+    asking: Asking
     evidence: tuple[Evidence, ...]
     found: tuple[Candidate, ...]
+    vectors: Vectors | None
     rows: Floats
     rows_words_only: Floats
-    judged: Floats
-    judged_words_only: Floats
     gold: Flags
     """Per candidate: it holds one of the answers."""
-    fallback: bool
+    sources: tuple[str, ...]
+    """The passage of each piece of evidence."""
 
     @property
     def even(self) -> bool:
-        """Return whether the question is for tuning."""
-        return self.question.line % 2 == 0
+        """Whether the question is for choosing."""
+        return self.asking.question.line % 2 == 0
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is anything to quote."""
+        return bool(self.found) and not all(item.hit.fallback for item in self.evidence)
+
+    def judged(self, ranking: Floats, *, words_only: bool) -> Floats:
+        """Return what speaks for the evidence, by `features.SUFFICIENCY`."""
+        rows, vectors = (self.rows_words_only, None) if words_only else (self.rows, self.vectors)
+        scores = ranking_scores(self.found, rows, ranking)
+        return sufficiency_row(self.asking.question.text, self.found, rows, scores, vectors)
+
+    def chosen(self, ranking: Floats, *, words_only: bool) -> tuple[Candidate, ...]:
+        """Return the sentences that would be quoted if any are."""
+        if not self.usable:
+            return ()
+        scores = ranking_scores(self.found, self.rows_words_only if words_only else self.rows, ranking)
+        return choose(self.found, scores, room_for(self.asking.question.text))
+
+    def right(self, quoted: Sequence[Candidate]) -> bool:
+        """Return whether a quote answers the question."""
+        passage = self.sources[quoted[0].item.n - 1] if quoted else None
+        return self.asking.right(" ".join(one.text for one in quoted), passage)
 
 
 class RememberingEmbedder:
@@ -84,75 +107,70 @@ class RememberingEmbedder:
         return self._inner.count_tokens(texts)
 
 
-def evidence_for(bench: Bench, library: Library, question: TestQuestion) -> tuple[Evidence, ...]:
+def evidence_for(bench: Bench, library: Library, text: str, filters: Filters = Filters()) -> tuple[Evidence, ...]:
     """Return numbered passages as the server would read them for a question."""
-    hits = bench.retriever(RetrievalOptions()).retrieve(SearchRequest(question.text, library, top_k=TOP_K), Trace()).hits
+    request = SearchRequest(text, library, top_k=TOP_K, filters=filters)
+    hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
     return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
 
 
-def ask(bench: Bench, library: Library, questions: Sequence[TestQuestion]) -> list[Asked]:
+def ask(bench: Bench, library: Library, questions: Sequence[Asking]) -> list[ReadQuestion]:
     """Return every question with its evidence, candidates and features."""
     embedder = RememberingEmbedder(bench.embedder)
-    return [_read(question, evidence_for(bench, library, question), embedder) for question in questions]
+    documents = {passage: doc_id for doc_id, passage in bench.passage_of.items()}
+    found = []
+    for asking in questions:
+        filters = Filters(doc_ids=(documents[asking.document],)) if asking.document else Filters()
+        evidence = evidence_for(bench, library, asking.question.text, filters)
+        sources = tuple(bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence)
+        found.append(_read(asking, evidence, sources, embedder))
+    return found
 
 
-def _read(question: TestQuestion, evidence: tuple[Evidence, ...], embedder: Embedder) -> Asked:
-    found = tuple(candidates(evidence))
+def _read(asking: Asking, evidence: tuple[Evidence, ...], sources: tuple[str, ...], embedder: Embedder) -> ReadQuestion:
+    text = asking.question.text
+    found = tuple(candidates([item for item in evidence if not item.hit.fallback]))
     weights = candidate_weights(found)
-    vectors = sentence_vectors(question.text, found, weights, embedder)
-    rows = feature_rows(question.text, found, weights, vectors)
-    words_only = feature_rows(question.text, found, weights, None)
-    none = np.zeros(len(SUFFICIENCY))
-    gold = np.array([holds(candidate.text, question) for candidate in found], dtype=bool)
-    return Asked(
-        question,
-        evidence,
-        found,
-        rows,
-        words_only,
-        sufficiency_row(question.text, found, rows, vectors) if found else none,
-        sufficiency_row(question.text, found, words_only, None) if found else none,
-        gold,
-        all(item.hit.fallback for item in evidence),
-    )
+    vectors = sentence_vectors(text, found, weights, embedder)
+    gold = np.array([asking.right(candidate.text, None) for candidate in found], dtype=bool)
+    rows, words_only = (feature_rows(text, found, weights, known) for known in (vectors, None))
+    return ReadQuestion(asking, evidence, found, vectors, rows, words_only, gold, sources)
 
 
-def holds(text: str, question: TestQuestion) -> bool:
-    """Return whether a text contains one of the answers."""
-    return any(answer.lower() in text.lower() for answer in question.answers)
+Groups = dict[str, list[ReadQuestion]]
+"""Questions by set; `a > b` are those of a put to the library of b, which cannot answer them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """All questions by what they were asked of."""
+def gather(data: Path, cache: Path, most: int) -> Groups:
+    """Put each set to its own library, and three of them to each other's; `most` questions of a set at most."""
+    encoder = MiniLmEmbedder(cache / "graph").late_encoder()
+    answerable, unanswerable = squad(data, most)
+    homes = [
+        (answerable, unanswerable),
+        (judged(data, "pubmedqa", most // 3),),
+        (judged(data, "cranfield", most // 3),),
+        (clapnq(data),),
+        (chunking(data),),
+        (covidqa(data, most),),
+        (conversations(data)[0],),
+    ]
+    groups: Groups = {}
+    for sets in homes:
+        own = sets[0].collection
+        guests = [other for other in _guests(data) if other.collection.name not in own.name]
+        with indexed({Library.PUBLIC: [own]}, cache, encoder=encoder) as bench:
+            for one in sets:
+                groups[one.collection.name] = ask(bench, Library.PUBLIC, one.questions)
+            if own.name in ("squad", "pubmedqa", "cranfield"):
+                for guest in guests:
+                    groups[f"{guest.collection.name} > {own.name}"] = ask(bench, Library.PUBLIC, guest.questions)
+        say(own.name)
+    return groups
 
-    own: dict[str, list[Asked]]
-    """The library holds their answers, by collection."""
-    foreign: dict[str, list[Asked]]
-    """It does not, by `questions > library`."""
 
-
-def gather(data: Path, cache: Path, most: int | None) -> Material:
-    """Ask each collection's questions of its own library and of the others.
-
-    At most `most` of squad, drawn by the seed.
-    """
-    squad, pubmed, cranfield = (from_folder(data / name).judged() for name in ("squad", "pubmedqa", "cranfield"))
-    own: dict[str, list[Asked]] = {}
-    foreign: dict[str, list[Asked]] = {}
-
-    def others(bench: Bench, library: Library, home: str, guests: Sequence[Collection]) -> None:
-        for guest in guests:
-            foreign[f"{guest.name} > {home}"] = ask(bench, library, guest.sample(_MOST, SEED).questions)
-
-    with indexed({Library.PUBLIC: [squad], Library.PAPERS: [pubmed]}, cache) as bench:
-        chosen = squad if most is None else squad.sample(most, SEED)
-        with_answers = [question for question in chosen.questions if question.answers]
-        own["squad"] = ask(bench, Library.PUBLIC, with_answers)
-        others(bench, Library.PUBLIC, "squad", (pubmed, cranfield))
-        own["pubmedqa"] = ask(bench, Library.PAPERS, pubmed.questions)
-        others(bench, Library.PAPERS, "pubmedqa", (squad, cranfield))
-    with indexed({Library.PAPERS: [cranfield]}, cache) as bench:
-        own["cranfield"] = ask(bench, Library.PAPERS, cranfield.questions)
-        others(bench, Library.PAPERS, "cranfield", (squad, pubmed))
-    return Material(own, foreign)
+def _guests(data: Path) -> list[Asked]:
+    """Return questions that a library of another subject cannot answer."""
+    sets = [judged(data, name, _MOST) for name in ("squad", "pubmedqa", "cranfield")]
+    return [
+        Asked(one.collection, tuple(Asking(replace(asking.question, answerable=False)) for asking in one.questions)) for one in sets
+    ]

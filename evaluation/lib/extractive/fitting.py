@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from app.generation.candidates import Candidate
-from app.generation.extractive import choose, probability
-from app.generation.features import (
-    FEATURES,
-    SUFFICIENCY,
-    Floats,
-)
-from evaluation.lib.extractive.asked import Asked, Material
+from app.generation.extractive import probability
+from app.generation.features import FEATURES, SUFFICIENCY, Floats
+from evaluation.lib.extractive.asked import Groups, ReadQuestion
 from evaluation.lib.paths import ROOT
 
 WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
 _RIDGE = 0.5
+_SHARES: Mapping[str, float] = {
+    "squad": 1.0,
+    "squad unanswerable": 0.4,
+    "clapnq": 1.0,
+    "chunking": 0.5,
+    "covidqa": 0.25,
+    "pubmedqa": 0.1,
+    "cranfield": 0.1,
+}
+"""How much a set counts for confidence, whatever its size. A person asks about what is there more often than squad's authors,
+who wrote every other question to have no answer."""
+_FOREIGN = 0.05
+"""The same for questions of one subject put to a library of another."""
+_SCALE = 400.0
 
 
-def fit_ranking(questions: Sequence[Asked], *, words_only: bool) -> Floats:
-    """Return weights that make a sentence with the answer its question's likeliest.
-
-    The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a ridge; convex enough for L-BFGS
-    to end in the same place from zero each time.
-    """
+def _minimum(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Floats:
+    """Return where a convex loss is least, by L-BFGS from zero: the same place each time."""
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
+    found: Floats = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B").x
+    return found
+
+
+def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Floats:
+    """Return weights that make a sentence with the answer the likeliest of its question.
+
+    The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a ridge.
+    """
     usable = [one for one in questions if one.gold.any() and not one.gold.all()]
     rows = np.vstack([one.rows_words_only if words_only else one.rows for one in usable])
     gold = np.concatenate([one.gold for one in usable])
@@ -45,34 +59,35 @@ def fit_ranking(questions: Sequence[Asked], *, words_only: bool) -> Floats:
         slope = rows.T @ (mass / whole[owner] - right / part[owner]) + _RIDGE * weights
         return float(-(np.log(part) - np.log(whole)).sum() + _RIDGE * (weights @ weights) / 2), slope
 
-    found: Floats = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B").x
-    return found
+    return _minimum(loss, rows.shape[1])
 
 
-def fit_sufficiency(groups: Sequence[tuple[Sequence[Asked], bool]], *, words_only: bool) -> Floats:
-    """Return logistic weights and bias that tell on-topic from off-topic evidence.
+def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Floats:
+    """Return logistic weights and bias that give the probability of a quote to be right, last the bias.
 
-    Groups of any size count alike, and both classes count alike.
+    Columns are scaled to deviation 1 while fitting, so that the ridge treats them alike.
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
-
-    rows, labels, shares = [], [], []
-    for questions, bears in groups:
-        same = sum(label == bears for _, label in groups)
-        for one in questions:
-            rows.append(np.append(one.judged_words_only if words_only else one.judged, 1.0))
-            labels.append(bears)
-            shares.append(1000.0 / (same * len(questions)))
-    matrix, target, share = np.vstack(rows), np.asarray(labels, dtype=np.float64), np.asarray(shares)
+    rows, right, share = [], [], []
+    for name, questions in groups.items():
+        usable = [one for one in questions if one.usable]
+        rows += [one.judged(ranking, words_only=words_only) for one in usable]
+        right += [one.right(one.chosen(ranking, words_only=words_only)) for one in usable]
+        share += [_SCALE * _SHARES.get(name, _FOREIGN if ">" in name else 0.0) / max(1, len(questions))] * len(usable)
+    matrix, target, weight = np.vstack(rows), np.asarray(right, dtype=np.float64), np.asarray(share)
+    middle, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-9
+    scaled = np.c_[(matrix - middle) / deviation, np.ones(len(matrix))]
+    penalty = np.r_[np.full(matrix.shape[1], _RIDGE), 0.0]
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        scores = matrix @ weights
-        likelihood = share * (np.logaddexp(0, scores) - target * scores)
-        slope = matrix.T @ (share * (1 / (1 + np.exp(-scores)) - target)) + _RIDGE * weights
-        return float(likelihood.sum() + _RIDGE * (weights @ weights) / 2), slope
+        scores = scaled @ weights
+        likelihood = weight * (np.logaddexp(0, scores) - target * scores)
+        slope = scaled.T @ (weight * (1 / (1 + np.exp(-scores)) - target)) + penalty * weights
+        return float(likelihood.sum() + (penalty * weights) @ weights / 2), slope
 
-    found: Floats = minimize(loss, np.zeros(matrix.shape[1]), jac=True, method="L-BFGS-B").x
-    return found
+    fitted = _minimum(loss, scaled.shape[1])
+    plain = fitted[:-1] / deviation
+    unscaled: Floats = np.r_[plain, fitted[-1] - plain @ middle]
+    return unscaled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,15 +98,15 @@ class Weights:
     sufficiency: Floats
     words_only: bool
 
-    def probability(self, one: Asked) -> float:
-        """Return the probability that a question's evidence bears on it; 0 for a fallback."""
-        if one.fallback or not one.found:
+    def probability(self, one: ReadQuestion) -> float:
+        """Return the probability that a question's quote is right; 0 where nothing can be quoted."""
+        if not one.usable:
             return 0.0
-        return probability(one.judged_words_only if self.words_only else one.judged, self.sufficiency)
+        return probability(one.judged(self.ranking, words_only=self.words_only), self.sufficiency)
 
-    def chosen(self, one: Asked) -> tuple[Candidate, ...]:
-        """Return the sentences that would be quoted if any are."""
-        return choose(one.found, (one.rows_words_only if self.words_only else one.rows) @ self.ranking)
+    def right(self, one: ReadQuestion) -> bool:
+        """Return whether the quote, were it made, answers the question."""
+        return one.right(one.chosen(self.ranking, words_only=self.words_only))
 
 
 def shipped(*, words_only: bool) -> Weights:
@@ -101,12 +116,10 @@ def shipped(*, words_only: bool) -> Weights:
     return Weights(np.array(kept[f"ranking{kind}"]), np.array(kept[f"sufficiency{kind}"]), words_only)
 
 
-def fit(material: Material, *, words_only: bool) -> Weights:
-    """Return weights fitted on even lines."""
-    even = {name: [one for one in questions if one.even] for name, questions in (material.own | material.foreign).items()}
-    groups = [(even[name], name in material.own) for name in even]
-    ranking = fit_ranking(even["squad"], words_only=words_only)
-    return Weights(ranking, fit_sufficiency(groups, words_only=words_only), words_only)
+def fit(groups: Groups, *, words_only: bool) -> Weights:
+    """Return weights fitted on the questions given: the ranking on squad's, the confidence on all."""
+    ranking = fit_ranking(groups["squad"], words_only=words_only)
+    return Weights(ranking, fit_sufficiency(groups, ranking, words_only=words_only), words_only)
 
 
 def packaged(with_vectors: Weights, words_only: Weights, answer_from: float, command: str) -> dict[str, object]:

@@ -51,6 +51,8 @@ class Bench:
     conversations: MemoryConversationStore = field(default_factory=MemoryConversationStore)
     known: MemoryModelStore = field(default_factory=MemoryModelStore)
     generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
+    rarity: dict[str, int] = field(default_factory=dict)
+    """Chunks that hold a stemmed token."""
     touched: list[Library] = field(default_factory=list)
     """Libraries whose shelf was asked for, in order."""
     retriever: WordRetriever = field(init=False)
@@ -78,7 +80,9 @@ class Bench:
 
     def searcher_for(self, library: Library) -> LibrarySearcher:
         self.touched.append(library)
-        return LibrarySearcher(self.retriever, self.embedder)
+        return LibrarySearcher(
+            self.retriever, self.embedder, lambda tokens: {token: self.rarity[token] for token in tokens if token in self.rarity}
+        )
 
     def ask(self, question: Question) -> Answer:
         return self.service.answer(question)

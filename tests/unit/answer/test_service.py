@@ -108,7 +108,22 @@ def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
     answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
     assert answer.text == "Copper melts at 1085 degrees Celsius [1]. It was found on Mars."
     assert [sentence.verdict for sentence in answer.sentences] == ["supported", "unsupported"]
-    assert answer.confidence == 0.5  # of 1.0 for the passages alone
+    quoted = Bench().ask(papers(QUESTION))
+    assert 0.5 < quoted.confidence <= 1
+    assert answer.confidence == quoted.confidence / 2  # one of its two sentences is supported
+
+
+def test_a_refusal_names_what_no_passage_names() -> None:
+    answer = Bench().ask(papers("When did Zorblax of Copenhagen praise the melting point?"))
+    assert answer.status == "abstained"
+    assert "subject_missing" in codes(answer)
+    assert "'Zorblax', 'Copenhagen'" in answer.notices[-1].message
+
+
+def test_a_model_is_told_what_no_passage_names() -> None:
+    model = ScriptedGenerator(REPLY)
+    Bench(models=FixedModels(model)).ask(papers("At which temperature, says Zorblax, is the melting point of copper?"))
+    assert "(No passage names Zorblax.)" in model.prompts[0].messages[-1].content
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,6 @@ def test_features_are_finite_whatever_is_asked(question: str, texts: list[str]) 
     assert rows.shape == (len(found), len(FEATURES))
     assert np.isfinite(rows).all()
     if found:
-        judged = sufficiency_row(question, found, rows, vectors)
+        judged = sufficiency_row(question, found, rows, rows.sum(axis=1), vectors)
         assert judged.shape == (len(SUFFICIENCY),)
         assert np.isfinite(judged).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.types import Hit, Library, Notice, Signals
+from app.core.types import Hit, Library, Notice
 from app.retrieval.merge import merge
 from app.retrieval.request import Retrieval
 from tests.fakes.retrievers import passage
@@ -13,8 +13,8 @@ def _found(library: Library, closenesses: list[float], *, fallback: bool = False
         Hit(
             passage(f"text {i}", key=f"{library.value}{i}", library=library),
             1.0 - i / 100,
-            Signals(dense=1 - value, overlap=value),
             fallback=fallback,
+            closeness=value,
         )
         for i, value in enumerate(closenesses)
     )

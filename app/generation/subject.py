@@ -1,0 +1,84 @@
+"""What a question names: people, places, models, titles, numbers; and which of them no passage holds.
+
+A question about a thing that the passages never name is not answered by them, however near they are
+in meaning. Lists of references and tables of contents name much and say nothing, so they do not
+count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.core.function_words import CLAIMLESS_WORDS
+from app.core.text import tokenise
+from app.core.types import Evidence
+from app.generation.reading import ReadPassage, spelt_figures
+from app.generation.spelling import is_named
+
+LISTS = frozenset({"references", "contents"})
+"""Sections that name what can be read elsewhere."""
+_WORD = re.compile(r"[^\W_]+(?:[.'\u2019-][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['\u2019]s\Z")
+_FUNCTION_WORDS = CLAIMLESS_WORDS["en"]
+_FEWEST = 3
+"""Words from which a question that capitalises each of them is set as a title, and tells no names."""
+
+
+def named_things(question: str) -> tuple[str, ...]:
+    """Return the names and numbers of a question as written, each once; neighbours are one name.
+
+    A capital counts inside a word and behind the first word. A question in lower case, or one set
+    as a title, names its numbers alone.
+    """
+    words = [(match.start(), match.end()) for match in _WORD.finditer(question)]
+    shown = [_is_name(question[start:end], first=at == 0) for at, (start, end) in enumerate(words)]
+    if len(words) >= _FEWEST and all(question[start].isupper() for start, _ in words):
+        shown = [any(char.isdigit() for char in question[start:end]) for start, end in words]
+    names: list[str] = []
+    for at, (start, end) in enumerate(words):
+        if not shown[at]:
+            continue
+        if at and shown[at - 1] and question[words[at - 1][1] : start] == " ":
+            names[-1] += question[start - 1 : end]
+        else:
+            names.append(question[start:end])
+    return tuple(dict.fromkeys(_POSSESSIVE.sub("", name) for name in names))
+
+
+def missing_things(question: str, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """Return the named things of a question of which a word stands in no passage, however spelt.
+
+    Args:
+        question: What was asked.
+        evidence: What was found for it.
+    """
+    named = named_things(question)
+    if not named:
+        return ()
+    passages = [item.hit.passage for item in evidence]
+    read = [ReadPassage(passage) for passage in passages if passage.chunk.section not in LISTS]
+    return tuple(name for name in named if not all(_holds(read, token) for token in _telling(name)))
+
+
+def _telling(name: str) -> list[str]:
+    tokens = (token for token in tokenise(name) if token not in _FUNCTION_WORDS)
+    return [token for token in tokens if len(token) > 1 or token.isdigit()]
+
+
+def _holds(read: Sequence[ReadPassage], token: str) -> bool:
+    """Whether a passage holds a word of a name, or a number in digits or words."""
+    if token[0].isdigit():
+        numbers = spelt_figures(token)
+        return any(token in one.known or numbers & one.figures for one in read)
+    return any(token in one.known or is_named(token, one) for one in read)
+
+
+def _is_name(word: str, *, first: bool) -> bool:
+    if any(char.isdigit() for char in word) or any(char.isupper() for char in word[1:]):
+        return True
+    return not first and word[0].isupper() and not _is_function_word(word)
+
+
+def _is_function_word(word: str) -> bool:
+    return all(token in _FUNCTION_WORDS for token in tokenise(word))

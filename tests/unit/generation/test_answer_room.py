@@ -1,0 +1,57 @@
+"""How much an answer may quote."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.core.cancel import CancelToken
+from app.core.types import Prompt
+from app.generation.answer_room import PLAIN, SEVERAL, STEPS, AnswerRoom, room_for
+from app.generation.extractive import ExtractiveGenerator
+from tests.unit.generation.passages import evidence
+
+
+@pytest.mark.parametrize(
+    ("question", "room"),
+    [
+        ("What actions did the council take against smoke?", SEVERAL),
+        ("Who led the revolt and what did it lead to?", SEVERAL),
+        ("How do I reset the password of a device?", STEPS),
+        ("Who swore fealty to King Charles?", PLAIN),
+        ("What are the three parts of the government?", PLAIN),
+    ],
+)
+def test_room_by_what_is_asked_for(question: str, room: AnswerRoom) -> None:
+    assert room_for(question) == room
+
+
+def _quoted(question: str, *texts: str) -> str:
+    prompt = Prompt((), question, evidence(*texts, title="Search engine"))
+    return "".join(token.text for token in ExtractiveGenerator().stream(prompt, CancelToken()))
+
+
+def test_an_announcement_gives_way_to_the_list_that_follows() -> None:
+    text = _quoted(
+        "Which modes does the search engine have?",
+        "The search engine has these modes:\n\n- exact mode, for small libraries\n- fast mode\n\nIt was written in Rust.",
+    )
+    assert text == "- exact mode, for small libraries [1].\n- fast mode [1]."
+
+
+def test_steps_stand_in_reading_order() -> None:
+    text = _quoted(
+        "How do I reset the password of the search engine?",
+        "Open the page of settings first. Then choose the account whose password you forgot. Press the button to reset the"
+        " password of the search engine. A new password is shown once.",
+    )
+    places = [text.find(words) for words in ("Open the page", "choose the account", "Press the button", "A new password")]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+def test_one_row_of_a_table_is_quoted_not_the_table() -> None:
+    rows = "company name | net revenue of 2007 in million dollars | net revenue of 2008\n" + "\n".join(
+        f"{name} works and sons | {n}1 million dollars of net revenue | {n}2 million" for n, name in enumerate(("acme", "brown"), 3)
+    )
+    text = _quoted("What was the net revenue of brown works and sons?", rows)
+    assert text.startswith("brown works and sons | 41 million dollars of net revenue | 42 million [1]")

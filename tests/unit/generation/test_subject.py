@@ -1,0 +1,43 @@
+"""What a question names, and what of it the passages lack."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.generation.subject import missing_things, named_things
+from tests.unit.generation.passages import evidence
+
+DUCHY = "The Duchy of Normandy was created in 911 by the Treaty of Saint-Clair-sur-Epte. Rollo was its first ruler."
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who did Rollo of Normandy marry in 912?", ("Rollo", "Normandy", "912")),
+        ("What does ReAct interleave?", ("ReAct",)),
+        ("where is normandy", ()),
+        ("Where Is The Duchy Of Normandy", ()),
+        ("What is John Lewis's view?", ("John Lewis",)),
+        ("", ()),
+    ],
+)
+def test_names_and_numbers_of_a_question(question: str, names: tuple[str, ...]) -> None:
+    assert named_things(question) == names
+
+
+def test_what_no_passage_names_is_missing() -> None:
+    found = evidence(DUCHY)
+    assert missing_things("When was the Duchy of Normandy created?", found) == ()
+    assert missing_things("When did Rollo visit Zanzibar in 1205?", found) == ("Zanzibar", "1205")
+    assert missing_things("Who was Roll?", found) == ()  # spelt a little differently
+    assert missing_things("When was Rollo born?", ()) == ("Rollo",)
+
+
+def test_a_list_of_references_names_and_says_nothing() -> None:
+    found = evidence("Smith, J.: Voyages to Zanzibar. Journal of Journeys, 1987.", section="references")
+    assert missing_things("When did Rollo visit Zanzibar?", found) == ("Rollo", "Zanzibar")
+
+
+def test_a_number_in_words_is_named() -> None:
+    found = evidence("The castle had eight towers and three gates, all of them of stone.")
+    assert missing_things("Which castle had 8 towers?", found) == ()
