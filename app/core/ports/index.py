@@ -1,4 +1,4 @@
-"""The truth and its projections, read: the catalog, vectors, words, the bulk ledger."""
+"""Define the ports that read: catalog, vectors, words, the bulk ledger."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def _row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]
             return row[0], document_from(row[1:])
         if row is not None:
             raise NotFound(f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has it")
-    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list them to see what is there")
+    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
 
 
 def _of_revision(sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]) -> Row[*tuple[Any, ...]]:

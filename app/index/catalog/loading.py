@@ -162,7 +162,7 @@ class CatalogLoader:
             for i in range(n if first is not None else 0):
                 at = first + (last - first) * i // max(1, n - 1)
                 found = sql.execute(select(func.min(key)).where(key >= at, key < high)).scalar()
-                if found is not None:  # else it was deleted meanwhile
+                if found is not None:  # else it was deleted since
                     chosen.add(found - low)
         return sorted(chosen)
 

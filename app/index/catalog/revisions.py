@@ -76,7 +76,7 @@ class _Current:
 
     @property
     def live(self) -> bool:
-        """Whether the document is not deleted."""
+        """Return whether the document is not deleted."""
         return self.state == "live"
 
 
