@@ -1,4 +1,6 @@
-"""The quoting answerer: what it quotes, what it refuses, how sure it is; on the odd lines of seven sets.
+"""Measure the quoting answerer on odd lines of seven sets.
+
+Its quotes, its refusals, and how sure it is.
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
@@ -35,7 +37,7 @@ _PAIRS = {"squad": "squad unanswerable", "clapnq": "clapnq", "mtragun": "mtragun
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What one question got."""
+    """The result of one question."""
 
     answerable: bool
     confidence: float
@@ -145,7 +147,7 @@ def section(title: str, groups: Groups, weights: Weights, answer_from: float) ->
 def main() -> None:
     """Fit on request, report, and write."""
     parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
+    parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
     parser.add_argument("--questions", type=int, default=600, help="most questions of a set")
     parser.add_argument("--answer-from", type=float, default=0.36, help="least probability for a quote")
     given = parser.parse_args()
