@@ -134,10 +134,10 @@ def refusals_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -
 def section(title: str, groups: Groups, weights: Weights, answer_from: float) -> tuple[list[str], dict[str, float]]:
     """Return one part of the report, and its calibration errors."""
     odd = {name: [outcome(weights, one) for one in questions if not one.even] for name, questions in groups.items()}
-    errors = {name: round(calibration_error(odd[name]), 4) for name in ("clapnq", "chunking", "covidqa", "squad")}
+    errors = {name: round(calibration_error(odd[name]), 4) for name in ("clapnq", "chunking", "covidqa", "squad") if name in odd}
     lines = ["", f"## {title}", "", *quotes_table(odd, answer_from), "", *refusals_table(odd, answer_from), ""]
     lines.append("Expected calibration error: " + ", ".join(f"{name} {value:.3f}" for name, value in errors.items()) + ".")
-    for name in ("clapnq", "chunking"):
+    for name in sorted(errors.keys() & {"clapnq", "chunking"}):
         lines += ["", f"| confidence on {name} | questions | mean | right |", "|---|---|---|---|", *reliability(odd[name])]
     return lines, errors
 
@@ -147,9 +147,10 @@ def main() -> None:
     parser = arguments("Fit and report the quoting answerer.")
     parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
     parser.add_argument("--questions", type=int, default=600, help="most questions of a set")
-    parser.add_argument("--answer-from", type=float, default=0.36, help="least probability for a quote")
+    parser.add_argument("--sets", nargs="+", default=[], help="only these, each put to its own library; default: all")
+    parser.add_argument("--answer-from", type=float, default=0.33, help="least probability for a quote")
     given = parser.parse_args()
-    groups = gather(given.data, given.cache, given.questions)
+    groups = gather(given.data, given.cache, given.questions, given.sets)
     even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
     ways = [fit(even, words_only=only) if given.write else shipped(words_only=only) for only in (False, True)]
     model = MiniLmEmbedder(given.cache / "graph").identity
