@@ -50,8 +50,10 @@ _PERSON = re.compile(
 _POINTING = frozenset(
     "it this that these those there they he she we i its their his her such here what which who as if when in first second third"
     " next last finally another other others one two three many most some all each both none overall thus hence then also note"
+    " after before with by from for on at of to through during because while since although unlike"
     " figure table section equation algorithm appendix example step part chapter item result results".split()
 )
+_PRONOUNS = frozenset("it they he she we you i this these those first".split())
 _PLAIN_SECTIONS = frozenset(
     "body abstract introduction conclusion conclusions references results discussion methods methodology experiments"
     " acknowledgements appendix background summary overview notes see also external links bibliography related work".split()
@@ -180,7 +182,8 @@ def _definition(sentence: str) -> str:
     subject = _subject(match) if match else ""
     if not match or not subject:
         return ""
-    return f"{'Who' if _PERSON.search(match['rest']) else 'What'} {match['verb']} {subject}?"
+    person = subject[0].isupper() and _PERSON.search(match["rest"])
+    return f"{'Who' if person else 'What'} {match['verb']} {subject}?"
 
 
 def _date(sentence: str) -> str:
@@ -193,7 +196,7 @@ def _subject(match: re.Match[str]) -> str:
     """Return the subject as in a question; empty if it refers elsewhere."""
     subject = match["subject"]
     first, *rest = subject.split()
-    if first.lower() in _POINTING or subject.lower() in _POINTING:
+    if first.lower() in _POINTING or _PRONOUNS.intersection(word.lower() for word in rest):
         return ""
     if first in ("The", "A", "An"):
         return " ".join([first.lower(), *rest]) if rest else ""

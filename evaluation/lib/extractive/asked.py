@@ -151,7 +151,7 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
         (judged(data, "cranfield", most // 3),),
         (clapnq(data),),
         (chunking(data),),
-        (covidqa(data, most),),
+        (covidqa(data, 2 * most),),
         (conversations(data)[0],),
     ]
     groups: Groups = {}

@@ -82,6 +82,8 @@ def test_an_empty_library_suggests_nothing() -> None:
         ("Penicillin was discovered by accident.", []),
         ("Tides are caused by gravity.", ["What causes Tides?"]),
         ("no capital is a start.", []),
+        ("An earthquake is a tremor that geologists measure.", ["What is an earthquake?"]),
+        ("After water it is the most popular drink.", []),
         ("First is a step of the method. Table is a figure. Results are the best.", []),
     ],
 )
