@@ -110,6 +110,7 @@ browser: dev page /usr/bin/chromium ## the page in a real browser against the re
 
 screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/images
 	$(BIN)/python -m scripts.screenshots
+	$(BIN)/python -m scripts.moving_picture
 
 check: lint types imports test web-check crash-short browser ## everything CI runs
 
@@ -161,30 +162,32 @@ clean: ## remove what the targets made, but never your data
 # Studies read the collections in DATA (docs/evaluation.md says which and from where); vectors are cached in the system's temporary directory.
 DATA ?= data/collections
 export DATA
+$(DATA):
+	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
 STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
 
-study-fusion: dev ## fusion, weights and steps, into evaluation/reports/fusion.md
+study-fusion: dev | $(DATA) ## fusion, weights and steps, into evaluation/reports/fusion.md
 	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
 
-study-confidence: dev ## when to abstain, into evaluation/reports/confidence.md
+study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
 
-study-titles: dev ## the title's weight in BM25, into evaluation/reports/titles.md
+study-titles: dev | $(DATA) ## the title's weight in BM25, into evaluation/reports/titles.md
 	$(BIN)/python -m evaluation.studies.titles --data $(DATA)
 
-study-poison: dev ## near-copies against the top five, into evaluation/reports/poison.md
+study-poison: dev | $(DATA) ## near-copies against the top five, into evaluation/reports/poison.md
 	$(BIN)/python -m evaluation.studies.poison --data $(DATA)
 
-study-partly-embedded: dev ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
+study-partly-embedded: dev | $(DATA) ## libraries whose vectors are not all there, into evaluation/reports/partly_embedded.md
 	$(BIN)/python -m evaluation.studies.partly_embedded --data $(DATA)
 
-study-extractive: dev ## answers without a model, into evaluation/reports/extractive.md
+study-extractive: dev | $(DATA) ## answers without a model, into evaluation/reports/extractive.md
 	$(BIN)/python -m evaluation.studies.extractive --data $(DATA)
 
-study-sentences: dev ## what sentence vectors would cost, into evaluation/reports/sentences.md
+study-sentences: dev | $(DATA) ## what sentence vectors would cost, into evaluation/reports/sentences.md
 	$(BIN)/python -m evaluation.studies.sentences --data $(DATA)
 
 study-answers: dev ## the samples' question file without a model, into evaluation/reports/answers.md
@@ -194,13 +197,13 @@ study-answers: dev ## the samples' question file without a model, into evaluatio
 QUESTIONS ?= 50
 MINUTES ?= 600
 .PHONY: study-models
-study-models: dev ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
+study-models: dev | $(DATA) ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
 	$(BIN)/python -m evaluation.studies.models --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
 
-study-disagreement: dev ## figures that disagree, into evaluation/reports/disagreement.md
+study-disagreement: dev | $(DATA) ## figures that disagree, into evaluation/reports/disagreement.md
 	$(BIN)/python -m evaluation.studies.disagreement --data $(DATA)
 
-study-windows: dev ## vectors of 100,000 short passages, for the next two
+study-windows: dev | $(DATA) ## vectors of 100,000 short passages, for the next two
 	$(BIN)/python -m evaluation.lib.windows --data $(DATA) --seconds 7200
 
 study-ann: study-windows ## approximate against exact search at 50,000 sentences, into evaluation/reports/ann.md
@@ -216,29 +219,29 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 	$(BIN)/python -m scripts.run_retrieval_ablation_offline
 	$(BIN)/python -m scripts.refresh_stakeholder_views
 
-bench-embed: dev ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
+bench-embed: dev | $(DATA) ## speed of the embedded model, int8 against float32, into evaluation/reports/embed.md
 	$(BIN)/python -m evaluation.benchmarks.embed
 
-bench-pdf: dev ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
+bench-pdf: dev | $(DATA) ## speed of the PDF path and what it keeps, into evaluation/reports/pdf.md
 	$(BIN)/python -m evaluation.benchmarks.pdf
 
-bench-quotes: dev ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
+bench-quotes: dev | $(DATA) ## quoted answers with and without remembered sentences, into evaluation/reports/quotes.md
 	$(BIN)/python -m evaluation.benchmarks.quotes
 
-bench-query: dev ## search over HTTP at 50,000 chunks, into evaluation/reports/query.md
+bench-query: dev | $(DATA) ## search over HTTP at 50,000 chunks, into evaluation/reports/query.md
 	$(BIN)/python -m evaluation.benchmarks.query
 
-bench-ingest: dev ## files to vectors over HTTP, into evaluation/reports/ingest.md
+bench-ingest: dev | $(DATA) ## files to vectors over HTTP, into evaluation/reports/ingest.md
 	$(BIN)/python -m evaluation.benchmarks.ingest
 
-bench-start: dev ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
+bench-start: dev | $(DATA) ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
 	$(BIN)/python -m evaluation.benchmarks.start
 
 .PHONY: bench-install
 bench-install: dev ## time, size and packages by make, by wheel and by the steps of the image, into evaluation/reports/install.md
 	$(BIN)/python -m evaluation.benchmarks.install
 
-bench-bulk: dev ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
+bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md
 	$(BIN)/python -m evaluation.benchmarks.bulk
 
 bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
@@ -268,7 +271,7 @@ contract: dev ## the OpenAPI contract against generated requests, all phases, bo
 bench-hostile: dev ## hostile files against a real server: verdict, time, memory, /health meanwhile; into evaluation/reports/hostile.md
 	$(BIN)/python -m evaluation.benchmarks.hostile
 
-pdf-questions: dev ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
+pdf-questions: dev | $(DATA) ## thirty questions over two papers, into evaluation/reports/pdf_questions.md
 	$(BIN)/python -m evaluation.studies.pdf_questions
 
 bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md

@@ -44,7 +44,7 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
         for fault in cast("Sequence[Package]", package.get("vulns", ())):
             found += 1
             fixed = ", ".join(cast("Sequence[str]", fault.get("fix_versions", ()))) or "no release yet"
-            lines.append(f"{package['name']} {package.get('version')}: {fault['id']}, mended in {fixed}")
+            lines.append(f"{package['name']} {package.get('version')}: {fault['id']}, fixed in {fixed}")
     unknown = [str(package["name"]) for package in packages if package.get("skip_reason")]
     looked_up = len(packages) - len(unknown)
     lines.append(f"{looked_up} packages looked up, {found} vulnerabilities known")

@@ -2,7 +2,7 @@
 
 Reads the texts of data/sample_docs (written for this project, Apache-2.0), runs the embedded model over parts of 800 characters and
 writes the mean of the token states and their first 128 principal axes to app/providers/token_axes.npy (float16 `[129, 384]`).
-Afterwards raise CODES_VERSION in app/core/types/codes.py: kept codes are then made again.
+Afterwards raise CODES_VERSION in app/core/types/codes.py: stored codes are then rebuilt.
 """
 
 from __future__ import annotations

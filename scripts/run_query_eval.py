@@ -11,9 +11,11 @@ import argparse
 import csv
 import sys
 from pathlib import Path
+from typing import get_args
 
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient
+from app.core.types import LibraryName
 from app.evaluation.query_cases import CaseReply, QueryCase, failures, load_cases
 from scripts.reports import PROBES, require_writable
 from scripts.run_retrieval_ablation import server_options
@@ -35,7 +37,7 @@ def main() -> None:
     rows = []
     with DocuMindClient(given.base_url, given.api_key) as client:
         empty = given.skip_empty_corpus_cases and not any(
-            int(str(client.stats(name)["documents"])) for name in ("public", "papers")
+            int(str(client.stats(name)["documents"])) for name in get_args(LibraryName)
         )
         for case in load_cases(given.cases):
             if empty and case.needs_corpus:

@@ -1,4 +1,4 @@
-"""Write files derived from app/settings/variables.py: `python -m scripts.write_env_example`.
+"""Write files derived from the settings: `python -m scripts.write_env_example`.
 
 With `--check` only compare.
 

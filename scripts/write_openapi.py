@@ -8,8 +8,21 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import get_args
 
 from app.api.app import create_app
+from app.core.types import (
+    DocumentType,
+    EvidenceKind,
+    Fusion,
+    Mode,
+    NoticeCode,
+    Reasoning,
+    Rerank,
+    Scope,
+    Strategy,
+    TraceLevel,
+)
 from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +39,21 @@ Every route, from `openapi.json`; `/docs` on a running server lists fields and e
 """
 
 
+_SETS = {
+    "library": Scope,
+    "query_mode": Mode,
+    "retrieval_strategy": Strategy,
+    "fusion": Fusion,
+    "rerank": Rerank,
+    "reasoning": Reasoning,
+    "evidence": EvidenceKind,
+    "trace": TraceLevel,
+    "type of a document": DocumentType,
+    "code of a notice": NoticeCode,
+}
+"""Closed sets by the field that holds them."""
+
+
 def document() -> str:
     """Return the OpenAPI document of the app with default settings, as stable text."""
     settings = Settings(_env_file=None)
@@ -33,13 +61,14 @@ def document() -> str:
 
 
 def page(agreed: str) -> str:
-    """Return the table of an OpenAPI document's routes, in Markdown."""
+    """Return the routes of an OpenAPI document and the closed sets, in Markdown."""
     rows = [
         f"| {method.upper()} | `{path}` | {operation['description'].splitlines()[0]} |\n"
         for path, operations in sorted(json.loads(agreed)["paths"].items())
         for method, operation in sorted(operations.items())
     ]
-    return _HEAD + "".join(rows)
+    sets = [f"| {field} | {', '.join(f'`{name}`' for name in get_args(names))} |\n" for field, names in _SETS.items()]
+    return _HEAD + "".join(rows) + "\n## Names\n\n| field | one of |\n|---|---|\n" + "".join(sets)
 
 
 def main() -> None:

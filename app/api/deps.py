@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
@@ -12,13 +12,12 @@ from app.api.errors import request_id_of
 from app.api.metrics import Measured, Metrics
 from app.api.middleware.auth import KeyCheck
 from app.api.pump import StreamSlots
-from app.api.schemas.base import LibraryName, ScopeName
 from app.api.services import ServicePort
 from app.api.startup import Startup
 from app.core.cancel import CancelToken
 from app.core.errors import Busy
 from app.core.spans import SILENT, Spans
-from app.core.types import Library
+from app.core.types import Library, LibraryName, Scope
 from app.settings import Settings
 
 
@@ -102,12 +101,10 @@ async def _one_library(
     return Library(library or edge.settings.default_library)
 
 
-async def _scope(
-    request: Request, library: Annotated[ScopeName | None, Query(description="default: DEFAULT_LIBRARY")] = None
-) -> Literal["public", "papers", "all"]:
+async def _scope(request: Request, library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None) -> Scope:
     edge: Edge = request.app.state.edge
     return library or edge.settings.default_library
 
 
 OneLibrary = Annotated[Library, Depends(_one_library)]
-AnyLibrary = Annotated[ScopeName, Depends(_scope)]
+AnyLibrary = Annotated[Scope, Depends(_scope)]

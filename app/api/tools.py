@@ -31,12 +31,12 @@ from app.api.answers import finals
 from app.api.deps import Edge
 from app.api.pump import Pump, last_item
 from app.api.routes import documents, papers, query
-from app.api.schemas.base import LibraryName, ScopeName, Tolerant
+from app.api.schemas.base import Tolerant
 from app.api.schemas.checks import CheckResponse
 from app.api.schemas.documents import DocumentReply
 from app.api.schemas.query import QueryRequest, SearchQuery
 from app.core.errors import Busy, DocuMindError
-from app.core.types import Library, Mode
+from app.core.types import Library, LibraryName, Mode, Scope
 
 _MAX_TEXT_CHARACTERS = 20_000
 """Of one call; a model that wants more asks for the next part."""
@@ -52,7 +52,7 @@ class SearchArguments(Tolerant):
     """The query of a search."""
 
     query: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
-    library: ScopeName = Field("all", description="where to look")
+    library: Scope = Field("all", description="where to look")
     limit: Annotated[int, Field(ge=1, le=20, description="passages to return")] = 5
 
 
@@ -60,7 +60,7 @@ class AskArguments(Tolerant):
     """The question to answer."""
 
     question: Annotated[str, Field(min_length=1, max_length=4000, description="a complete question")]
-    library: ScopeName = Field("all", description="where to look")
+    library: Scope = Field("all", description="where to look")
     mode: Mode = Field("general", description="mode of the answer")
 
 
@@ -77,7 +77,7 @@ class CheckArguments(Tolerant):
     """The text to check."""
 
     text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to check against documents")]
-    library: ScopeName = Field("all", description="where to look")
+    library: Scope = Field("all", description="where to look")
 
 
 @dataclass(frozen=True, slots=True)

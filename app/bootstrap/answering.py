@@ -1,4 +1,4 @@
-"""What answers questions, composed: the query use case, checks and suggestions."""
+"""Compose what answers questions: the query use case, checks, suggestions."""
 
 from __future__ import annotations
 

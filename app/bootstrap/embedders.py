@@ -1,4 +1,4 @@
-"""Who embeds which library, as hosts come and go."""
+"""Choose the embedder of each library while hosts come and go."""
 
 from __future__ import annotations
 

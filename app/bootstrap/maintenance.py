@@ -118,7 +118,7 @@ def open_stopped(settings: Settings, *, heal: bool) -> IndexStore:
 
 
 def restore_backup(source: Path, settings: Settings) -> None:
-    """Put the backup `source` in the place of the data; the caller holds the lock.
+    """Replace the data with the backup `source`; the caller holds the lock.
 
     Raises:
         InvalidInput: `source` is no complete backup.

@@ -8,15 +8,14 @@ from app.core.errors import InputError
 from app.core.types import Library, RawDocument
 from app.generation.injection import inspect
 from app.index.store import IndexStore
-from app.ingest.parsers.sniffing import Kind, identify
+from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.sniffing import identify
 from app.ingest.pipeline import IngestPipeline
 from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
 RECOVERED = "recovered"
 """Flag of a document whose entry was made from its kept bytes: its name and source are not known any more."""
-
-_SUFFIXES: dict[Kind, str] = {"pdf": ".pdf", "docx": ".docx", "html": ".html", "markdown": ".md", "text": ".txt"}
 
 
 def recover_originals(store: IndexStore, settings: Settings, library: Library, names: Sequence[str]) -> Mapping[str, str]:
@@ -42,7 +41,7 @@ def recover_originals(store: IndexStore, settings: Settings, library: Library, n
         for sha256 in names:
             path = store.originals.path(sha256)
             try:
-                name = f"recovered-{sha256[:12]}{_SUFFIXES[identify(path.read_bytes(), sha256)]}"
+                name = f"recovered-{sha256[:12]}{FORMATS[identify(path.read_bytes(), sha256)].suffixes[0]}"
             except InputError as error:
                 refused[sha256] = error.message
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.markdown import Markdown
@@ -14,9 +14,11 @@ from app.cli.output import emit, err, out, table
 from app.cli.waiting import Provisional
 from app.client import Json
 from app.core.errors import DocuMindError
+from app.core.text import either
+from app.core.types import EvidenceKind, Mode, Scope, Strategy
 from app.settings import Settings
 
-LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help="public, papers or all [default: DEFAULT_LIBRARY]")]
+LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help=f"{either(get_args(Scope))} [default: DEFAULT_LIBRARY]")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 _PREVIEW_CHARACTERS = 100
 
@@ -30,14 +32,16 @@ def register(app: typer.Typer) -> None:
 def ask(
     question: Annotated[str, typer.Argument(help="your question")],
     library: LibraryOption = None,
-    mode: Annotated[str, typer.Option("--mode", "-m", help="general, compare, methodology, datasets or reproduce")] = "general",
+    mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",
     strategy: Annotated[
         str | None,
-        typer.Option(help="baseline, hyde, multi_query or flare [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"),
+        typer.Option(help=f"{either(get_args(Strategy))} [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"),
     ] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
     model: Annotated[str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")] = None,
-    evidence: Annotated[str | None, typer.Option(help="what a model reads: auto, short or full [default: EVIDENCE]")] = None,
+    evidence: Annotated[
+        str | None, typer.Option(help=f"what a model reads: {either(get_args(EvidenceKind))} [default: EVIDENCE]")
+    ] = None,
     fallback: Annotated[
         bool | None,
         typer.Option(help="let a model read the nearest passages if none is relevant enough [default: ENABLE_FALLBACK_RETRIEVAL]"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -12,6 +12,7 @@ from app.cli.connection import connect
 from app.cli.jobs import run_job
 from app.cli.output import duration, emit, err, out, say, size, table
 from app.client import FINISHED, Json
+from app.core.types import LibraryName
 from app.settings import Settings
 
 LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
@@ -147,7 +148,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply
     Example: documind bulk status
     """
     with connect(Settings()) as client:
-        ledgers = {name: client.bulk_ledger(name) for name in ("public", "papers")}
+        ledgers = {name: client.bulk_ledger(name) for name in get_args(LibraryName)}
         libraries = cast("Sequence[Json]", client.libraries()["libraries"])
         jobs = [job for job in cast("Sequence[Json]", client.jobs(100)["jobs"]) if job["kind"] in KINDS]
     if as_json:

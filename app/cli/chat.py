@@ -17,22 +17,24 @@ from app.core.errors import DocuMindError
 from app.core.types import Mode, Scope, Strategy
 from app.settings import Settings
 
-HELP = """\
-/library [public|papers|all]                                where answers come from
-/mode [general|compare|methodology|datasets|reproduce]      how passages are read
-/strategy [baseline|hyde|multi_query|flare]                 how passages are found
-/sources                                                    what the last answer cites, word for word
-/topics                                                     questions the library can answer
-/history                                                    what was said so far
-/reset                                                      begin a new conversation
-/quit                                                       leave (or Ctrl-D)
-Ctrl-C stops the answer that is being written, never the chat."""
-_TOPICS = 5
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "library": get_args(Scope),
     "mode": get_args(Mode),
     "strategy": get_args(Strategy),
 }
+_COMMANDS = (
+    (f"/library [{'|'.join(_CHOICES['library'])}]", "where answers come from"),
+    (f"/mode [{'|'.join(_CHOICES['mode'])}]", "how passages are read"),
+    (f"/strategy [{'|'.join(_CHOICES['strategy'])}]", "how passages are found"),
+    ("/sources", "what the last answer cites, word for word"),
+    ("/topics", "questions the library can answer"),
+    ("/history", "what was said so far"),
+    ("/reset", "begin a new conversation"),
+    ("/quit", "leave (or Ctrl-D)"),
+)
+HELP = "\n".join(f"{command:<60}{what}" for command, what in _COMMANDS)
+HELP += "\nCtrl-C stops the answer that is being written, never the chat."
+_TOPICS = 5
 _FIELDS: Mapping[str, str] = {"library": "library", "mode": "query_mode", "strategy": "retrieval_strategy"}
 
 

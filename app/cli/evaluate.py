@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -14,6 +14,8 @@ from app.cli.jobs import run_job
 from app.cli.output import emit, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
+from app.core.text import either
+from app.core.types import Strategy
 from app.evaluation.answer_sets import load
 from app.evaluation.request import values_of
 from app.settings import Settings
@@ -112,7 +114,8 @@ def answers(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            "--strategy", help="baseline, flare, hyde or multi_query; several are compared with the first [default: baseline]"
+            "--strategy",
+            help=f"{either(get_args(Strategy))}; several are compared with the first [default: baseline]",
         ),
     ] = None,
     judge: Annotated[bool, typer.Option("--judge", help="have the answering model judge whether answers follow")] = False,

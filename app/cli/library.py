@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -13,6 +13,8 @@ from app.cli.connection import connect
 from app.cli.output import emit, err, job_progress, say, table
 from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import InputError, InvalidInput
+from app.core.types import LibraryName
+from app.ingest.parsers.formats import accepted
 from app.ingest.sources.files import visible_files
 from app.settings import Settings
 
@@ -35,14 +37,14 @@ def register(app: typer.Typer) -> None:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="files or folders")],
+    paths: Annotated[list[Path], typer.Argument(help=f"files ({accepted()}) or folders")],
     library: LibraryOption = "papers",
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="return when words find the files; search by meaning follows in the server")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Index files: PDF, DOCX, HTML, Markdown and text.
+    """Index files.
 
     Folders are indexed whole, without hidden files.
 
@@ -174,7 +176,7 @@ def list_documents(
     Example: documind list --library papers
     """
     with connect(Settings()) as client:
-        rows = [row for name in ([library] if library else ["public", "papers"]) for row in client.documents(name, query)]
+        rows = [row for name in ([library] if library else get_args(LibraryName)) for row in client.documents(name, query)]
     if as_json:
         emit(rows)
         return

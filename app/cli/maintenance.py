@@ -101,7 +101,7 @@ def show_report(found: Json, *, as_json: bool) -> None:
     say(f"checked in {found['seconds']} s: {checked or 'nothing, the catalog cannot be read'}")
     for fault in cast("list[Json]", found["faults"]):
         where = f" in {fault['library']}" if fault["library"] else ""
-        say(f"{'mended' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}")
+        say(f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}")
     say("sound" if found["sound"] else "not sound; _paused the server and run: documind fsck --repair")
 
 

@@ -59,7 +59,7 @@ def list_models(as_json: JsonOption = False) -> None:
 def pull(
     model: Annotated[str, typer.Argument(help="name such as llama3.2 or nomic-embed-text")], as_json: JsonOption = False
 ) -> None:
-    """Fetch a model into Ollama; one that was cut off goes on where it was.
+    """Fetch a model into Ollama; an interrupted fetch resumes.
 
     Example: documind models pull nomic-embed-text
     """

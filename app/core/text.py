@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import Stemmer
 
@@ -206,3 +206,9 @@ def _ascii_tokens(text: bytes) -> list[str]:
 
 _ASCII_FOLD = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))
 """Lower-case letters and digits stand for themselves, upper-case ones for their lower case, everything else for a space."""
+
+
+def either(names: Iterable[str]) -> str:
+    """Return names as a choice: `a, b or c`."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

@@ -16,7 +16,7 @@ import numpy as np
 
 from app.client import DocuMindClient
 from app.core.errors import InvalidInput, NotFound
-from app.core.types import Answer, Mode, Question, Scope
+from app.core.types import Answer, Fusion, Mode, Question, Scope, Strategy
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import grounded, overlap_with
 from app.evaluation.runner import DOCUMENTS, ArmResult, Experiment, RankedPassages
@@ -101,11 +101,8 @@ def strategy_arms() -> tuple[Arm, ...]:
     """Return what a request can choose: the strategies, and baseline with each fusion."""
     default = RetrievalOptions()
     return (
-        Arm("baseline", default),
-        Arm("multi_query", default, strategy="multi_query"),
-        Arm("hyde", default, strategy="hyde"),
-        Arm("flare", default, strategy="flare"),
-        *(Arm(f"fusion {fusion}", RetrievalOptions(fusion=fusion)) for fusion in ("rrf", "dense", "lexical")),
+        *(Arm(strategy, default, strategy=strategy) for strategy in get_args(Strategy)),
+        *(Arm(f"fusion {fusion}", RetrievalOptions(fusion=fusion)) for fusion in get_args(Fusion) if fusion != default.fusion),
     )
 
 

@@ -6,25 +6,46 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection
+from sqlalchemy import bindparam, delete, select, update
 
 from app.core.errors import NotFound
 from app.core.types import DeleteResult, Library, LibraryCounts
 from app.index.catalog.answers import blank_quotes
-from app.index.catalog.bookkeeping import add_change, count_document, repoint_duplicates, retire_chunks
+from app.index.catalog.bookkeeping import (
+    add_change,
+    count_document,
+    live_chunk_ids,
+    repoint_duplicates,
+    retire_chunks,
+)
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.jobs import awaited_originals
-from app.index.catalog.rows import id_list
+from app.index.catalog.schema import documents, meta, revisions
+from app.index.catalog.statements import meta_value, pieces, put_meta
 from app.index.catalog.sync_claims import forget_claims
 from app.index.catalog.texts import TextCache
-from app.index.catalog.unlinks import record_unlinks
+from app.index.catalog.unlinks import ORIGINALS, record_unlinks
 from app.index.files.durable import utc_now
 from app.index.files.originals import Originals
 from app.index.projector import Projector
 
 CLEAR_BATCH = 500
 """Documents per transaction when a library is cleared."""
+
+_OF_LIBRARY = select(documents.c.doc).where(documents.c.library == bindparam("library"))
+_KEY = _OF_LIBRARY.where(documents.c.doc_id == bindparam("doc_id"), documents.c.state == bindparam("state"))
+_USED = ORIGINALS.where(revisions.c.sha256 == bindparam("sha256"))
+# The library is not asked for: with it SQLite would read all documents of the library.
+_DUE = select(documents.c.doc, documents.c.library).where(documents.c.state == "deleted", documents.c.purge_at <= bindparam("now"))
+_OF = documents.c.doc == bindparam("of")
+_SEEN = (documents.c.sha256, documents.c.revision)
+_RESTORE = update(documents).where(_OF).values(state="live", purge_at=None, updated_at=bindparam("now")).returning(*_SEEN)
+_HIDE = update(documents).where(_OF).values(state="deleted", purge_at=bindparam("due"), duplicate_of=None).returning(*_SEEN)
+_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_PURGED = select(documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key).where(_NAMED)
+_KEPT = ORIGINALS.where(revisions.c.doc.in_(bindparam("docs", expanding=True)))
+_DELETE = delete(documents).where(_NAMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +109,9 @@ class Remover:
         with self._projector.writing:
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
-                sha256, revision = sql.exec_driver_sql(
-                    "UPDATE documents SET state = 'live', purge_at = NULL, updated_at = ? WHERE doc = ? RETURNING sha256, revision",
-                    (utc_now(), doc),
-                ).one()
+                sha256, revision = sql.execute(_RESTORE, {"of": doc, "now": utc_now()}).one()
                 count_document(sql, doc, 1)
-                add_change(sql, library, "restore", doc, revision, _chunk_ids(sql, doc))
+                add_change(sql, library, "restore", doc, revision, live_chunk_ids(sql, doc))
                 repoint_duplicates(sql, library, {sha256})
             self._projector.catch_up_lexical(library)
         self._projector.apply(library)
@@ -103,13 +121,8 @@ class Remover:
         done = 0
         for library in Library:
             with self._projector.writing:
-                with self._database.read_raw() as cursor:
-                    rows = cursor.execute(
-                        "SELECT doc FROM documents INDEXED BY ix_documents_purge"
-                        " WHERE purge_at <= ?2 AND library = ?1 AND state = 'deleted'",
-                        (library.value, utc_now()),
-                    ).fetchall()
-                docs = [row[0] for row in rows]
+                due = self._database.rows(_DUE, {"now": utc_now()})
+                docs = [row.doc for row in due if row.library == library.value]
                 if docs:
                     self._purge(library, docs)
                     done += len(docs)
@@ -120,9 +133,8 @@ class Remover:
 
         The time of it.
         """
-        with self._database.read_raw() as cursor:
-            row = cursor.execute("SELECT value FROM meta WHERE key = ?", (_deleted_key(library),)).fetchone()
-        return None if row is None else str(row[0])
+        with self._database.read() as sql:
+            return meta_value(sql, _deleted_key(library))
 
     def forget_deletions(self, library: Library, until: str) -> None:
         """Record that the projections' files were rebuilt after the time `until`.
@@ -130,7 +142,7 @@ class Remover:
         Later deletions still wait.
         """
         with self._database.write("purge") as sql:
-            sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value <= ?", (_deleted_key(library), until))
+            sql.execute(delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until))
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
         """Remove originals of a refused upload, unless a revision or a job needs them."""
@@ -140,25 +152,18 @@ class Remover:
     def discard_original(self, sha256: str) -> int:
         """Remove an original that no revision refers to; return how many files went."""
         with self._projector.writing:
-            with self._database.read_raw() as cursor:
-                used = cursor.execute("SELECT 1 FROM revisions WHERE sha256 = ? AND has_original = 1 LIMIT 1", (sha256,)).fetchone()
+            used = self._database.rows(_USED, {"sha256": sha256})
             return 0 if used else int(self._originals.remove(sha256))
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT doc FROM documents WHERE library = ? AND doc_id = ? AND state = ?", (library.value, doc_id, state)
-            ).fetchone()
-        if row is None:
+        rows = self._database.rows(_KEY, {"library": library.value, "doc_id": doc_id, "state": state})
+        if not rows:
             raise NotFound(f"no {state} document {doc_id!r} in library {library.value!r}")
-        return int(row[0])
+        return int(rows[0].doc)
 
     def _live(self, library: Library, limit: int) -> list[int]:
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT doc FROM documents WHERE library = ? AND state = 'live' LIMIT ?", (library.value, limit)
-            ).fetchall()
-        return [row[0] for row in rows]
+        live = _OF_LIBRARY.where(documents.c.state == "live").limit(limit)
+        return [row.doc for row in self._database.rows(live, {"library": library.value})]
 
     def _hide(self, library: Library, docs: Sequence[int], grace_s: float) -> list[int]:
         """Take documents out of every search, durably; return their chunk ids."""
@@ -169,12 +174,8 @@ class Remover:
             shas: set[str] = set()
             for doc in docs:
                 count_document(sql, doc, -1)
-                sha256, revision = sql.exec_driver_sql(
-                    "UPDATE documents SET state = 'deleted', purge_at = ?, duplicate_of = NULL WHERE doc = ?"
-                    " RETURNING sha256, revision",
-                    (due, doc),
-                ).one()
-                ids = _chunk_ids(sql, doc)
+                sha256, revision = sql.execute(_HIDE, {"of": doc, "due": due}).one()
+                ids = live_chunk_ids(sql, doc)
                 add_change(sql, library, "remove", doc, revision, ids)
                 hidden.extend(ids)
                 shas.add(sha256)
@@ -187,40 +188,23 @@ class Remover:
         """Remove hidden documents: rows, quotes in answers, and originals."""
         quotes = vectors = 0
         with self._database.write("purge") as sql:
-            rows = sql.exec_driver_sql(
-                "SELECT doc, doc_id, embedded, source_key FROM documents WHERE doc IN (SELECT value FROM json_each(?))",
-                (id_list(docs),),
-            ).all()
-            shas = (
-                sql.exec_driver_sql(
-                    "SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 AND doc IN (SELECT value FROM json_each(?))",
-                    (id_list(docs),),
-                )
-                .scalars()
-                .all()
-            )
+            rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
+            shas = {sha256 for some in pieces(docs) for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()}
             for doc, doc_id, embedded, _ in rows:
                 quotes += blank_quotes(sql, library, doc_id)
                 vectors += embedded
                 retire_chunks(sql, doc)
-            sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_deleted_key(library), utc_now()))
+            put_meta(sql, _deleted_key(library), utc_now())
             record_unlinks(sql, shas)
             forget_claims(sql, library, [source_key for _, _, _, source_key in rows])
             # Chunks and revisions go with their document (ON DELETE CASCADE).
-            sql.exec_driver_sql("DELETE FROM documents WHERE doc IN (SELECT value FROM json_each(?))", (id_list(docs),))
+            for some in pieces(docs):
+                sql.execute(_DELETE, {"docs": some})
         for doc in docs:
             self._texts.forget(doc)
-        unneeded = set(shas) - awaited_originals(self._database)  # another upload of the same bytes may wait for its turn
+        unneeded = shas - awaited_originals(self._database)  # another upload of the same bytes may wait for its turn
         return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in unneeded))
 
 
 def _deleted_key(library: Library) -> str:
     return f"deleted_since_purge/{library.value}"
-
-
-def _chunk_ids(sql: Connection, doc: int) -> list[int]:
-    return list(
-        sql.exec_driver_sql(
-            "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc = ?", (doc,)
-        ).scalars()
-    )

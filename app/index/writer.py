@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import bindparam, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import (
@@ -22,12 +23,13 @@ from app.core.types import (
     Metadata,
     WriteResult,
 )
+from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import add_change, search_key
 from app.index.catalog.builds import Builds
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.rows import author_keys, pack_strings, pack_vector
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import documents
 from app.index.catalog.settling import Settling
 from app.index.catalog.vectors import claim_fingerprint, store_vectors
 from app.index.files.durable import utc_now
@@ -36,15 +38,10 @@ from app.index.projector import Projector
 from app.index.removal import Remover
 from app.index.text_writes import TextWriter
 
-_PENDING_ORDER = {
-    "id": "ix_documents_pending",
-    "longest": "ix_documents_longest",
-    "linked": "ix_documents_linked",
-}
 _LINKS_PAGE = 10_000
 _LAST_CHARACTER = "\U0010ffff"
 """Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
-_ORDER_BY = {"id": "d.doc", "longest": "d.characters DESC, d.doc", "linked": "d.links DESC, d.doc"}
+_LINKED = update(documents).where(documents.c.doc == bindparam("of")).values(links=bindparam("count"))
 
 
 class CatalogIndexWriter:
@@ -163,22 +160,12 @@ class CatalogIndexWriter:
         """
         if build is not None and build != self._builds.live_number(library):
             return self._catalog.chunks_by_id(library, self._builds.pending(library, build, limit))
-        if order not in _ORDER_BY:
-            raise InvalidInput(f"order {order!r} must be one of {', '.join(_ORDER_BY)}")
-        if doc_ids is None:
-            documents = f"documents d INDEXED BY {_PENDING_ORDER[order]}"
-        else:
-            documents = "json_each(?3) k CROSS JOIN documents d ON d.library = ?1 AND d.doc_id = k.value"
+        if order not in sqlite.PENDING:
+            raise InvalidInput(f"order {order!r} must be one of {', '.join(sqlite.PENDING)}")
+        sql = sqlite.PENDING if doc_ids is None else sqlite.PENDING_OF
+        named = () if doc_ids is None else (json.dumps(list(doc_ids)),)
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT c.chunk_id FROM {documents}"  # noqa: S608
-                " CROSS JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
-                " LEFT JOIN vectors v"
-                f" ON v.key = (SELECT live_build << {BUILD_SHIFT} FROM libraries WHERE library = ?1) | c.chunk_id"
-                " WHERE d.library = ?1 AND d.state = 'live' AND d.embedded < d.chunks AND v.key IS NULL"
-                f" ORDER BY {_ORDER_BY[order]}, c.ordinal LIMIT ?2",
-                (library.value, limit) if doc_ids is None else (library.value, limit, json.dumps(list(doc_ids))),
-            ).fetchall()
+            rows = cursor.execute(sql[order], (library.value, limit, *named)).fetchall()
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
     def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
@@ -190,16 +177,18 @@ class CatalogIndexWriter:
         Raises:
             DiskFull: No space; pages before are kept.
         """
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT source_key, doc, filename, links FROM documents WHERE library = ? AND source_key > ? AND source_key < ?"
-                " ORDER BY source_key LIMIT ?",
-                (library.value, max(prefix, after), prefix + _LAST_CHARACTER, _LINKS_PAGE),
-            ).fetchall()
+        key = documents.c.source_key
+        page = (
+            select(key, documents.c.doc, documents.c.filename, documents.c.links)
+            .where(documents.c.library == library.value, key > max(prefix, after), key < prefix + _LAST_CHARACTER)
+            .order_by(key)
+            .limit(_LINKS_PAGE)
+        )
+        rows = self._database.rows(page)
         counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
-        if more := [(count, doc) for count, doc, links in counted if count > links]:
+        if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
             with self._database.write("links") as sql:
-                sql.exec_driver_sql("UPDATE documents SET links = ? WHERE doc = ?", more)
+                sql.execute(_LINKED, more)
         return rows[-1][0] if len(rows) == _LINKS_PAGE else None
 
     def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, build: int | None = None) -> None:
@@ -269,23 +258,23 @@ class CatalogIndexWriter:
             NotFound: No such document in this library.
         """
         before = self._catalog.document(library, doc_id)
+        corrected = (
+            update(documents)
+            .where(documents.c.library == library.value, documents.c.doc_id == doc_id, documents.c.state == "live")
+            .values(
+                title=metadata.title,
+                authors=pack_strings(metadata.authors),
+                author_keys=author_keys(metadata.authors),
+                year=metadata.year,
+                search_key=search_key(metadata.title, before.filename),
+                corrected=1,
+                updated_at=utc_now(),
+            )
+        )
         self._projector.flush_lexical(library)
         with self._projector.writing:
             with self._database.write("correct") as sql:
-                doc = sql.exec_driver_sql(
-                    "UPDATE documents SET title = ?, authors = ?, author_keys = ?, year = ?, search_key = ?, corrected = 1,"
-                    " updated_at = ? WHERE library = ? AND doc_id = ? AND state = 'live' RETURNING doc",
-                    (
-                        metadata.title,
-                        pack_strings(metadata.authors),
-                        author_keys(metadata.authors),
-                        metadata.year,
-                        search_key(metadata.title, before.filename),
-                        utc_now(),
-                        library.value,
-                        doc_id,
-                    ),
-                ).scalar()
+                doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
                 if doc is None:
                     raise NotFound(f"no document {doc_id!r} in library {library.value!r}; it was deleted since")
                 add_change(sql, library, "correct", doc, before.revision, None)

@@ -25,7 +25,8 @@ from app.core.types import (
 from app.ingest.chunking import chunk
 from app.ingest.metadata import describe
 from app.ingest.options import IngestOptions
-from app.ingest.parsers import READER_VERSION, kind_of
+from app.ingest.parsers import READER_VERSION
+from app.ingest.parsers.formats import type_of
 
 Progress = Callable[[int, JobFile], None]
 """Told the position of a document in the request and how far it is."""
@@ -169,7 +170,7 @@ class IngestPipeline:
             source_key=document.source_key,
             filename=document.filename,
             sha256=sha256,
-            type=kind_of(parsed.media_type),
+            type=type_of(parsed.media_type),
             text=parsed.text,
             metadata=document.metadata or describe(parsed, document.filename),
             chunks=chunks,

@@ -69,7 +69,7 @@ class SandboxProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
         return self._process.poll() is None
 
     def wait_ready(self) -> None:

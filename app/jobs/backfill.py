@@ -1,4 +1,4 @@
-"""Make the vectors that a library lacks: the backfill job, and one run for other jobs."""
+"""Embed what a library lacks: the backfill job, and one run for other jobs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class PullStep(Protocol):
 
 
 class PullJob:
-    """Handler of `pull`. A pull that was cut off goes on where it was."""
+    """Handler of `pull`; resumes an interrupted pull."""
 
     def __init__(self, pull: Callable[[str, CancelToken], Iterable[PullStep]]) -> None:
         """Keep how a model is fetched."""

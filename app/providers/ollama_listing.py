@@ -1,4 +1,4 @@
-"""What an Ollama host tells of its models: installed, loaded, their details, a pull."""
+"""Define what an Ollama host tells of its models: installed, loaded, details."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
 def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint) -> EmbedderChoice | None:
     """Return the configured, available embedder if the library has another.
 
-    `auto` asks for Ollama's in the place of the embedded one; any other embedder is the user's choice.
+    `auto` prefers Ollama's to the embedded one; any other embedder is the user's choice.
 
     Raises:
         InvalidInput: A hosted provider is configured without a model.

@@ -1,4 +1,4 @@
-"""What is said of a search that found nothing, or searched by words alone."""
+"""Make notices of a search that found nothing, or searched by words alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order the best passages once more: keywords, late interaction, sentences, a model."""
+"""Rerank the best passages: keywords, late interaction, sentences, a model."""
 
 from __future__ import annotations
 

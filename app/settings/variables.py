@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
-from app.core.types import EvidenceKind, Fusion, PromptKind, Reasoning, Rerank
+from app.core.types import EvidenceKind, Fusion, LibraryName, PromptKind, Reasoning, Rerank
 from app.providers.options import EmbeddingProviderName, ProviderName
 
 HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
@@ -35,7 +35,7 @@ class Variables(BaseSettings):
         description="everything the server keeps; empty: ./var in a checkout or with a catalog in it, else the user's data folder",
     )
     chroma_persist_dir: Path | None = Field(None, description="directory of the Chroma store; empty: DATA_DIR/chroma")
-    default_library: Literal["public", "papers"] = Field("public", description="library when a request names none")
+    default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
         "development", description="development, staging or production, which adds HSTS; diagnostics shows it"
     )

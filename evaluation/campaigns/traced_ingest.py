@@ -28,7 +28,7 @@ CALLS = (
     "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
 )
 NOT_KEPT = ("uploads/", "models/", ".lock", "catalog.sqlite3-shm", "chroma/", ".tantivy-", "/.managed.json")
-"""Below the data directory, but nothing an acknowledgement rests on: staging, built models, locks, what is made again."""
+"""Below the data directory, but nothing an acknowledgement rests on: staging, built models, locks, rebuilt files."""
 
 _LINE = re.compile(r"^(?P<pid>\d+)\s+(?P<rest>.*)$")
 _FD_PATH = re.compile(r"^\d+<(?P<path>[^>]*)>")

@@ -30,7 +30,7 @@ from app.bootstrap.models import Models
 from app.core.errors import ProviderError
 from app.core.ids import fingerprint8
 from app.core.release import checkout_sha
-from app.core.types import Library, ModelProfile
+from app.core.types import Library, Mode, ModelProfile, Strategy
 from app.evaluation.answer_sets import AnswerCase, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
 from app.evaluation.report import Provenance
@@ -47,8 +47,8 @@ from evaluation.lib.paths import ROOT
 from evaluation.lib.workbench import SEED, Figures, arguments, hash_of, indexed, say, write_figures
 
 T = TypeVar("T")
-STRATEGIES = ("baseline", "multi_query", "hyde", "flare")
-MODES = ("general", "compare", "methodology", "datasets", "reproduce")
+STRATEGIES = get_args(Strategy)
+MODES = get_args(Mode)
 COMMAND = "python -m evaluation.studies.models"
 SAMPLE_QUESTIONS = ROOT / "data" / "sample_docs" / "questions.jsonl"
 _ABSENT = 4

@@ -1,4 +1,4 @@
-"""The examples of docs/doors.md, run as they stand there."""
+"""The examples of docs/doors.md and docs/connect.md, run as they stand there."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ import typer
 from app.cli import main as entry
 from tests.api.conftest import LIBRARY, listening, site
 
-PAGE = (Path(__file__).parents[2] / "docs" / "doors.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+
+
+PROGRAMS = [(page, program) for page in ("doors.md", "connect.md") for program in blocks(page, "python")]
+SAID = ["1085 degrees Celsius [1]", "Moon", "1085 degrees Celsius [1]", "1085 degrees Celsius [1]"]
 
 
 @pytest.fixture(scope="module")
@@ -29,26 +33,32 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield address
 
 
-@pytest.mark.parametrize(("program", "said"), list(zip(blocks("python"), ["1085 degrees Celsius [1]", "Moon"], strict=True)))
-def test_programs(program: str, said: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(program.replace("http://127.0.0.1:8001", url), "docs/doors.md", "exec"), {})
+@pytest.mark.parametrize(("page", "program", "said"), [(*one, said) for one, said in zip(PROGRAMS, SAID, strict=True)])
+def test_programs(page: str, program: str, said: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(program.replace("http://127.0.0.1:8001", url), page, "exec"), {"__name__": "example"})
     printed = capsys.readouterr().out
     assert said in printed
     if "annotation" in program:
-        assert "[1] Copper http" in printed
+        assert "Copper http" in printed
 
 
-def test_configurations_of_mcp_clients() -> None:
-    over_http, over_stdio = (json.loads(block)["mcpServers"]["documind"] for block in blocks("json"))
-    assert over_http["url"].endswith("/mcp")
-    assert over_stdio["command"] == "documind"
-    (word,) = over_stdio["args"]
-    assert word in typer.main.get_command(entry.app).commands  # type: ignore[attr-defined]  # click's own group
+@pytest.mark.parametrize("page", ["doors.md", "connect.md"])
+def test_configurations_of_mcp_clients(page: str) -> None:
+    servers = [json.loads(block)["mcpServers"]["documind"] for block in blocks(page, "json")]
+    assert len(servers) == 2
+    for server in servers:
+        if "url" in server:
+            assert server["url"].endswith("/mcp")
+            continue
+        assert server["command"].endswith("documind")
+        (word,) = server["args"]
+        assert word in typer.main.get_command(entry.app).commands  # type: ignore[attr-defined]  # click's own group
 
 
 def test_bodies_of_the_curl_examples(url: str) -> None:
-    bodies = re.findall(r"--json '(\{.*?\})' http://127.0.0.1:8001(\S+)", "".join(blocks("sh")))
-    assert len(bodies) == 2
+    lines = "".join(block for page in ("doors.md", "connect.md") for block in blocks(page, "sh"))
+    bodies = re.findall(r"--json '(\{.*?\})' http://127.0.0.1:8001(\S+)", lines)
+    assert len(bodies) == 3
     for body, path in bodies:
         reply = requests.post(f"{url}{path}", data=body, headers={"Content-Type": "application/json"}, timeout=20)
         assert reply.status_code == 200, reply.text

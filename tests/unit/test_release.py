@@ -57,7 +57,7 @@ def test_an_audit_that_saw_nothing_does_not_pass() -> None:
     unknown: dict[str, object] = {"name": "b", "skip_reason": "not found"}
     bad = {"name": "c", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}
     assert verdict([clean], offline=False)[0] == 0
-    assert verdict([clean, bad], offline=True) == (1, ["c 1: CVE-1, mended in 2", "2 packages looked up, 1 vulnerabilities known"])
+    assert verdict([clean, bad], offline=True) == (1, ["c 1: CVE-1, fixed in 2", "2 packages looked up, 1 vulnerabilities known"])
     cases: list[list[dict[str, object]]] = [[], [unknown], [clean, unknown]]
     for packages in cases:
         code, lines = verdict(packages, offline=False)

@@ -15,7 +15,7 @@ from app.core.errors import InvalidInput
 from scripts import report_corpus_scale, reports, run_query_eval, run_retrieval_ablation, run_wiki_public_bench
 from tests.fakes.runtime_only import ROOT, developers_modules
 
-FOR_DEVELOPERS = {"audit", "make_sample_papers", "screenshots"}
+FOR_DEVELOPERS = {"audit", "build_release", "make_sample_papers", "moving_picture", "screenshots"}
 """Need packages of developers, and say so in their first lines."""
 PARTS = {"__init__", "dockerfile", "reports"}
 """Imported by scripts, no script themselves."""

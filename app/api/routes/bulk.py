@@ -11,10 +11,10 @@ from pydantic import ConfigDict, Field
 from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.paths import server_path
-from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.base import Reply, Request
 from app.api.schemas.jobs import JobReply
 from app.core.errors import InvalidInput
-from app.core.types import Library
+from app.core.types import Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.sources.articles import open_articles
 from app.jobs.bulk_plan import BULK_PLAN

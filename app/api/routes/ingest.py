@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, get_args
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
@@ -13,13 +13,14 @@ from starlette.responses import JSONResponse, Response
 from app.api.deps import AtEdge, Composition, RequestIdentity
 from app.api.errors import declared, problem, problem_response, status_of_code
 from app.api.routes.sync import MAX_FOLDER_CHARACTERS
-from app.api.schemas.base import LibraryName, WaitName
+from app.api.schemas.base import WaitName
 from app.api.schemas.jobs import IngestResponse
 from app.api.services import ServicePort
 from app.api.uploads import Upload, UploadReceiver
 from app.api.waiting import settled
 from app.core.errors import Conflict, DocuMindError, InvalidInput
-from app.core.types import IngestOutcome, Job, JobFile, Library
+from app.core.text import either
+from app.core.types import IngestOutcome, Job, JobFile, Library, LibraryName
 from app.ingest.names import display_name, source_key
 from app.jobs.board import is_finished
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text
@@ -41,7 +42,7 @@ _FORM = {
                     "required": ["file"],
                     "properties": {
                         "file": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "or `files`"},
-                        "library": {"type": "string", "enum": ["public", "papers"]},
+                        "library": {"type": "string", "enum": list(get_args(LibraryName))},
                         "source_key": {
                             "type": "array",
                             "items": {"type": "string"},
@@ -149,12 +150,12 @@ def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None
     """Return the library named by the form or the query."""
     named = upload.fields.get("library", [])
     for name in named:
-        if name not in {"public", "papers"}:
-            raise InvalidInput(f"library {name!r:.80} must be 'public' or 'papers'")
+        if name not in get_args(LibraryName):
+            raise InvalidInput(f"library {name!r:.80} must be {either(get_args(LibraryName))}")
     distinct = {*named, *([in_query] if in_query else [])}
     if len(distinct) > 1:
         raise InvalidInput(f"library is given as {' and as '.join(sorted(distinct))}; say it once")
-    return next((name for name in ("public", "papers") if name in distinct), None)
+    return next((name for name in get_args(LibraryName) if name in distinct), None)
 
 
 def _folder(upload: Upload) -> str:

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Query
 from app.api.deps import AtEdge, Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.health import library_stats
-from app.api.schemas.base import LibraryName
 from app.api.schemas.documents import Cleared, CollectionStats, Embedding, LibraryList, LibraryStatus
 from app.core.errors import InvalidInput
-from app.core.types import Library
+from app.core.types import Library, LibraryName
 
 router = APIRouter(prefix="/api/v1", tags=["libraries"])
 

@@ -16,10 +16,10 @@ from starlette.responses import JSONResponse, Response
 from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.paths import server_path
-from app.api.schemas.base import Flag, LibraryName, Reply, Request
+from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.jobs import JobReply
 from app.core.errors import Conflict, InvalidInput, NotFound
-from app.core.types import Library
+from app.core.types import Library, LibraryName
 from app.evaluation import answer_sets, comparison
 from app.jobs.housekeeping import request_purge
 from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT

@@ -40,7 +40,7 @@ def list_models(services: Composition) -> ModelList:
     responses=declared("disk_full"),
 )
 def pull_model(services: Composition, wanted: PullRequest) -> Response:
-    """Fetch a model into Ollama, as a job; one that was cut off goes on where it was."""
+    """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
     return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 

@@ -14,14 +14,13 @@ from app.api.contract import events
 from app.api.deps import AtDoor, AtEdge, Composition
 from app.api.errors import declared
 from app.api.schemas.answers import QueryResponse
-from app.api.schemas.base import ScopeName
 from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.query import ChatRequest, QueryRequest, SearchQuery
 from app.api.services import ServicePort
 from app.core.spans import ended_with_block
 from app.core.text import tokenise
 from app.core.trace import Trace
-from app.core.types import Hit, Library
+from app.core.types import Hit, Library, Scope
 from app.retrieval.merge import merge
 from app.retrieval.request import Retrieval, SearchRequest
 
@@ -79,7 +78,7 @@ def search(services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Qu
     )
 
 
-def _search(services: ServicePort, scope: ScopeName, asked: SearchQuery) -> Retrieval:
+def _search(services: ServicePort, scope: Scope, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
     libraries = list(Library) if scope == "all" else [Library(scope)]
     filters = asked.conditions()

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from app.api.deps import Composition, OneLibrary
 from app.api.errors import declared
-from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.base import Reply, Request
 from app.core.errors import NotFound
-from app.core.types import Library
+from app.core.types import Library, LibraryName
 
 router = APIRouter(prefix="/api/v1/sync", tags=["ingest"])
 

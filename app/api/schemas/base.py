@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LibraryName = Literal["public", "papers"]
-ScopeName = Literal["public", "papers", "all"]
 WaitName = Literal["true", "text", "false"]
 """How long a request that starts a job waits: until vectors are applied, until acknowledged, or not at all."""
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from app.api.schemas.base import LibraryName, Reply, Request, ScopeName
-from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding
+from app.api.schemas.base import Reply, Request
+from app.core.types import CheckedSentence, CheckReport, CheckVerdict, Finding, LibraryName, Scope
 
 MOST_CHARACTERS = 500_000
 """Of a text to check, and of one to check it against."""
@@ -18,7 +18,7 @@ class CheckRequest(Request):
     """A text to check, sentence by sentence."""
 
     text: _Text
-    library: ScopeName | None = Field(None, description="null: DEFAULT_LIBRARY; not used with `against`")
+    library: Scope | None = Field(None, description="null: DEFAULT_LIBRARY; not used with `against`")
     against: _Text | None = Field(None, description="check the sentences against this text instead of a library")
 
 

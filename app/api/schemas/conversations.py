@@ -8,7 +8,8 @@ from pydantic import Field, StringConstraints
 
 from app.answer.records import StoredRecord
 from app.answer.suggestions import Suggestion
-from app.api.schemas.base import DocId, LibraryName, Reply, Request
+from app.api.schemas.base import DocId, Reply, Request
+from app.core.types import LibraryName, Scope
 
 Title = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 
@@ -17,7 +18,7 @@ class NewConversation(Request):
     """A conversation without a word in it yet."""
 
     title: Title = ""
-    library: Literal["public", "papers", "all"] | None = None
+    library: Scope | None = None
 
 
 class Rename(Request):

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.answer.records import PassageRecord, WebLink
-from app.api.schemas.base import LibraryName, Reply, Request
+from app.api.schemas.base import Reply, Request
 from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH
-from app.core.types import EmbeddingState, Fingerprint, Library, Notice
+from app.core.types import EmbeddingState, Fingerprint, Library, LibraryName, Notice
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.api.schemas.base import Flag, LibraryName, Reply, Request, ScopeName
-from app.core.types import Fusion, Library, Rerank, Strategy
+from app.api.schemas.base import Flag, Reply, Request
+from app.core.types import Fusion, Library, LibraryName, Rerank, Scope, Strategy
 from app.evaluation.answer_sets import AnswerCase
 from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
 from app.evaluation.statistics import Interval
@@ -22,7 +22,7 @@ class CaseBody(Request):
     """One line of an answer set."""
 
     question: Words
-    library: ScopeName
+    library: Scope
     intent: Literal["question", "chitchat"] = "question"
     expected_substrings: tuple[Words, ...] = Field((), max_length=50, description="the answer is right if it contains any of them")
     keywords: tuple[Words, ...] = Field((), max_length=50)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, field_validator
 
-from app.api.schemas.base import DocId, Flag, Request, ScopeName
+from app.api.schemas.base import DocId, Flag, Request
 from app.core.normalisation import normalise
-from app.core.types import EvidenceKind, Filters, Fusion, Message, Mode, Question, Reasoning, Rerank, Strategy, TraceLevel
+from app.core.types import (
+    DocumentType,
+    EvidenceKind,
+    Filters,
+    Fusion,
+    Message,
+    Mode,
+    Question,
+    Reasoning,
+    Rerank,
+    Scope,
+    Strategy,
+    TraceLevel,
+)
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -28,7 +41,7 @@ class FilterFields(Request):
         None, description="case-insensitive part of any author's name"
     )
     type: list[Annotated[str, StringConstraints(min_length=1, max_length=20)]] = Field(
-        default_factory=list, max_length=20, description="pdf, docx, html, markdown, text, wikitext"
+        default_factory=list, max_length=20, description=", ".join(get_args(DocumentType))
     )
 
     def conditions(self, sections: Sequence[str] = (), doc_ids: Sequence[str] = ()) -> Filters:
@@ -53,7 +66,7 @@ class HistoryMessage(Request):
 class QueryOptions(Request):
     """Options of a question, for query and chat."""
 
-    library: ScopeName | None = Field(None, description="null: DEFAULT_LIBRARY")
+    library: Scope | None = Field(None, description="null: DEFAULT_LIBRARY")
     query_mode: Mode = "general"
     retrieval_strategy: Strategy | None = Field(None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline")
     use_flare: Flag | None = None
@@ -90,7 +103,7 @@ class QueryOptions(Request):
         return self.filters.conditions(sections, self.doc_ids)
 
     def question_of(
-        self, text: str, *, library: ScopeName, flare: bool, history: tuple[Message, ...], conversation_id: str | None
+        self, text: str, *, library: Scope, flare: bool, history: tuple[Message, ...], conversation_id: str | None
     ) -> Question:
         """Return the question that the use case gets."""
         return Question(
@@ -117,7 +130,7 @@ class SearchQuery(FilterFields):
     """A search, as query parameters."""
 
     q: Annotated[str, Field(min_length=1, max_length=4000, description="words or a question")]
-    library: ScopeName | None = Field(None, description="default: DEFAULT_LIBRARY")
+    library: Scope | None = Field(None, description="default: DEFAULT_LIBRARY")
     limit: Annotated[int, Field(ge=1, le=50)] = 10
     fusion: Fusion | None = None
     rerank: Rerank | None = Field(None, description="default: RERANK")
@@ -142,7 +155,7 @@ class QueryRequest(QueryOptions):
     def _readable(cls, value: str) -> str:
         return readable(value)
 
-    def to_question(self, library: ScopeName, flare_by_default: bool) -> Question:
+    def to_question(self, library: Scope, flare_by_default: bool) -> Question:
         """Return the question, with the server's defaults filled in."""
         history = tuple(Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:])
         return self.question_of(self.question, library=library, flare=flare_by_default, history=history, conversation_id=None)

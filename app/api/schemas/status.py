@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.schemas.base import LibraryName, Reply
+from app.api.schemas.base import Reply
 from app.api.schemas.documents import CollectionStats, Embedding
-from app.core.types import Fingerprint
+from app.core.types import Fingerprint, LibraryName
 
 
 class Live(Reply):

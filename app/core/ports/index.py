@@ -1,4 +1,4 @@
-"""The truth and its projections, read: the catalog, vectors, words, the bulk ledger."""
+"""Define the ports that read: catalog, vectors, words, the bulk ledger."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class VectorIndex(Protocol):
         `query` is float32 `[dim]`, norm 1.
 
         Raises:
-            IndexDamaged: The library has vectors, but they cannot be searched now: the index is checked or made again.
+            IndexDamaged: The library has vectors, but they cannot be searched now: the index is being checked or rebuilt.
         """
         ...
 

@@ -15,7 +15,7 @@ MAX_SENTENCES = 32
 MAX_TOKENS = 65_536
 """Token codes of one passage; bulk text that is not cut has fewer."""
 CODES_VERSION = "minilm-128-1"
-"""Raise it when model, axes or layout change: codes of another version are made again."""
+"""Raise it when model, axes or layout change: codes of another version are rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Document:
     authors: tuple[str, ...]
     year: int | None
     type: str
-    """Short media kind: pdf, docx, html, markdown, text, wikitext."""
+    """A `DocumentType`."""
     state: Literal["live", "deleted"]
     characters: int
     pages: int

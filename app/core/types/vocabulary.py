@@ -22,10 +22,16 @@ class Library(StrEnum):
 SAMPLE_PREFIX = "sample_"
 """What ids of the documents that came with the program begin with; no other document's id does."""
 
-Scope = Literal["public", "papers", "all"]
+LibraryName = Literal["public", "papers"]
+"""The values of `Library`, where a literal is needed."""
+Scope = Literal[LibraryName, "all"]
+FileType = Literal["pdf", "docx", "html", "markdown", "text"]
+"""Formats of files that are read; `app.ingest.parsers.formats` says how."""
+DocumentType = Literal[FileType, "wikitext"]
+"""Formats of documents: of files, and of articles in dumps."""
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
-Strategy = Literal["baseline", "flare", "hyde", "multi_query"]
+Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 Rerank = Literal["auto", "none", "late", "sentences", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]

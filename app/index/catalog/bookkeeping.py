@@ -5,13 +5,44 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from app.core.types import DocumentDraft, Library
-from app.index.catalog.rows import id_list, insert_rows, pack_ids, pack_strings
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.rows import pack_ids
+from app.index.catalog.schema import (
+    builds,
+    changes,
+    chunks,
+    documents,
+    libraries,
+    passage_codes,
+    type_counts,
+    vectors,
+)
+from app.index.catalog.statements import OF_REVISION, add, key_of, pieces
 
-INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
+_OF = documents.c.doc == bindparam("of")
+_CHUNKS = select(chunks.c.chunk_id).join(documents, OF_REVISION).where(_OF)
+_REMOVE_CODES = delete(passage_codes).where(passage_codes.c.chunk_id.in_(_CHUNKS))
+_KEYS = (
+    select(key_of(builds.c.build))
+    .select_from(chunks)
+    .join(documents, OF_REVISION)
+    .join(builds, builds.c.library == documents.c.library)
+)
+_REMOVE_VECTORS = delete(vectors).where(vectors.c.key.in_(_KEYS.where(_OF)))
+_COUNTED = select(documents.c.library, documents.c.type, documents.c.chunks, documents.c.embedded, documents.c.bytes).where(_OF)
+_ADD_CHANGE = insert(changes)
+_SAME_CONTENT = (
+    select(documents.c.sha256, documents.c.doc, documents.c.doc_id, documents.c.duplicate_of)
+    .where(
+        documents.c.library == bindparam("of"),
+        documents.c.state == "live",
+        documents.c.sha256.in_(bindparam("shas", expanding=True)),
+    )
+    .order_by(documents.c.doc)
+)
+_REPOINT = update(documents).where(_OF).values(duplicate_of=bindparam("target"))
 
 
 def search_key(title: str, filename: str) -> str:
@@ -19,30 +50,22 @@ def search_key(title: str, filename: str) -> str:
     return f"{title}\n{filename}".casefold()
 
 
+def live_chunk_ids(sql: Connection, doc: int) -> list[int]:
+    """Return the chunks of a document's live revision."""
+    return list(sql.execute(_CHUNKS, {"of": doc}).scalars())
+
+
 def retire_chunks(sql: Connection, doc: int) -> list[int]:
     """Remove vectors and codes of a live revision in every build; return chunk ids."""
-    ids = [
-        row[0]
-        for row in sql.exec_driver_sql(
-            "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE d.doc = ?", (doc,)
-        )
-    ]
-    sql.exec_driver_sql("DELETE FROM passage_codes WHERE chunk_id IN (SELECT value FROM json_each(?))", (id_list(ids),))
-    for build in sql.exec_driver_sql(
-        "SELECT b.build FROM builds b JOIN documents d ON d.library = b.library WHERE d.doc = ?", (doc,)
-    ).scalars():
-        sql.exec_driver_sql(
-            f"DELETE FROM vectors WHERE key IN (SELECT (? << {BUILD_SHIFT}) | value FROM json_each(?))",  # noqa: S608
-            (build, id_list(ids)),
-        )
+    ids = live_chunk_ids(sql, doc)
+    sql.execute(_REMOVE_CODES, {"of": doc})
+    sql.execute(_REMOVE_VECTORS, {"of": doc})
     return ids
 
 
 def count_document(sql: Connection, doc: int, sign: int) -> None:
     """Add (1) or take (-1) a document as it stands to or from its library's counters."""
-    library, kind, chunks, embedded, size = sql.exec_driver_sql(
-        "SELECT library, type, chunks, embedded, bytes FROM documents WHERE doc = ?", (doc,)
-    ).one()
+    library, kind, chunks, embedded, size = sql.execute(_COUNTED, {"of": doc}).one()
     add_counts(sql, Library(library), sign, sign * chunks, sign * embedded, sign * size)
     add_type(sql, Library(library), kind, sign)
 
@@ -59,32 +82,20 @@ def count_inserted(sql: Connection, written: Sequence[DocumentDraft]) -> None:
 
 def add_counts(sql: Connection, library: Library, documents: int, chunks: int, embedded: int, size_bytes: int) -> None:
     """Add to a library's counters."""
-    sql.exec_driver_sql(
-        "INSERT INTO libraries (library, documents, chunks, embedded, bytes) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (library) DO UPDATE SET documents = documents + excluded.documents, chunks = chunks + excluded.chunks,"
-        " embedded = embedded + excluded.embedded, bytes = bytes + excluded.bytes",
-        (library.value, documents, chunks, embedded, size_bytes),
-    )
+    numbers = {"documents": documents, "chunks": chunks, "embedded": embedded, "bytes": size_bytes}
+    add(sql, libraries, {"library": library.value, **numbers})
 
 
 def add_type(sql: Connection, library: Library, kind: str, documents: int) -> None:
     """Add to a library's counter of documents of one type."""
-    sql.exec_driver_sql(
-        "INSERT INTO type_counts (library, type, documents) VALUES (?, ?, ?)"
-        " ON CONFLICT (library, type) DO UPDATE SET documents = documents + excluded.documents",
-        (library.value, kind, documents),
-    )
+    add(sql, type_counts, {"library": library.value, "type": kind, "documents": documents})
 
 
-def add_change(sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None) -> int:
-    """Queue a change for the projections and return its seq."""
-    insert_rows(sql, INSERT_CHANGE, [(library.value, kind, doc, revision, pack_ids(ids) if ids else None)])
-    return last_seq(sql)
-
-
-def last_seq(sql: Connection) -> int:
-    """Return the newest change of all libraries; 0 before the first."""
-    return int(sql.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").scalar() or 0)
+def add_change(sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None) -> None:
+    """Queue a change for the projections."""
+    packed = pack_ids(ids) if ids else None
+    values = {"library": library.value, "kind": kind, "doc": doc, "revision": revision, "ids": packed}
+    sql.execute(_ADD_CHANGE, values)
 
 
 def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dict[str, str]:
@@ -92,11 +103,7 @@ def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dic
 
     Return the duplicates' originals.
     """
-    rows = sql.exec_driver_sql(
-        "SELECT sha256, doc, doc_id, duplicate_of FROM documents WHERE library = ? AND state = 'live'"
-        " AND sha256 IN (SELECT value FROM json_each(?)) ORDER BY doc",
-        (library.value, pack_strings(sorted(shas))),
-    ).all()
+    rows = [row for some in pieces(sorted(shas)) for row in sql.execute(_SAME_CONTENT, {"of": library.value, "shas": some}).all()]
     firsts: dict[str, str] = {}
     duplicates: dict[str, str] = {}
     for sha256, doc, doc_id, duplicate_of in rows:
@@ -105,5 +112,5 @@ def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dic
         if target is not None:
             duplicates[doc_id] = target
         if target != duplicate_of:
-            sql.exec_driver_sql("UPDATE documents SET duplicate_of = ? WHERE doc = ?", (target, doc))
+            sql.execute(_REPOINT, {"of": doc, "target": target})
     return duplicates

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import Connection
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Update,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from app.core.errors import FingerprintMismatch
-from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
+from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import add_counts
 from app.index.catalog.database import Database
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, meta, vectors
 from app.index.catalog.since_commit import SinceCommit
-from app.index.catalog.vectors import staged_key
-from app.index.files.durable import utc_now
+from app.index.catalog.statements import key_of, meta_value, put_meta
+from app.index.catalog.vectors import fingerprint_from, insert_build, staged_key
 
 REMOVE_BATCH = 5_000
 """Vectors removed, or copied, per transaction: writers wait for a few milliseconds."""
+
+_BUILDS = select(builds.c.build, builds.c.fingerprint)
 
 Role = Literal["live", "previous", "staged"]
 
@@ -51,14 +62,10 @@ class Builds:
         return self._held(library).get(role)
 
     def _read(self, library: Library) -> Mapping[Role, HeldBuild]:
-        with self._database.read_raw() as cursor:
-            numbers = _roles(cursor, library)
-            packed = dict(cursor.execute("SELECT build, fingerprint FROM builds WHERE library = ?", (library.value,)).fetchall())
-        return {
-            role: HeldBuild(number, Fingerprint(**json.loads(packed[number])))
-            for role, number in numbers.items()
-            if number in packed
-        }
+        with self._database.read() as sql:
+            numbers = _roles(sql, library)
+            packed = dict(sql.execute(_BUILDS.where(builds.c.library == library.value)).all())
+        return {role: HeldBuild(number, fingerprint_from(packed[number])) for role, number in numbers.items() if number in packed}
 
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
@@ -87,12 +94,7 @@ class Builds:
 
     def _scan(self, library: Library, build: int, after: int, limit: int) -> list[int]:
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT c.chunk_id FROM chunks c CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision"
-                " AND d.state = 'live' AND d.library = ? LEFT JOIN vectors v ON v.key = ? | c.chunk_id"
-                " WHERE c.chunk_id > ? AND v.key IS NULL ORDER BY c.chunk_id LIMIT ?",
-                (library.value, build << BUILD_SHIFT, after, limit),
-            ).fetchall()
+            rows = cursor.execute(sqlite.CHUNKS_WITHOUT_VECTOR, (library.value, build << BUILD_SHIFT, after, limit)).fetchall()
         return [row[0] for row in rows]
 
     def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
@@ -112,9 +114,9 @@ class Builds:
         if staged is None:
             with self._database.write("stage") as sql:
                 add_counts(sql, library, 0, 0, 0, 0)
-                number = previous.number if previous else _insert(sql, library, fingerprint)
-                sql.exec_driver_sql("UPDATE libraries SET previous_build = NULL WHERE library = ?", (library.value,))
-                sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (staged_key(library), str(number)))
+                number = previous.number if previous else insert_build(sql, library, fingerprint)
+                sql.execute(_of(library).values(previous_build=None))
+                put_meta(sql, staged_key(library), str(number))
             staged = HeldBuild(number, fingerprint)
         if live is not None and _same_model(live.fingerprint, fingerprint):
             self._copy(live.number, staged.number)
@@ -126,93 +128,84 @@ class Builds:
         A later sweep finishes an interrupted removal.
         """
         with self._database.write("unstage") as sql:
-            sql.exec_driver_sql("DELETE FROM meta WHERE key = ? AND value = ?", (staged_key(library), str(number)))
-            sql.exec_driver_sql(
-                "UPDATE libraries SET previous_build = NULL WHERE library = ? AND previous_build = ?", (library.value, number)
-            )
+            sql.execute(delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number)))
+            sql.execute(_of(library).where(libraries.c.previous_build == number).values(previous_build=None))
         self.sweep(library)
 
     def sweep(self, library: Library) -> int:
         """Remove builds without a role, vectors first; return how many vectors went."""
-        with self._database.read_raw() as cursor:
-            kept = _roles(cursor, library).values()
-            held = [row[0] for row in cursor.execute("SELECT build FROM builds WHERE library = ?", (library.value,))]
+        with self._database.read() as sql:
+            kept = _roles(sql, library).values()
+            held = sql.execute(select(builds.c.build).where(builds.c.library == library.value)).scalars().all()
         removed = 0
         for number in sorted(set(held) - set(kept)):
             while batch := self._remove_batch(number):
                 removed += batch
             with self._database.write("remove_build") as sql:
-                sql.exec_driver_sql("DELETE FROM builds WHERE build = ?", (number,))
+                sql.execute(delete(builds).where(builds.c.build == number))
         return removed
 
     def _remove_batch(self, number: int) -> int:
+        some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
         with self._database.write("remove_vectors") as sql:
-            return sql.exec_driver_sql(
-                "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE key >= ? AND key < ? LIMIT ?)",
-                (number << BUILD_SHIFT, (number + 1) << BUILD_SHIFT, REMOVE_BATCH),
-            ).rowcount
+            return sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
 
     def _copy(self, source: int, target: int) -> None:
-        after = 0
         shift = (target - source) << BUILD_SHIFT
+        moved = (vectors.c.key + shift).label("moved")
+        held = vectors.alias("held")
+        missing = ~exists().where(held.c.key == moved)
+        after = source << BUILD_SHIFT
         while True:
+            some = select(vectors.c.key).where(_keys_of(source), vectors.c.key > after)
             with self._database.write("copy_vectors") as sql:
-                keys = (
-                    sql.exec_driver_sql(
-                        "SELECT key FROM vectors WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
-                        (source << BUILD_SHIFT | after, (source + 1) << BUILD_SHIFT, REMOVE_BATCH),
-                    )
-                    .scalars()
-                    .all()
-                )
+                keys = sql.execute(some.order_by(vectors.c.key).limit(REMOVE_BATCH)).scalars().all()
                 if not keys:
                     return
-                sql.exec_driver_sql(
-                    "INSERT OR IGNORE INTO vectors (key, vector) SELECT key + ?, vector FROM vectors WHERE key BETWEEN ? AND ?",
-                    (shift, keys[0], keys[-1]),
-                )
-            after = keys[-1] & ((1 << BUILD_SHIFT) - 1)
+                batch = select(moved, vectors.c.vector).where(vectors.c.key.between(keys[0], keys[-1]), missing)
+                sql.execute(insert(vectors).from_select(["key", "vector"], batch))
+            after = keys[-1]
 
     def discard(self, library: Library) -> int:
         """Remove the previous and the staged build; return how many vectors went."""
         with self._database.write("unstage") as sql:
-            sql.exec_driver_sql("DELETE FROM meta WHERE key = ?", (staged_key(library),))
-            sql.exec_driver_sql("UPDATE libraries SET previous_build = NULL WHERE library = ?", (library.value,))
+            sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
+            sql.execute(_of(library).values(previous_build=None))
         return self.sweep(library)
 
 
 def make_live(sql: Connection, library: Library, build: int) -> None:
     """Make a staged build live and the live one previous; counters follow."""
-    sql.exec_driver_sql(
-        "UPDATE documents SET embedded = (SELECT count(*) FROM chunks c CROSS JOIN vectors v ON v.key = ? | c.chunk_id"
-        " WHERE c.doc = documents.doc AND c.revision = documents.revision) WHERE library = ?",
-        (build << BUILD_SHIFT, library.value),
+    has_vector = vectors.c.key == key_of(build)
+    found = (
+        select(func.count())
+        .select_from(chunks.join(vectors, has_vector))
+        .where(chunks.c.doc == documents.c.doc, chunks.c.revision == documents.c.revision)
     )
-    sql.exec_driver_sql(
-        "UPDATE libraries SET previous_build = live_build, live_build = ?, embedded ="
-        " (SELECT coalesce(sum(embedded), 0) FROM documents WHERE library = ? AND state = 'live') WHERE library = ?",
-        (build, library.value, library.value),
-    )
-    sql.exec_driver_sql("DELETE FROM meta WHERE key = ?", (staged_key(library),))
+    sql.execute(update(documents).where(documents.c.library == library.value).values(embedded=found.scalar_subquery()))
+    live = (documents.c.library == library.value) & (documents.c.state == "live")
+    embedded = select(func.coalesce(func.sum(documents.c.embedded), 0)).where(live).scalar_subquery()
+    now = {"previous_build": libraries.c.live_build, "live_build": build, "embedded": embedded}
+    sql.execute(_of(library).values(now))
+    sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
 
 
-def _insert(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
-    return int(
-        sql.exec_driver_sql(
-            "INSERT INTO builds (library, fingerprint, fingerprint8, created_at) VALUES (?, ?, ?, ?) RETURNING build",
-            (library.value, json.dumps(asdict(fingerprint), sort_keys=True), fingerprint8(fingerprint), utc_now()),
-        ).scalar_one()
-    )
+def _of(library: Library) -> Update:
+    return update(libraries).where(libraries.c.library == library.value)
 
 
-def _roles(cursor: sqlite3.Cursor, library: Library) -> dict[Role, int]:
-    row = cursor.execute(
-        "SELECT live_build, previous_build, (SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?) FROM libraries"
-        " WHERE library = ?",
-        (staged_key(library), library.value),
-    ).fetchone()
-    names: tuple[Role, ...] = ("live", "previous", "staged")
-    return {name: number for name, number in zip(names, row or (), strict=False) if number is not None}
+def _keys_of(build: int) -> ColumnElement[bool]:
+    return and_(vectors.c.key >= build << BUILD_SHIFT, vectors.c.key < (build + 1) << BUILD_SHIFT)
+
+
+def _roles(sql: Connection, library: Library) -> dict[Role, int]:
+    held = select(libraries.c.live_build, libraries.c.previous_build).where(libraries.c.library == library.value)
+    row = sql.execute(held).first()
+    if row is None:
+        return {}
+    staged = meta_value(sql, staged_key(library))
+    found: dict[Role, int | None] = {"live": row[0], "previous": row[1], "staged": int(staged) if staged else None}
+    return {role: number for role, number in found.items() if number is not None}
 
 
 def _same_model(one: Fingerprint, other: Fingerprint) -> bool:

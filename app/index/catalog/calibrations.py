@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from app.index.catalog.database import Database
 from app.index.catalog.since_commit import SinceCommit
+from app.index.catalog.statements import meta_value, put_meta
 
 _PREFIX = "calibration:"
 """Of the keys in the table `meta`."""
@@ -25,15 +26,15 @@ class SqliteCalibrations:
         return self._held(key)
 
     def put(self, key: str, row: Mapping[str, float]) -> None:
-        """Keep a row durably in the place of any before.
+        """Store a row durably, replacing any earlier one.
 
         Raises:
             DiskFull: No space; the row before stays.
         """
         with self._database.write("meta") as sql:
-            sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_PREFIX + key, json.dumps(dict(row))))
+            put_meta(sql, _PREFIX + key, json.dumps(dict(row)))
 
     def _read(self, key: str) -> Mapping[str, float] | None:
-        with self._database.read_raw() as cursor:
-            found = cursor.execute("SELECT value FROM meta WHERE key = ?", (_PREFIX + key,)).fetchone()
-        return json.loads(found[0]) if found else None
+        with self._database.read() as sql:
+            found = meta_value(sql, _PREFIX + key)
+        return json.loads(found) if found else None

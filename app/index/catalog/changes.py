@@ -7,20 +7,28 @@ import threading
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 
 from app.core.types import Library
 from app.index.catalog.database import Database
 from app.index.catalog.rows import unpack_ids
+from app.index.catalog.schema import changes, watermarks
+from app.index.catalog.sqlite import last_id
+from app.index.catalog.statements import put
 
 Projection = Literal["lexical", "exact", "chroma"]
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
 LAG_COUNTED = 10_000
 """Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
-_MARKS = "SELECT library, projection, seq FROM watermarks"
-_DENSE = "(ids IS NOT NULL OR kind = 'correct')"
-_LEXICAL = "kind != 'vectors'"
+_MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq)
+_DENSE = or_(changes.c.ids.is_not(None), changes.c.kind == "correct")
+_LEXICAL = changes.c.kind != "vectors"
+_APPLIED = delete(changes).where(
+    changes.c.library == bindparam("of"),
+    changes.c.seq <= bindparam("lexical"),
+    or_(changes.c.seq <= bindparam("dense"), and_(changes.c.kind == "write", changes.c.ids.is_(None))),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +52,7 @@ class ChangeLog:
         """Read the stored watermarks."""
         self._database = database
         self._lock = threading.Lock()
-        with database.read_raw() as cursor:
-            rows = cursor.execute(_MARKS).fetchall()
-        self._marks = {(library, projection): seq for library, projection, seq in rows}
+        self._marks = {(library, projection): seq for library, projection, seq in database.rows(_MARKS)}
         self._held: dict[Library, int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
@@ -71,15 +77,12 @@ class ChangeLog:
 
         What is written is compared with what the catalog holds, for an earlier transaction may have been rolled back.
         """
-        held = {(library, projection): seq for library, projection, seq in sql.exec_driver_sql(_MARKS)}
+        held = {(library, projection): seq for library, projection, seq in sql.execute(_MARKS)}
         with self._lock:
-            moved = [(*key, seq) for key, seq in self._marks.items() if held.get(key, 0) != seq]
-        if moved:
-            sql.exec_driver_sql(
-                "INSERT INTO watermarks (library, projection, seq) VALUES (?, ?, ?)"
-                " ON CONFLICT (library, projection) DO UPDATE SET seq = excluded.seq",
-                moved,
-            )
+            moved = [
+                {"library": key[0], "projection": key[1], "seq": seq} for key, seq in self._marks.items() if held.get(key, 0) != seq
+            ]
+        put(sql, watermarks, moved)
 
     def save(self) -> None:
         """Write watermarks that moved and forget changes that every projection applied."""
@@ -88,10 +91,7 @@ class ChangeLog:
             for library in Library:
                 lexical = self.mark(library, "lexical")
                 dense = min(self.mark(library, "exact"), self.mark(library, "chroma"), self._held.get(library, sys.maxsize))
-                sql.exec_driver_sql(
-                    "DELETE FROM changes WHERE library = ? AND seq <= ? AND (seq <= ? OR (kind = 'write' AND ids IS NULL))",
-                    (library.value, lexical, dense),
-                )
+                sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def hold(self, library: Library, seq: int | None) -> None:
         """Keep changes after `seq` for a staged build's projections; None releases them."""
@@ -114,12 +114,13 @@ class ChangeLog:
             dense: True for those that concern vectors or what filters on them; False for those that concern text.
             limit: Most changes to return.
         """
-        relevant = _DENSE if dense else _LEXICAL
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT seq, kind, doc, ids FROM changes WHERE library = ? AND seq > ? AND {relevant} ORDER BY seq LIMIT ?",  # noqa: S608
-                (library.value, after, limit),
-            ).fetchall()
+        following = (
+            select(changes.c.seq, changes.c.kind, changes.c.doc, changes.c.ids)
+            .where(changes.c.library == library.value, changes.c.seq > after, _DENSE if dense else _LEXICAL)
+            .order_by(changes.c.seq)
+            .limit(limit)
+        )
+        rows = self._database.rows(following)
         return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
 
     def lags(self) -> dict[str, int]:
@@ -132,19 +133,15 @@ class ChangeLog:
         for name, mark in self.marks().items():
             library, _, projection = name.partition("/")
             relevant = _LEXICAL if projection == "lexical" else _DENSE
-            with self._database.read_raw() as cursor:
-                row = cursor.execute(
-                    f"SELECT count(*) FROM (SELECT 1 FROM changes WHERE library = ? AND seq > ? AND {relevant} LIMIT ?)",  # noqa: S608
-                    (library, mark, LAG_COUNTED),
-                ).fetchone()
-            found[name] = int(row[0])
+            behind = select(changes.c.seq).where(changes.c.library == library, changes.c.seq > mark, relevant)
+            counted = select(func.count()).select_from(behind.limit(LAG_COUNTED).subquery())
+            found[name] = int(self._database.rows(counted)[0][0])
         return found
 
     def last(self) -> int:
         """Return the newest change; 0 before the first."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
-        return int(row[0]) if row else 0
+        with self._database.read() as sql:
+            return last_id(sql, changes)
 
 
 class StagedLog(ChangeLog):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sqlalchemy import Update, delete, insert, select, update
+
 from app.core.errors import NotFound
 from app.core.ids import new_id
 from app.core.types import Message
 from app.index.catalog.database import Database
+from app.index.catalog.schema import conversations, turns
 from app.index.files.durable import utc_now
 
-_KEYS = ("id", "title", "library", "summary", "folded", "created_at", "updated_at")
-_COLUMNS = ", ".join(_KEYS)
+_SHOWN = tuple(column for column in conversations.c if column is not conversations.c.n)
+_ADD_TURN = insert(turns)
+_TURNS = select(turns.c.role, turns.c.content, turns.c.answer_id, turns.c.at).order_by(turns.c.n)
 
 
 class SqliteConversationStore:
@@ -23,13 +27,11 @@ class SqliteConversationStore:
 
     def create(self, title: str = "", library: str | None = None) -> str:
         """Return the id of a new conversation."""
-        conversation_id, now = new_id(), utc_now()
+        row = {"id": new_id(), "title": title, "library": library, "summary": "", "folded": 0}
+        now = utc_now()
         with self._database.write("conversation") as sql:
-            sql.exec_driver_sql(
-                f"INSERT INTO conversations ({_COLUMNS}) VALUES (?, ?, ?, '', 0, ?, ?)",  # noqa: S608
-                (conversation_id, title, library, now, now),
-            )
-        return conversation_id
+            sql.execute(insert(conversations), row | {"created_at": now, "updated_at": now})
+        return str(row["id"])
 
     def get(self, conversation_id: str) -> Mapping[str, object]:
         """Return one with its turns.
@@ -37,22 +39,19 @@ class SqliteConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(f"SELECT n, {_COLUMNS} FROM conversations WHERE id = ?", (conversation_id,)).fetchone()  # noqa: S608
+        with self._database.read() as sql:
+            row = sql.execute(select(conversations).where(conversations.c.id == conversation_id)).first()
             if row is None:
                 raise _unknown(conversation_id)
-            turns = cursor.execute(
-                "SELECT role, content, answer_id, at FROM turns WHERE conversation = ? ORDER BY n", (row[0],)
-            ).fetchall()
-        found: dict[str, object] = dict(zip(_KEYS, row[1:], strict=True))
-        found["turns"] = [dict(zip(("role", "content", "answer_id", "at"), turn, strict=True)) for turn in turns]
-        return found
+            said = sql.execute(_TURNS.where(turns.c.conversation == row.n)).mappings().all()
+        found: dict[str, object] = dict(row._mapping)
+        del found["n"]
+        return found | {"turns": [dict(turn) for turn in said]}
 
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
         """Return conversations without turns, newest first."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(f"SELECT {_COLUMNS} FROM conversations ORDER BY n DESC LIMIT ?", (limit,)).fetchall()  # noqa: S608
-        return [dict(zip(_KEYS, row, strict=True)) for row in rows]
+        newest = select(*_SHOWN).order_by(conversations.c.n.desc()).limit(limit)
+        return [dict(row._mapping) for row in self._database.rows(newest)]
 
     def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
         """Add a finished exchange atomically.
@@ -62,15 +61,12 @@ class SqliteConversationStore:
         """
         now = utc_now()
         with self._database.write("conversation") as sql:
-            n = sql.exec_driver_sql(
-                "UPDATE conversations SET updated_at = ? WHERE id = ? RETURNING n", (now, conversation_id)
-            ).scalar()
+            n = sql.execute(_of(conversation_id).values(updated_at=now).returning(conversations.c.n)).scalar()
             if n is None:
                 raise _unknown(conversation_id)
-            sql.exec_driver_sql(
-                "INSERT INTO turns (conversation, role, content, answer_id, at) VALUES (?, ?, ?, ?, ?)",
-                [(n, turn.role, turn.content, answer_id, now) for turn in turns],
-            )
+            of = {"conversation": n, "answer_id": answer_id, "at": now}
+            if rows := [of | {"role": turn.role, "content": turn.content} for turn in turns]:
+                sql.execute(_ADD_TURN, rows)
 
     def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
         """Keep the summary of the first `folded` messages.
@@ -78,7 +74,7 @@ class SqliteConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        self._update("UPDATE conversations SET summary = ?, folded = ? WHERE id = ?", (summary, folded, conversation_id))
+        self._update(conversation_id, summary=summary, folded=folded)
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Change the title.
@@ -86,18 +82,25 @@ class SqliteConversationStore:
         Raises:
             NotFound: No such conversation.
         """
-        self._update("UPDATE conversations SET title = ? WHERE id = ?", (title, conversation_id))
+        self._update(conversation_id, title=title)
 
-    def _update(self, statement: str, values: tuple[object, ...]) -> None:
+    def _update(self, conversation_id: str, **values: object) -> None:
         with self._database.write("conversation") as sql:
-            changed = sql.exec_driver_sql(statement, values).rowcount
+            changed = sql.execute(_of(conversation_id).values(values)).rowcount
         if not changed:
-            raise _unknown(str(values[-1]))
+            raise _unknown(conversation_id)
 
     def delete(self, conversation_id: str | None = None) -> int:
         """Forget one or all; return how many."""
+        gone = delete(conversations)
+        if conversation_id is not None:
+            gone = gone.where(conversations.c.id == conversation_id)
         with self._database.write("conversation") as sql:
-            return sql.exec_driver_sql("DELETE FROM conversations WHERE ?1 IS NULL OR id = ?1", (conversation_id,)).rowcount
+            return sql.execute(gone).rowcount
+
+
+def _of(conversation_id: str) -> Update:
+    return update(conversations).where(conversations.c.id == conversation_id)
 
 
 def _unknown(conversation_id: str) -> NotFound:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Executable, Row, create_engine, event, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
@@ -23,6 +24,8 @@ from app.index.files.durable import disk_full
 from app.index.files.steps import Steps
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+FIRST = "0001"
+"""The migration that creates a new store."""
 
 BUSY_TIMEOUT_MS = 30_000
 """A backup or an outside reader may hold the file for a moment; our own writers queue on a lock before it."""
@@ -70,6 +73,11 @@ class Database:
         with self.translated(), self._readers.connect() as connection:
             yield connection
             connection.rollback()
+
+    def rows(self, statement: Executable, values: Mapping[str, object] | None = None) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return every row of a query, read on a snapshot of its own."""
+        with self.read() as connection:
+            return connection.execute(statement, values).all()
 
     @contextmanager
     def read_raw(self) -> Iterator[sqlite3.Cursor]:
@@ -153,7 +161,11 @@ class Database:
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.write("migrate") as connection:
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if version is None:  # the first migration makes the tables of this release: the others have nothing to add
+                command.upgrade(config, FIRST)
+                command.stamp(config, "head")
+            else:
+                command.upgrade(config, "head")
 
     def check(self) -> list[str]:
         """Return faults that `PRAGMA quick_check` and foreign keys find, a line each.

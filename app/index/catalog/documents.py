@@ -1,7 +1,4 @@
-"""Read the truth: live documents, chunks, texts, counts, pages of lists.
-
-SQL that a person waits for is written out.
-"""
+"""Read the truth: live documents, chunks, texts, counts, pages of lists."""
 
 from __future__ import annotations
 
@@ -9,15 +6,21 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
 
 from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
 from app.core.types import SAMPLE_PREFIX, Chunk, Document, Fingerprint, Library, LibraryCounts, PageSpan, Passage, TextSpan
+from app.index.catalog import sqlite
 from app.index.catalog.database import Database
-from app.index.catalog.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, document_from, id_list
+from app.index.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
+from app.index.catalog.schema import builds, chunks, documents, libraries, revisions, type_counts
 from app.index.catalog.settling import Settling
 from app.index.catalog.since_commit import SinceCommit
 from app.index.catalog.texts import TextCache, unpack_pages
+from app.index.catalog.unlinks import ORIGINALS
+from app.index.catalog.vectors import fingerprint_from
 from app.index.files.originals import Originals
 
 TEXT_CACHE_BYTES = 64 * 1024 * 1024
@@ -27,6 +30,16 @@ MAX_PAGE = 1000
 """Most documents of one list page."""
 
 _SIDE = len(CHUNK_COLUMNS.split(","))
+
+_BY_ID = select(documents.c.doc, *DOCUMENTS.selected_columns).where(
+    documents.c.library == bindparam("of"), documents.c.doc_id == bindparam("wanted"), documents.c.state == "live"
+)
+_CHUNKS = (
+    select(*(chunks.c[name] for name in ("chunk_id", "revision", "ordinal", "start", "end", "section", "page")))
+    .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
+    .order_by(chunks.c.ordinal)
+)
+_COUNTERS = (libraries.c.documents, libraries.c.chunks, libraries.c.embedded, libraries.c.bytes)
 
 
 class SqliteCatalog:
@@ -51,23 +64,17 @@ class SqliteCatalog:
         if not chunk_ids:
             return {}
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT {CHUNK_COLUMNS}, c.doc, d.revision, {DOCUMENT_COLUMNS} FROM json_each(?) k"  # noqa: S608
-                # CROSS JOIN keeps SQLite from starting at the library's documents.
-                " CROSS JOIN chunks c ON c.chunk_id = k.value CROSS JOIN documents d ON d.doc = c.doc"
-                " WHERE d.library = ? AND d.state = 'live'",
-                (id_list(chunk_ids), library.value),
-            ).fetchall()
+            rows = cursor.execute(sqlite.PASSAGES, (sqlite.id_list(chunk_ids), library.value)).fetchall()
             settling = self._settling.shown()  # after the read: a swap that it saw has begun settling before
             rows = [row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling]
             texts = self._load_texts(cursor, {(row[_SIDE], row[1]) for row in rows})
-        documents: dict[int, Document] = {}
+        by_key: dict[int, Document] = {}
         found: dict[int, Passage] = {}
         for row in rows:
             doc = row[_SIDE]
-            document = documents.get(doc)
+            document = by_key.get(doc)
             if document is None:
-                document = documents[doc] = document_from(row[_SIDE + 2 :])
+                document = by_key[doc] = document_from(row[_SIDE + 2 :])
             chunk = _chunk_from(row, document, texts[doc, row[1]])
             found[chunk.chunk_id] = Passage(chunk, document)
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
@@ -77,11 +84,7 @@ class SqliteCatalog:
         texts = self._texts.get(wanted)
         missing = [key for key in wanted if key not in texts]
         if missing:
-            rows = cursor.execute(
-                "SELECT r.doc, r.revision, r.text FROM json_each(?) k"
-                " CROSS JOIN revisions r ON r.doc = k.value ->> 0 AND r.revision = k.value ->> 1",
-                (json.dumps(missing),),
-            ).fetchall()
+            rows = cursor.execute(sqlite.TEXTS, (json.dumps(missing),)).fetchall()
             for doc, revision, frame in rows:
                 texts[doc, revision] = self._texts.unpack((doc, revision), frame)
         return texts
@@ -92,18 +95,8 @@ class SqliteCatalog:
         Raises:
             NotFound: Unknown here; the message says when the other library has it.
         """
-        with self._database.read_raw() as cursor:
-            return document_from(self._row(cursor, library, doc_id)[1:])
-
-    def _row(self, cursor: sqlite3.Cursor, library: Library, doc_id: str) -> tuple[object, ...]:
-        sql = f"SELECT d.doc, {DOCUMENT_COLUMNS} FROM documents d WHERE d.library = ? AND d.doc_id = ? AND d.state = 'live'"  # noqa: S608
-        row = cursor.execute(sql, (library.value, doc_id)).fetchone()
-        if row is not None:
-            return cast("tuple[object, ...]", row)
-        for other in Library:
-            if other is not library and cursor.execute(sql, (other.value, doc_id)).fetchone() is not None:
-                raise NotFound(f"no document {doc_id!r} in library {library.value!r}; library {other.value!r} has it")
-        raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
+        with self._database.read() as sql:
+            return _row(sql, library, doc_id)[1]
 
     def find(self, library: Library, name: str) -> Document:
         """Return the live document whose doc_id, source key, file name or title is `name`.
@@ -112,14 +105,10 @@ class SqliteCatalog:
             NotFound: None has it.
             Conflict: Several have it; the message lists their ids.
         """
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT {DOCUMENT_COLUMNS} FROM documents d WHERE d.library = ?1 AND d.state = 'live'"  # noqa: S608
-                " AND (d.doc_id = ?2 OR d.source_key = ?2 OR d.filename = ?2 OR d.title = ?2)"
-                " ORDER BY d.doc_id = ?2 DESC, d.source_key = ?2 DESC LIMIT 5",
-                (library.value, name),
-            ).fetchall()
-        found = [document_from(row) for row in rows]
+        key, doc_id = documents.c.source_key, documents.c.doc_id
+        named = _live(library).where(or_(doc_id == name, key == name, documents.c.filename == name, documents.c.title == name))
+        first = named.order_by((doc_id == name).desc(), (key == name).desc()).limit(5)
+        found = [document_from(row) for row in self._database.rows(first)]
         if not found:
             raise NotFound(f"no document named {name!r} in library {library.value!r}; list its documents first")
         if len(found) > 1 and name not in {found[0].doc_id, found[0].source_key}:  # both are unique, names are not
@@ -128,21 +117,14 @@ class SqliteCatalog:
 
     def by_source_key(self, library: Library, source_key: str) -> Document | None:
         """Return the live document under a source key."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                f"SELECT {DOCUMENT_COLUMNS} FROM documents d WHERE d.library = ? AND d.source_key = ? AND d.state = 'live'",  # noqa: S608
-                (library.value, source_key),
-            ).fetchone()
-        return document_from(row) if row else None
+        rows = self._database.rows(_live(library).where(documents.c.source_key == source_key))
+        return document_from(rows[0]) if rows else None
 
     def source_revision(self, document: Document) -> str | None:
         """Return which edition of its source a live document holds."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT source_revision FROM documents WHERE library = ? AND doc_id = ? AND state = 'live'",
-                (document.library.value, document.doc_id),
-            ).fetchone()
-        return row[0] if row else None
+        held = _live(document.library, documents.c.source_revision).where(documents.c.doc_id == document.doc_id)
+        rows = self._database.rows(held)
+        return rows[0][0] if rows else None
 
     def documents(
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
@@ -158,14 +140,14 @@ class SqliteCatalog:
             raise InvalidInput(f"limit {limit!r} must be in 1..{MAX_PAGE}")
         if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
             raise InvalidInput(f"cursor {cursor!r} is not one this server gave out; start again without one")
-        with self._database.read_raw() as sql:
-            rows = sql.execute(
-                f"SELECT d.doc, {DOCUMENT_COLUMNS} FROM documents d WHERE d.library = ? AND d.state = 'live' AND d.doc < ?"  # noqa: S608
-                " AND instr(d.search_key, ?) ORDER BY d.doc DESC LIMIT ?",
-                (library.value, _cursor_value(cursor), query.casefold(), limit + 1),
-            ).fetchall()
-        page = [document_from(row[1:]) for row in rows[:limit]]
-        return page, str(rows[limit - 1][0]) if len(rows) > limit else None
+        page = _live(library, documents.c.doc, *DOCUMENTS.selected_columns)
+        if cursor is not None:
+            page = page.where(documents.c.doc < int(cursor))
+        if query:
+            page = page.where(documents.c.search_key.contains(query.casefold(), autoescape=True))
+        rows = self._database.rows(page.order_by(documents.c.doc.desc()).limit(limit + 1))
+        found = [document_from(row[1:]) for row in rows[:limit]]
+        return found, str(rows[limit - 1][0]) if len(rows) > limit else None
 
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
         """Return a revision's chunks in order; None is the live one.
@@ -173,18 +155,19 @@ class SqliteCatalog:
         Raises:
             NotFound: No such document or revision.
         """
-        with self._database.read_raw() as cursor:
-            doc, *values = self._row(cursor, library, doc_id)
-            document = document_from(values)
-            key = (cast("int", doc), revision or document.revision)
-            texts = self._load_texts(cursor, [key])
-            if key not in texts:
-                raise _no_revision(document, key[1])
-            rows = cursor.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunks c WHERE c.doc = ? AND c.revision = ? ORDER BY c.ordinal",  # noqa: S608
-                key,
-            ).fetchall()
-        return [_chunk_from(row, document, texts[key]) for row in rows]
+        with self._database.read() as sql:
+            doc, document = _row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            text = self._text_of(sql, document, key)
+            rows = sql.execute(_CHUNKS, {"of_doc": doc, "of_revision": key[1]}).all()
+        return [_chunk_from(row, document, text) for row in rows]
+
+    def _text_of(self, sql: Connection, document: Document, key: tuple[int, int]) -> str:
+        held = self._texts.get([key]).get(key)
+        if held is None:
+            frame = _of_revision(sql, document, key, revisions.c.text)[0]
+            held = self._texts.unpack(key, frame)
+        return held
 
     def chunks_by_id(self, library: Library, chunk_ids: Sequence[int]) -> list[Chunk]:
         """Return live chunks in the order asked, without deleted and superseded ones."""
@@ -197,14 +180,10 @@ class SqliteCatalog:
             NotFound: No such document or revision.
             InvalidInput: Not `0 <= start <= end <= length`.
         """
-        with self._database.read_raw() as cursor:
-            doc, *values = self._row(cursor, library, doc_id)
-            document = document_from(values)
-            key = (cast("int", doc), revision or document.revision)
-            texts = self._load_texts(cursor, [key])
-        if key not in texts:
-            raise _no_revision(document, key[1])
-        text = texts[key]
+        with self._database.read() as sql:
+            doc, document = _row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            text = self._text_of(sql, document, key)
         stop = len(text) if end is None else end
         if not 0 <= start <= stop <= len(text):
             raise InvalidInput(f"span {start}..{stop} must lie within 0..{len(text)} of document {doc_id!r}")
@@ -216,14 +195,10 @@ class SqliteCatalog:
         Raises:
             NotFound: No such document or revision.
         """
-        with self._database.read_raw() as cursor:
-            doc, *values = self._row(cursor, library, doc_id)
-            document = document_from(values)
-            key = (cast("int", doc), revision or document.revision)
-            row = cursor.execute("SELECT pages FROM revisions WHERE doc = ? AND revision = ?", key).fetchone()
-        if row is None:
-            raise _no_revision(document, key[1])
-        return unpack_pages(row[0])
+        with self._database.read() as sql:
+            doc, document = _row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            return unpack_pages(_of_revision(sql, document, key, revisions.c.pages)[0])
 
     def original(self, library: Library, doc_id: str, revision: int | None = None) -> Path:
         """Return where the bytes are that a revision came from.
@@ -232,60 +207,66 @@ class SqliteCatalog:
             NotFound: No such document or revision.
             NoOriginal: None were kept (bulk text), or the file is missing.
         """
-        with self._database.read_raw() as cursor:
-            doc, *values = self._row(cursor, library, doc_id)
-            document = document_from(values)
-            key = (cast("int", doc), revision or document.revision)
-            row = cursor.execute("SELECT sha256, has_original FROM revisions WHERE doc = ? AND revision = ?", key).fetchone()
-        if row is None:
-            raise _no_revision(document, key[1])
-        path = self._originals.path(row[0])
-        if not row[1] or not path.exists():
+        with self._database.read() as sql:
+            doc, document = _row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            sha256, kept = _of_revision(sql, document, key, revisions.c.sha256, revisions.c.has_original)
+        path = self._originals.path(sha256)
+        if not kept or not path.exists():
             raise NoOriginal(f"document {doc_id!r} has no original bytes; its text is served by /documents/{doc_id}/text")
         return path
 
     def original_names(self) -> set[str]:
         """Return the SHA-256 of every original that a revision refers to."""
-        with self._database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1")}
+        return {row.sha256 for row in self._database.rows(ORIGINALS)}
 
     def counts(self, library: Library) -> LibraryCounts:
         """Return counts of live documents and chunks, kept by every write."""
         return self._counted(library)
 
     def _count(self, library: Library) -> LibraryCounts:
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT documents, chunks, embedded, bytes FROM libraries WHERE library = ?", (library.value,)
-            ).fetchone()
-            types = cursor.execute(
-                "SELECT type, documents FROM type_counts WHERE library = ? AND documents > 0 ORDER BY type", (library.value,)
-            ).fetchall()
-            (samples,) = cursor.execute(
-                "SELECT count(*) FROM documents WHERE library = ? AND doc_id BETWEEN ? AND ? AND state = 'live'",
-                (library.value, SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff"),
-            ).fetchone()
-        documents, chunks, embedded, size = row or (0, 0, 0, 0)
-        return LibraryCounts(documents, chunks, embedded, size, dict(types), samples)
+        of = libraries.c.library == library.value
+        kinds = (type_counts.c.library == library.value) & (type_counts.c.documents > 0)
+        types = select(type_counts.c.type, type_counts.c.documents).where(kinds).order_by(type_counts.c.type)
+        samples = _live(library, func.count()).where(documents.c.doc_id.between(SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff"))
+        with self._database.read() as sql:
+            row = sql.execute(select(*_COUNTERS).where(of)).first()
+            by_type = dict(sql.execute(types).all())
+            n_samples = sql.execute(samples).scalar_one()
+        held, chunk_count, embedded, size = row or (0, 0, 0, 0)
+        return LibraryCounts(held, chunk_count, embedded, size, by_type, n_samples)
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
         """Return what the library's live vectors were made with; None before the first."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT b.fingerprint FROM libraries l JOIN builds b ON b.build = l.live_build WHERE l.library = ?",
-                (library.value,),
-            ).fetchone()
-        return Fingerprint(**json.loads(row[0])) if row else None
+        live = select(builds.c.fingerprint).join(libraries, libraries.c.live_build == builds.c.build)
+        rows = self._database.rows(live.where(libraries.c.library == library.value))
+        return fingerprint_from(rows[0][0]) if rows else None
 
 
-def _cursor_value(cursor: str | None) -> int:
-    return 1 << 62 if cursor is None else int(cursor)
+def _live(library: Library, *columns: ColumnElement[Any]) -> Select[Any]:
+    query = DOCUMENTS.with_only_columns(*columns) if columns else DOCUMENTS
+    return query.where(documents.c.library == library.value, documents.c.state == "live")
+
+
+def _row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]:
+    """Return a live document with its key."""
+    for place in (library, *(other for other in Library if other is not library)):
+        row = sql.execute(_BY_ID, {"of": place.value, "wanted": doc_id}).first()
+        if row is not None and place is library:
+            return row[0], document_from(row[1:])
+        if row is not None:
+            raise NotFound(f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has it")
+    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
+
+
+def _of_revision(sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]) -> Row[*tuple[Any, ...]]:
+    """Return columns of a revision, or raise NotFound."""
+    row = sql.execute(select(*columns).where(revisions.c.doc == key[0], revisions.c.revision == key[1])).first()
+    if row is None:
+        raise NotFound(f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is {document.revision}")
+    return row
 
 
 def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:
     chunk_id, revision, ordinal, start, end, section, page = row[:7]
     return Chunk(chunk_id, document.doc_id, document.library, revision, ordinal, start, end, section, page, text[start:end])
-
-
-def _no_revision(document: Document, revision: int) -> NotFound:
-    return NotFound(f"document {document.doc_id!r} has no revision {revision!r}; the live one is {document.revision}")

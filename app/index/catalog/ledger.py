@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, func, select
 
 from app.core.types import LedgerEntry, LedgerPage, LedgerSummary, Library
 from app.index.catalog.database import Database
-from app.index.catalog.rows import insert_rows
+from app.index.catalog.schema import ledger
+from app.index.catalog.statements import pieces, put
+
+_ENTRIES = select(ledger.c.article, ledger.c.revision, ledger.c.state, ledger.c.reason)
+_SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(ledger.c.state, ledger.c.reason)
 
 
 class SqliteLedger:
@@ -21,13 +24,10 @@ class SqliteLedger:
 
     def entries(self, library: Library, source: str, articles: Sequence[str]) -> dict[str, LedgerEntry]:
         """Return what is known of these articles."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT article, revision, state, reason FROM ledger WHERE library = ? AND source = ?"
-                " AND article IN (SELECT value FROM json_each(?))",
-                (library.value, source, json.dumps(list(articles))),
-            ).fetchall()
-        return {row[0]: LedgerEntry(*row) for row in rows}
+        asked = _ENTRIES.where(ledger.c.library == library.value, ledger.c.source == source)
+        with self._database.read() as sql:
+            rows = [row for some in pieces(articles) for row in sql.execute(asked.where(ledger.c.article.in_(some)))]
+        return {row.article: LedgerEntry(*row) for row in rows}
 
     def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
         """Write entries durably, replacing what was known of the same articles.
@@ -40,32 +40,26 @@ class SqliteLedger:
 
     def page(self, library: Library, source: str, after: str = "", limit: int = 10_000) -> list[LedgerEntry]:
         """Return entries with an article key above `after`, ascending by key."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT article, revision, state, reason FROM ledger WHERE library = ? AND source = ? AND article > ?"
-                " ORDER BY article LIMIT ?",
-                (library.value, source, after, limit),
-            ).fetchall()
-        return [LedgerEntry(*row) for row in rows]
+        following = _ENTRIES.where(ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after)
+        return [LedgerEntry(*row) for row in self._database.rows(following.order_by(ledger.c.article).limit(limit))]
 
     def forget(self, library: Library, source: str, articles: Sequence[str]) -> None:
         """Drop entries of articles that the source no longer has."""
         if not articles:
             return
+        gone = delete(ledger).where(ledger.c.library == library.value, ledger.c.source == source)
         with self._database.write("ledger_forget") as connection:
-            connection.exec_driver_sql(
-                "DELETE FROM ledger WHERE library = ? AND source = ? AND article IN (SELECT value FROM json_each(?))",
-                (library.value, source, json.dumps(list(articles))),
-            )
+            for some in pieces(articles):
+                connection.execute(gone.where(ledger.c.article.in_(some)))
 
     def summary(self, library: Library | None = None, source: str | None = None) -> LedgerSummary:
         """Return the account of one source, one library or everything."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT state, reason, count(*) FROM ledger WHERE (?1 IS NULL OR library = ?1) AND (?2 IS NULL OR source = ?2)"
-                " GROUP BY state, reason ORDER BY reason",
-                (library.value if library else None, source),
-            ).fetchall()
+        sums = _SUMS.order_by(ledger.c.reason)
+        if library is not None:
+            sums = sums.where(ledger.c.library == library.value)
+        if source is not None:
+            sums = sums.where(ledger.c.source == source)
+        rows = self._database.rows(sums)
         skipped = {reason: count for state, reason, count in rows if state == "skipped"}
         counts = {state: count for state, _, count in rows}
         return LedgerSummary(counts.get("indexed", 0), counts.get("redirect", 0), skipped)
@@ -73,8 +67,15 @@ class SqliteLedger:
 
 def record_page(sql: Connection, page: LedgerPage) -> None:
     """Write entries in the caller's transaction, replacing those of the articles."""
-    insert_rows(
-        sql,
-        "INSERT OR REPLACE INTO ledger (library, source, article, revision, state, reason)",
-        [(page.library.value, page.source, entry.article, entry.revision, entry.state, entry.reason) for entry in page.entries],
-    )
+    rows = [
+        {
+            "library": page.library.value,
+            "source": page.source,
+            "article": entry.article,
+            "revision": entry.revision,
+            "state": entry.state,
+            "reason": entry.reason,
+        }
+        for entry in page.entries
+    ]
+    put(sql, ledger, rows)

@@ -6,22 +6,48 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import Select, and_, bindparam, func, select
+
 from app.core.types import Document, Filters, FloatArray, Library
+from app.index.catalog import sqlite
 from app.index.catalog.database import Database
 from app.index.catalog.facts import DocumentFacts, LexicalDocument, RowFacts
 from app.index.catalog.rows import (
-    DOCUMENT_COLUMNS,
+    DOCUMENTS,
     author_key,
     document_from,
-    id_list,
     pack_strings,
     strings_from,
     unpack_vectors,
     usable,
     vector_key,
 )
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, revisions, vectors
+from app.index.catalog.statements import IS_LIVE, OF_REVISION, pieces
 from app.index.catalog.texts import TextCodec
+from app.index.catalog.vectors import fingerprint_from
+
+_BUILDS = select(builds)
+_FACTS = select(documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys)
+_LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
+_NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
+_LIVE_DOCUMENTS = (
+    select(documents.c.source_revision, *DOCUMENTS.selected_columns)
+    .where(documents.c.state == "live", _NAMED)
+    .order_by(documents.c.doc)
+)
+_TEXTS = (
+    select(*(documents.c[name] for name in ("doc", "revision", "doc_id", "title", "authors", "year", "type")))
+    .add_columns(revisions.c.text)
+    .join(revisions, and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision))
+    .where(documents.c.state == "live", _NAMED)
+    .order_by(documents.c.doc)
+)
+_SPANS = (
+    select(chunks.c.chunk_id, chunks.c.section, chunks.c.start, chunks.c.end)
+    .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
+    .order_by(chunks.c.ordinal)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,58 +84,42 @@ class CatalogLoader:
 
     def live_build(self, library: Library) -> Build | None:
         """Return the build that serves, or None before the first vector."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT b.build, b.fingerprint8, b.fingerprint ->> 'dimension', b.fingerprint ->> 'embedding_model'"
-                " FROM libraries l JOIN builds b ON b.build = l.live_build WHERE l.library = ?",
-                (library.value,),
-            ).fetchone()
-        return Build(row[0], library, *row[1:]) if row else None
+        live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
+        return self._build(live.where(libraries.c.library == library.value))
 
     def build(self, number: int) -> Build | None:
         """Return a build by its number; None when it was removed."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT build, library, fingerprint8, fingerprint ->> 'dimension', fingerprint ->> 'embedding_model'"
-                " FROM builds WHERE build = ?",
-                (number,),
-            ).fetchone()
-        return Build(row[0], Library(row[1]), *row[2:]) if row else None
+        return self._build(_BUILDS.where(builds.c.build == number))
+
+    def _build(self, query: Select[Any]) -> Build | None:
+        for row in self._database.rows(query):
+            made_with = fingerprint_from(row.fingerprint)
+            library = Library(row.library)
+            return Build(row.build, library, row.fingerprint8, made_with.dimension, made_with.embedding_model)
+        return None
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""
         codec = TextCodec()
         found: list[LexicalDocument] = []
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT d.doc, d.revision, d.doc_id, d.title, d.authors, d.year, d.type, r.text FROM documents d"
-                " JOIN revisions r ON r.doc = d.doc AND r.revision = d.revision"
-                " WHERE d.state = 'live' AND d.doc IN (SELECT value FROM json_each(?)) ORDER BY d.doc",
-                (id_list(docs),),
-            ).fetchall()
-            for doc, revision, doc_id, title, authors, year, kind, frame in rows:
-                text = codec.unpack(frame)
-                spans = cursor.execute(
-                    'SELECT chunk_id, section, start, "end" FROM chunks WHERE doc = ? AND revision = ? ORDER BY ordinal',
-                    (doc, revision),
-                ).fetchall()
-                chunks = [(chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans]
-                found.append(LexicalDocument(doc, doc_id, title, strings_from(authors), year, kind, chunks))
+        with self._database.read() as sql:
+            for some in pieces(sorted(docs)):
+                for doc, revision, doc_id, title, authors, year, kind, frame in sql.execute(_TEXTS, {"docs": some}).all():
+                    text = codec.unpack(frame)
+                    spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
+                    parts = [(chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans]
+                    found.append(LexicalDocument(doc, doc_id, title, strings_from(authors), year, kind, parts))
         return found
 
     def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
         """Return keys of live documents in order, after a key."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT doc FROM documents WHERE library = ? AND doc > ? AND state = 'live' ORDER BY doc LIMIT ?",
-                (library.value, after, limit),
-            ).fetchall()
-        return [row[0] for row in rows]
+        live = _LIVE_DOCS.where(documents.c.library == library.value, documents.c.doc > after)
+        return [row.doc for row in self._database.rows(live.order_by(documents.c.doc).limit(limit))]
 
     def vectors(self, build: Build, chunk_ids: Sequence[int]) -> VectorRows:
         """Return the vectors of those chunks that are live and have one."""
         condition = f"v.key IN (SELECT {build.number << BUILD_SHIFT} | value FROM json_each(?))"  # noqa: S608
-        return self._usable(build, self._rows(condition, (id_list(chunk_ids),)))
+        return self._usable(build, self._rows(condition, (sqlite.id_list(chunk_ids),)))
 
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
         """Return the next vectors of a build in chunk order; empty at the end."""
@@ -123,13 +133,7 @@ class CatalogLoader:
 
     def _rows(self, condition: str, values: tuple[object, ...], limit: int = -1) -> list[tuple[Any, ...]]:
         with self._database.read_raw() as cursor:
-            return cursor.execute(
-                "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year, d.author_keys FROM vectors v"  # noqa: S608
-                f" CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"
-                " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
-                f" WHERE {condition} ORDER BY v.key LIMIT ?",
-                (*values, limit),
-            ).fetchall()
+            return cursor.execute(f"{sqlite.VECTORS} {condition} ORDER BY v.key LIMIT ?", (*values, limit)).fetchall()
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
         """Return rows with a usable vector; report the others to `on_unusable`."""
@@ -139,12 +143,12 @@ class CatalogLoader:
             rows = [row for row, good in zip(rows, fit, strict=True) if good]
             if self.on_unusable is not None:
                 self.on_unusable(bad)
-        documents = {row[2]: row for row in rows}
+        by_key = {row[2]: row for row in rows}
         return VectorRows(
             [row[0] for row in rows],
             unpack_vectors([row[1] for row in rows], build.dimension),
             [RowFacts(row[2], row[3]) for row in rows],
-            [facts_from(doc, *row[4:]) for doc, row in documents.items()],
+            [facts_from(doc, *row[4:]) for doc, row in by_key.items()],
             [row[4] for row in rows],
         )
 
@@ -152,13 +156,14 @@ class CatalogLoader:
         """Return up to n chunks with a vector, spread evenly, the last included."""
         low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
         chosen: set[int] = set()
-        with self._database.read_raw() as cursor:
-            first, last = cursor.execute("SELECT min(key), max(key) FROM vectors WHERE key > ? AND key < ?", (low, high)).fetchone()
+        key = vectors.c.key
+        with self._database.read() as sql:
+            first, last = sql.execute(select(func.min(key), func.max(key)).where(key > low, key < high)).one()
             for i in range(n if first is not None else 0):
                 at = first + (last - first) * i // max(1, n - 1)
-                row = cursor.execute("SELECT min(key) FROM vectors WHERE key >= ? AND key < ?", (at, high)).fetchone()
-                if row[0] is not None:  # else it was deleted since
-                    chosen.add(row[0] - low)
+                found = sql.execute(select(func.min(key)).where(key >= at, key < high)).scalar()
+                if found is not None:  # else it was deleted since
+                    chosen.add(found - low)
         return sorted(chosen)
 
     def filtered_vectors(self, build: Build, filters: Filters, limit: int) -> VectorRows:
@@ -171,11 +176,7 @@ class CatalogLoader:
         """Return which of these chunks meet the filters."""
         condition, values = filter_condition(filters)
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT c.chunk_id FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"  # noqa: S608
-                f" CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live' WHERE {condition}",
-                (id_list(chunk_ids), *values),
-            ).fetchall()
+            rows = cursor.execute(sqlite.MATCHING + condition, (sqlite.id_list(chunk_ids), *values)).fetchall()
         return {row[0] for row in rows}
 
     def embedded(self, build: Build) -> int:
@@ -183,89 +184,66 @@ class CatalogLoader:
 
         From the counter for the live build, else from the rows.
         """
+        counted = select(libraries.c.embedded).where(
+            libraries.c.library == build.library.value, libraries.c.live_build == build.number
+        )
+        for row in self._database.rows(counted):
+            return int(row.embedded)
         with self._database.read_raw() as cursor:
-            row = cursor.execute(
-                "SELECT embedded FROM libraries WHERE library = ? AND live_build = ?", (build.library.value, build.number)
-            ).fetchone()
-            if row is None:
-                row = cursor.execute(
-                    f"SELECT count(*) FROM vectors v CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"  # noqa: S608
-                    " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
-                    " WHERE v.key > ? AND v.key < ?",
-                    (build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT),
-                ).fetchone()
-        return int(row[0])
+            return int(cursor.execute(sqlite.COUNT_VECTORS, _keys_of(build.number)).fetchone()[0])
 
     def documents(self, library: Library) -> int:
         """Return how many documents are live."""
-        with self._database.read_raw() as cursor:
-            row = cursor.execute("SELECT documents FROM libraries WHERE library = ?", (library.value,)).fetchone()
-        return int(row[0]) if row else 0
+        rows = self._database.rows(select(libraries.c.documents).where(libraries.c.library == library.value))
+        return int(rows[0].documents) if rows else 0
 
     def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
         """Return the live ones of these documents in order, with source revisions."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT d.source_revision, {DOCUMENT_COLUMNS} FROM documents d WHERE d.state = 'live'"  # noqa: S608
-                " AND d.doc IN (SELECT value FROM json_each(?)) ORDER BY d.doc",
-                (id_list(docs),),
-            ).fetchall()
+        with self._database.read() as sql:
+            rows = [row for some in pieces(sorted(docs)) for row in sql.execute(_LIVE_DOCUMENTS, {"docs": some})]
         return [(document_from(row[1:]), row[0]) for row in rows]
 
     def live_chunk_ids(self, library: Library) -> set[int]:
         """Return the ids of all live chunks."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT c.chunk_id FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
-                " WHERE d.library = ? AND d.state = 'live'",
-                (library.value,),
-            )
-            return {row[0] for row in rows}
+        live = select(chunks.c.chunk_id).join(documents, IS_LIVE).where(documents.c.library == library.value)
+        with self._database.read() as sql:
+            return set(sql.execute(live).scalars())
 
     def chunk_texts(self, chunk_ids: Sequence[int]) -> list[tuple[int, str]]:
         """Return live chunks with their texts; IndexDamaged when one cannot be read."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT DISTINCT c.doc FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value", (id_list(chunk_ids),)
-            ).fetchall()
+        of = select(chunks.c.doc).where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
+        with self._database.read() as sql:
+            docs = {doc for some in pieces(chunk_ids) for doc in sql.execute(of, {"ids": some}).scalars()}
         wanted = set(chunk_ids)
-        documents = self.lexical_documents([row[0] for row in rows])
-        return [(chunk_id, text) for document in documents for chunk_id, _, text in document.chunks if chunk_id in wanted]
+        found = self.lexical_documents(list(docs))
+        return [(chunk_id, text) for document in found for chunk_id, _, text in document.chunks if chunk_id in wanted]
 
     def vector_ids(self, build: int) -> set[int]:
         """Return the chunk ids of a build's vectors whose documents are live."""
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT c.chunk_id FROM vectors v CROSS JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"  # noqa: S608
-                " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
-                " WHERE v.key > ? AND v.key < ?",
-                (build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT),
-            )
-            return {row[0] for row in rows}
+            return {row[0] for row in cursor.execute(sqlite.VECTOR_IDS, _keys_of(build))}
 
     def row_facts(self, library: Library, chunk_ids: Sequence[int]) -> tuple[list[DocumentFacts], list[RowFacts]]:
         """Return filter values of embedded documents and of these chunks.
 
         Deleted chunks have doc -1.
         """
-        with self._database.read_raw() as cursor:
-            documents = cursor.execute(
-                "SELECT doc, doc_id, type, year, author_keys FROM documents WHERE library = ? AND embedded > 0", (library.value,)
-            ).fetchall()
-            rows = cursor.execute(
-                "SELECT c.chunk_id, c.doc, c.section FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
-                " WHERE d.library = ? AND d.embedded > 0",
-                (library.value,),
-            ).fetchall()
+        embedded = (documents.c.library == library.value) & (documents.c.embedded > 0)
+        of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(documents, OF_REVISION)
+        with self._database.read() as sql:
+            facts = [facts_from(*row) for row in sql.execute(_FACTS.where(embedded))]
+            rows = sql.execute(of_chunks.where(embedded)).all()
         by_id = {chunk_id: RowFacts(doc, section) for chunk_id, doc, section in rows}
         gone = RowFacts(-1, "")
-        return [facts_from(*row) for row in documents], [by_id.get(chunk_id, gone) for chunk_id in chunk_ids]
+        return facts, [by_id.get(chunk_id, gone) for chunk_id in chunk_ids]
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute("SELECT doc, doc_id, type, year, author_keys FROM documents WHERE doc = ?", (doc,)).fetchall()
-        return [facts_from(*row) for row in rows]
+        return [facts_from(*row) for row in self._database.rows(_FACTS.where(documents.c.doc == doc))]
+
+
+def _keys_of(build: int) -> tuple[int, int]:
+    return build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
 
 
 def facts_from(doc: int, doc_id: str, kind: str, year: int | None, author_keys: str) -> DocumentFacts:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+
+from sqlalchemy import delete, select
 
 from app.core.errors import InvalidInput
 from app.core.types import CODES_VERSION, Chunk, Library, PassageCode
+from app.index.catalog import sqlite
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
-from app.index.catalog.rows import id_list
+from app.index.catalog.schema import chunks, documents, passage_codes
+from app.index.catalog.statements import IS_LIVE, meta_value, pieces, put, put_meta
 
 _VERSION_KEY = "codes_version"
-_LIVE = "chunks c ON c.doc = d.doc AND c.revision = d.revision"
+_LIVE = select(chunks.c.chunk_id).join(documents, IS_LIVE)
 
 
 class PassageCodeStore:
@@ -26,10 +29,7 @@ class PassageCodeStore:
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
         """Return the codes of chunks; those without one are absent."""
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT p.chunk_id, p.sentences, p.tokens FROM json_each(?) k CROSS JOIN passage_codes p ON p.chunk_id = k.value",
-                (id_list(chunk_ids),),
-            ).fetchall()
+            rows = cursor.execute(sqlite.CODES, (sqlite.id_list(chunk_ids),)).fetchall()
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
@@ -47,11 +47,15 @@ class PassageCodeStore:
         if not codes:
             return
         with self._database.write("codes") as sql:
-            sql.exec_driver_sql(
-                f"INSERT OR REPLACE INTO passage_codes (chunk_id, sentences, tokens) SELECT ?, ?, ? FROM documents d JOIN {_LIVE}"  # noqa: S608
-                " WHERE c.chunk_id = ? AND d.doc = (SELECT doc FROM chunks WHERE chunk_id = ?) AND d.state = 'live'",
-                [(key, code.sentences, code.tokens, key, key) for key, code in codes.items()],
-            )
+            live = {
+                chunk_id
+                for some in pieces(list(codes))
+                for chunk_id in sql.execute(_LIVE.where(chunks.c.chunk_id.in_(some))).scalars()
+            }
+            rows = [
+                {"chunk_id": key, "sentences": code.sentences, "tokens": code.tokens} for key, code in codes.items() if key in live
+            ]
+            put(sql, passage_codes, rows)
 
     def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
         """Return up to `limit` live chunks without a code, with ids over `after`.
@@ -62,31 +66,29 @@ class PassageCodeStore:
             after: A chunk id.
             doc_ids: Only of these documents; None takes all.
         """
-        named = "" if doc_ids is None else " AND d.doc_id IN (SELECT value FROM json_each(?))"
-        values = [library.value, after, *([] if doc_ids is None else [json.dumps(list(doc_ids))]), limit]
-        with self._database.read_raw() as cursor:
-            rows = cursor.execute(
-                f"SELECT c.chunk_id FROM documents d JOIN {_LIVE} LEFT JOIN passage_codes p ON p.chunk_id = c.chunk_id"  # noqa: S608
-                f" WHERE d.library = ? AND d.state = 'live' AND p.chunk_id IS NULL AND c.chunk_id > ?{named}"
-                " ORDER BY c.chunk_id LIMIT ?",
-                values,
-            ).fetchall()
-        return self._catalog.chunks_by_id(library, [row[0] for row in rows])
+        pending = (
+            _LIVE.outerjoin(passage_codes, passage_codes.c.chunk_id == chunks.c.chunk_id)
+            .where(documents.c.library == library.value, passage_codes.c.chunk_id.is_(None), chunks.c.chunk_id > after)
+            .order_by(chunks.c.chunk_id)
+            .limit(limit)
+        )
+        named = [pending]
+        if doc_ids is not None:
+            named = [pending.where(documents.c.doc_id.in_(some)) for some in pieces(doc_ids)]
+        found = sorted(row.chunk_id for query in named for row in self._database.rows(query))
+        return self._catalog.chunks_by_id(library, found[:limit])
 
     def clear_codes(self, library: Library) -> None:
         """Remove the codes of a library, to make them again."""
+        every = select(chunks.c.chunk_id).join(documents).where(documents.c.library == library.value)
         with self._database.write("codes") as sql:
-            sql.exec_driver_sql(
-                "DELETE FROM passage_codes WHERE chunk_id IN"
-                " (SELECT c.chunk_id FROM documents d JOIN chunks c ON c.doc = d.doc WHERE d.library = ?)",
-                (library.value,),
-            )
+            sql.execute(delete(passage_codes).where(passage_codes.c.chunk_id.in_(every)))
 
     def drop_others(self) -> None:
         """Remove codes of another version, which match no question of this one."""
-        with self._database.read_raw() as cursor:
-            held = cursor.execute("SELECT value FROM meta WHERE key = ?", (_VERSION_KEY,)).fetchone()
-        if held is None or held[0] != CODES_VERSION:
+        with self._database.read() as sql:
+            held = meta_value(sql, _VERSION_KEY)
+        if held != CODES_VERSION:
             with self._database.write("codes") as sql:
-                sql.exec_driver_sql("DELETE FROM passage_codes")
-                sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (_VERSION_KEY, CODES_VERSION))
+                sql.execute(delete(passage_codes))
+                put_meta(sql, _VERSION_KEY, CODES_VERSION)

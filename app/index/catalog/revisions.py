@@ -5,41 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, select
 
 from app.core.errors import Conflict
 from app.core.types import DocumentDraft, Library, WriteResult
+from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import (
-    INSERT_CHANGE,
     count_document,
     count_inserted,
-    last_seq,
     repoint_duplicates,
     retire_chunks,
     search_key,
 )
-from app.index.catalog.rows import Row, author_keys, insert_rows, pack_ids, pack_strings, strings_from
+from app.index.catalog.rows import author_keys, pack_ids, pack_strings, strings_from
+from app.index.catalog.schema import changes, chunks, documents
+from app.index.catalog.statements import pieces
 from app.index.catalog.texts import pack_pages
 from app.index.files.durable import utc_now
 
-_INSERT_DOCUMENT = """
-    INSERT INTO documents (doc, library, doc_id, source_key, revision, state, filename, type, sha256, title, authors,
-        author_keys, year, arxiv_id, source_url, licence, flags, has_original, characters, pages, bytes, chunks, embedded,
-        source_revision, corrected, links, search_key, added_at, updated_at)
-"""
-_REPLACING = """
-    ON CONFLICT (doc) DO UPDATE SET revision = excluded.revision, state = 'live', filename = excluded.filename,
-        type = excluded.type, sha256 = excluded.sha256, title = excluded.title, authors = excluded.authors,
-        author_keys = excluded.author_keys, year = excluded.year, arxiv_id = excluded.arxiv_id,
-        source_url = excluded.source_url, licence = excluded.licence, flags = excluded.flags,
-        has_original = excluded.has_original, characters = excluded.characters, pages = excluded.pages, bytes = excluded.bytes,
-        chunks = excluded.chunks, embedded = 0, source_revision = excluded.source_revision, search_key = excluded.search_key,
-        updated_at = excluded.updated_at, purge_at = NULL
-"""
-_INSERT_REVISION = (
-    "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
+_CURRENT = select(
+    *(
+        documents.c[name]
+        for name in (
+            "source_key doc_id doc revision state sha256 source_revision corrected title authors year duplicate_of"
+        ).split()
+    )
+).where(
+    documents.c.library == bindparam("of"),
+    documents.c.source_key.in_(bindparam("keys", expanding=True)),
 )
-_INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +65,7 @@ class Written:
 class _Current:
     doc: int
     revision: int
-    live: bool
+    state: str
     sha256: str
     source_revision: str | None
     corrected: bool
@@ -79,6 +73,11 @@ class _Current:
     authors: str
     year: int | None
     duplicate_of: str | None
+
+    @property
+    def live(self) -> bool:
+        """Return whether the document is not deleted."""
+        return self.state == "live"
 
 
 class RevisionBatch:
@@ -105,14 +104,11 @@ class RevisionBatch:
         Raises:
             Conflict: A source key belongs to another doc_id.
         """
-        self._next_doc = self._last("documents") + 1
-        self._next_chunk = self._last("chunks") + 1
+        self._next_doc = sqlite.last_id(self._sql, documents) + 1
+        self._next_chunk = sqlite.last_id(self._sql, chunks) + 1
         for run in _distinct_runs(drafts):
             self._write_run([drafts[i] for i in run])
         return self._written
-
-    def _last(self, table: str) -> int:
-        return int(self._sql.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).scalar() or 0)
 
     def _write_run(self, drafts: list[DocumentDraft]) -> None:
         current = self._current(drafts)
@@ -162,11 +158,7 @@ class RevisionBatch:
         found: dict[tuple[Library, str], _Current] = {}
         for library in {draft.library for draft in drafts}:
             keys = {draft.source_key: draft.doc_id for draft in drafts if draft.library is library}
-            rows = self._sql.exec_driver_sql(
-                "SELECT source_key, doc_id, doc, revision, state = 'live', sha256, source_revision, corrected, title, authors,"
-                " year, duplicate_of FROM documents WHERE library = ? AND source_key IN (SELECT value FROM json_each(?))",
-                (library.value, pack_strings(list(keys))),
-            )
+            rows = (row for some in pieces(list(keys)) for row in self._sql.execute(_CURRENT, {"of": library.value, "keys": some}))
             for source_key, doc_id, *values in rows:
                 if keys[source_key] != doc_id:
                     raise Conflict(
@@ -184,15 +176,15 @@ class RevisionBatch:
         return removed
 
     def _insert(self, stored: list[tuple[Stored, int]], removed: dict[int, list[int]]) -> None:
-        documents: list[Row] = []
-        revisions: list[Row] = []
-        chunks: list[Row] = []
-        changes: list[Row] = []
+        document_rows: list[sqlite.Row] = []
+        revision_rows: list[sqlite.Row] = []
+        chunk_rows: list[sqlite.Row] = []
+        change_rows: list[sqlite.Row] = []
         frames = self._pack([item.draft.text for item, _ in stored])
         for (item, revision), frame in zip(stored, frames, strict=True):
             draft, doc, size = item.draft, item.doc, len(item.draft.text)
-            documents.append(self._document_row(item, revision))
-            revisions.append(
+            document_rows.append(self._document_row(item, revision))
+            revision_rows.append(
                 (
                     doc,
                     revision,
@@ -205,18 +197,18 @@ class RevisionBatch:
                     self._now,
                 )
             )
-            chunks.extend(
+            chunk_rows.extend(
                 (item.first_chunk_id + i, doc, revision, span.ordinal, span.start, span.end, span.section, span.page)
                 for i, span in enumerate(draft.chunks)
             )
             gone = removed.get(doc)
-            changes.append((draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None))
+            change_rows.append((draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None))
             if gone:
                 self._written.removed.setdefault(draft.library, []).extend(gone)
-        insert_rows(self._sql, _INSERT_DOCUMENT, documents, _REPLACING)
-        insert_rows(self._sql, _INSERT_REVISION, revisions)
-        insert_rows(self._sql, INSERT_CHANGE, changes)
-        insert_rows(self._sql, _INSERT_CHUNK, chunks)
+        sqlite.insert_rows(self._sql, sqlite.INSERT_DOCUMENT, document_rows, sqlite.REPLACING)
+        sqlite.insert_rows(self._sql, sqlite.INSERT_REVISION, revision_rows)
+        sqlite.insert_rows(self._sql, sqlite.INSERT_CHANGE, change_rows)
+        sqlite.insert_rows(self._sql, sqlite.INSERT_CHUNK, chunk_rows)
 
     def _document_row(self, item: Stored, revision: int) -> tuple[object, ...]:
         draft = item.draft
@@ -264,7 +256,7 @@ class RevisionBatch:
             shas = {item.draft.sha256 for item in stored if item.draft.library is library}
             shas |= {old.sha256 for (of, _), old in current.items() if of is library}
             duplicates.update(((library, doc_id), first) for doc_id, first in repoint_duplicates(self._sql, library, shas).items())
-            self._written.last_seq[library] = last_seq(self._sql)
+            self._written.last_seq[library] = sqlite.last_id(self._sql, changes)
         self._written.stored.extend(stored)
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)

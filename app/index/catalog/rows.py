@@ -4,53 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection
+from sqlalchemy import select
 
 from app.core.types import Document, FloatArray, Library
 from app.core.vectors import l2_normalise
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import BUILD_SHIFT, documents
 
-Row = tuple[object, ...]
-
-DOCUMENT_COLUMNS = (
-    "d.doc_id, d.library, d.source_key, d.revision, d.sha256, d.title, d.authors, d.year, d.type, d.state, d.characters, d.pages,"
-    " d.chunks, d.embedded, d.duplicate_of, d.source_url, d.licence, d.added_at, d.updated_at, d.filename, d.arxiv_id,"
-    " d.has_original, d.flags"
-)
-"""In the order of `app.core.types.Document`'s fields, for `document_from`."""
+_DOCUMENT = (
+    "doc_id library source_key revision sha256 title authors year type state characters pages chunks embedded duplicate_of"
+    " source_url licence added_at updated_at filename arxiv_id has_original flags"
+).split()
+DOCUMENTS = select(*(documents.c[name] for name in _DOCUMENT))
+DOCUMENT_COLUMNS = ", ".join(f"d.{name}" for name in _DOCUMENT)
+"""In the order of `app.core.types.Document`'s fields, for `document_from`; as a query and as SQL."""
 
 CHUNK_COLUMNS = "c.chunk_id, c.revision, c.ordinal, c.start, c.end, c.section, c.page"
 
 IdArray = npt.NDArray[np.int64]
-
-_VALUES_AT_ONCE = 900
-"""Bound values of one statement; SQLite took at most 999 before 3.32 (https://sqlite.org/limits.html, 9)."""
-
-
-def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = "") -> None:
-    """Run `insert VALUES (...), (...) after` for all rows, many a statement.
-
-    Half the time of a statement each.
-
-    Args:
-        sql: In a transaction.
-        insert: Up to the columns, as `INSERT INTO t (a, b)`.
-        rows: All as wide as the columns are many.
-        after: What follows the values, as `ON CONFLICT ...`.
-    """
-    if not rows:
-        return
-    width = len(rows[0])
-    at_once = max(1, _VALUES_AT_ONCE // width)
-    one = "(" + ", ".join("?" * width) + ")"
-    for start in range(0, len(rows), at_once):
-        some = rows[start : start + at_once]
-        sql.exec_driver_sql(f"{insert} VALUES {', '.join([one] * len(some))} {after}", tuple(chain.from_iterable(some)))
 
 
 def document_from(row: Sequence[Any]) -> Document:
@@ -78,11 +52,6 @@ def pack_ids(ids: Sequence[int] | IdArray) -> bytes:
 def unpack_ids(packed: bytes | None) -> list[int]:
     """Return the chunk ids that `pack_ids` wrote."""
     return [] if not packed else cast("list[int]", np.frombuffer(packed, dtype="<i8").tolist())
-
-
-def id_list(ids: Sequence[int]) -> str:
-    """Return ids as JSON for `json_each(?)`: one bound value for any number."""
-    return "[" + ",".join(map(str, ids)) + "]"
 
 
 def vector_key(build: int, chunk_id: int) -> int:

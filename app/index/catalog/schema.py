@@ -1,11 +1,29 @@
-"""Declare the catalog's tables for SQLAlchemy Core; migrations create them.
+"""Declare the catalog's tables; a new store is created from them.
+
+`migrations/` brings stores of earlier releases here; a test compares the two.
 
 Each table's comment says its rule. Internal keys: `doc` is a document's integer key, `chunk_id` is never used twice.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BLOB, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.types import TypeEngine
 
 SCHEMA_VERSION = "0004"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is refused."""
@@ -15,6 +33,14 @@ BUILD_SHIFT = 40
 
 metadata = MetaData()
 
+Big = BigInteger().with_variant(Integer(), "sqlite")
+"""64 bits everywhere; SQLite's INTEGER is that wide already, and only it can be a rowid."""
+
+
+def _required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
 # What wrote this store: app, chromadb and schema versions, and small flags.
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
 
@@ -23,10 +49,8 @@ libraries = Table(
     "libraries",
     metadata,
     Column("library", Text, primary_key=True),
-    Column("documents", Integer, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    Column("embedded", Integer, nullable=False),
-    Column("bytes", Integer, nullable=False),
+    *_required(Integer, "documents", "chunks", "embedded"),
+    Column("bytes", Big, nullable=False),
     Column("live_build", Integer),
     Column("previous_build", Integer),
 )
@@ -45,35 +69,21 @@ documents = Table(
     "documents",
     metadata,
     Column("doc", Integer, primary_key=True, autoincrement=True),
-    Column("library", Text, nullable=False),
-    Column("doc_id", Text, nullable=False),
-    Column("source_key", Text, nullable=False),
+    *_required(Text, "library", "doc_id", "source_key"),
     Column("revision", Integer, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("filename", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("sha256", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("authors", Text, nullable=False),
-    Column("author_keys", Text, nullable=False),
+    *_required(Text, "state", "filename", "type", "sha256", "title", "authors", "author_keys"),
     Column("year", Integer),
     Column("arxiv_id", Text),
     Column("source_url", Text),
     Column("licence", Text),
     Column("flags", Text, nullable=False),
-    Column("has_original", Integer, nullable=False),
-    Column("characters", Integer, nullable=False),
-    Column("pages", Integer, nullable=False),
-    Column("bytes", Integer, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    Column("embedded", Integer, nullable=False),
+    *_required(Integer, "has_original", "characters", "pages"),
+    Column("bytes", Big, nullable=False),
+    *_required(Integer, "chunks", "embedded"),
     Column("duplicate_of", Text),
     Column("source_revision", Text),
-    Column("corrected", Integer, nullable=False),
-    Column("links", Integer, nullable=False),
-    Column("search_key", Text, nullable=False),
-    Column("added_at", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
+    *_required(Integer, "corrected", "links"),
+    *_required(Text, "search_key", "added_at", "updated_at"),
     Column("purge_at", Text),
     UniqueConstraint("library", "doc_id", name="uq_documents_doc_id"),
     UniqueConstraint("library", "source_key", name="uq_documents_source_key"),
@@ -95,10 +105,9 @@ revisions = Table(
     Column("revision", Integer, nullable=False),
     Column("sha256", Text, nullable=False),
     Column("source_revision", Text),
-    Column("has_original", Integer, nullable=False),
-    Column("characters", Integer, nullable=False),
+    *_required(Integer, "has_original", "characters"),
     Column("pages", Text, nullable=False),
-    Column("text", BLOB, nullable=False),
+    Column("text", LargeBinary, nullable=False),
     Column("created_at", Text, nullable=False),
     UniqueConstraint("doc", "revision", name="uq_revisions_revision"),
 )
@@ -108,12 +117,9 @@ Index("ix_revisions_original", revisions.c.sha256, sqlite_where=text("has_origin
 chunks = Table(
     "chunks",
     metadata,
-    Column("chunk_id", Integer, primary_key=True, autoincrement=True),
+    Column("chunk_id", Big, primary_key=True, autoincrement=True),
     Column("doc", Integer, ForeignKey("documents.doc", ondelete="CASCADE"), nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("start", Integer, nullable=False),
-    Column("end", Integer, nullable=False),
+    *_required(Integer, "revision", "ordinal", "start", "end"),
     Column("section", Text, nullable=False),
     Column("page", Integer),
     sqlite_autoincrement=True,
@@ -126,39 +132,33 @@ builds = Table(
     "builds",
     metadata,
     Column("build", Integer, primary_key=True),
-    Column("library", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("fingerprint8", Text, nullable=False),
-    Column("created_at", Text, nullable=False),
+    *_required(Text, "library", "fingerprint", "fingerprint8", "created_at"),
 )
 
 # float16 rows of norm 1, little-endian; only chunks of live revisions have one.
 vectors = Table(
     "vectors",
     metadata,
-    Column("key", Integer, primary_key=True),
-    Column("vector", BLOB, nullable=False),
+    Column("key", Big, primary_key=True),
+    Column("vector", LargeBinary, nullable=False),
 )
 
 # Codes for late interaction of live chunks: int8 sentence vectors and 128 bits a token (app/core/types/codes.py).
 passage_codes = Table(
     "passage_codes",
     metadata,
-    Column("chunk_id", Integer, ForeignKey("chunks.chunk_id", ondelete="CASCADE"), primary_key=True),
-    Column("sentences", BLOB, nullable=False),
-    Column("tokens", BLOB, nullable=False),
+    Column("chunk_id", Big, ForeignKey("chunks.chunk_id", ondelete="CASCADE"), primary_key=True),
+    *_required(LargeBinary, "sentences", "tokens"),
 )
 
 # What projections have to apply, in seq order. `ids` are the chunk ids (int64, little-endian) that entered or left the dense ones.
 changes = Table(
     "changes",
     metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
-    Column("library", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("doc", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("ids", BLOB),
+    Column("seq", Big, primary_key=True, autoincrement=True),
+    *_required(Text, "library", "kind"),
+    *_required(Integer, "doc", "revision"),
+    Column("ids", LargeBinary),
     sqlite_autoincrement=True,
 )
 Index("ix_changes_library", changes.c.library, changes.c.seq)
@@ -169,7 +169,7 @@ watermarks = Table(
     metadata,
     Column("library", Text, primary_key=True),
     Column("projection", Text, primary_key=True),
-    Column("seq", Integer, nullable=False),
+    Column("seq", Big, nullable=False),
 )
 
 jobs = Table(
@@ -177,18 +177,14 @@ jobs = Table(
     metadata,
     Column("n", Integer, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
-    Column("kind", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    *_required(Text, "kind", "state"),
     Column("done", Integer, nullable=False),
     Column("total", Integer),
     Column("unit", Text, nullable=False),
     Column("eta_s", Float),
-    Column("errors", Text, nullable=False),
-    Column("files", Text, nullable=False),
-    Column("payload", Text, nullable=False),
+    *_required(Text, "errors", "files", "payload"),
     Column("result", Text),
-    Column("created_at", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
+    *_required(Text, "created_at", "updated_at"),
 )
 
 conversations = Table(
@@ -200,16 +196,14 @@ conversations = Table(
     Column("library", Text),
     Column("summary", Text, nullable=False),
     Column("folded", Integer, nullable=False),
-    Column("created_at", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
+    *_required(Text, "created_at", "updated_at"),
 )
 turns = Table(
     "turns",
     metadata,
     Column("n", Integer, primary_key=True),
     Column("conversation", Integer, ForeignKey("conversations.n", ondelete="CASCADE"), nullable=False),
-    Column("role", Text, nullable=False),
-    Column("content", Text, nullable=False),
+    *_required(Text, "role", "content"),
     Column("answer_id", Text),
     Column("at", Text, nullable=False),
 )
@@ -244,8 +238,7 @@ ledger = Table(
     Column("source", Text, primary_key=True),
     Column("article", Text, primary_key=True),
     Column("revision", Text),
-    Column("state", Text, nullable=False),
-    Column("reason", Text, nullable=False),
+    *_required(Text, "state", "reason"),
     sqlite_with_rowid=False,
 )
 Index("ix_ledger_state", ledger.c.library, ledger.c.source, ledger.c.state, ledger.c.reason)
@@ -264,8 +257,7 @@ sync_claims = Table(
     metadata,
     Column("library", Text, primary_key=True),
     Column("source_key", Text, primary_key=True),
-    Column("folder", Text, nullable=False),
-    Column("sha256", Text, nullable=False),
+    *_required(Text, "folder", "sha256"),
     sqlite_with_rowid=False,
 )
 Index("ix_sync_claims_folder", sync_claims.c.library, sync_claims.c.folder)
@@ -276,8 +268,7 @@ checkpoints = Table(
     metadata,
     Column("library", Text, primary_key=True),
     Column("source", Text, primary_key=True),
-    Column("position", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
+    *_required(Text, "position", "updated_at"),
 )
 
 # How fast each model reads and writes on its host, in tokens per second.
@@ -296,7 +287,5 @@ model_tests = Table(
     "model_tests",
     metadata,
     Column("digest", Text, primary_key=True),
-    Column("model", Text, nullable=False),
-    Column("findings", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_required(Text, "model", "findings", "at"),
 )

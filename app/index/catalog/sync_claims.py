@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, and_, bindparam, delete, select
 
 from app.core.types import Library
 from app.index.catalog.database import Database
-from app.index.catalog.rows import pack_strings
+from app.index.catalog.schema import documents, sync_claims
+from app.index.catalog.statements import pieces, put
+
+_HELD = select(sync_claims.c.source_key, documents.c.doc_id).join(
+    documents,
+    and_(
+        documents.c.library == sync_claims.c.library,
+        documents.c.source_key == sync_claims.c.source_key,
+        documents.c.sha256 == sync_claims.c.sha256,
+        documents.c.state == "live",
+    ),
+)
+
+_FORGET = delete(sync_claims).where(
+    sync_claims.c.library == bindparam("of"), sync_claims.c.source_key.in_(bindparam("keys", expanding=True))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +41,18 @@ class SyncClaims:
             folder: Names the folder; the sender makes it up and always uses the same.
             sent: SHA-256 of the bytes by source key.
         """
+        of = {"library": library.value, "folder": folder}
+        rows = [of | {"source_key": key, "sha256": sha256} for key, sha256 in sent.items()]
         with self.database.write("claims") as sql:
-            sql.exec_driver_sql(
-                "INSERT OR REPLACE INTO sync_claims (library, source_key, folder, sha256) VALUES (?, ?, ?, ?)",
-                [(library.value, key, folder, sha256) for key, sha256 in sent.items()],
-            )
+            put(sql, sync_claims, rows)
 
     def held(self, library: Library, folder: str) -> dict[str, str]:
         """Return source key to doc_id of live documents a folder sent, bytes unchanged."""
-        with self.database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT c.source_key, d.doc_id FROM sync_claims c JOIN documents d"
-                " ON d.library = c.library AND d.source_key = c.source_key AND d.sha256 = c.sha256 AND d.state = 'live'"
-                " WHERE c.library = ? AND c.folder = ? ORDER BY c.source_key",
-                (library.value, folder),
-            ).fetchall()
-        return dict(rows)
+        mine = _HELD.where(sync_claims.c.library == library.value, sync_claims.c.folder == folder)
+        return dict(self.database.rows(mine.order_by(sync_claims.c.source_key)))
 
 
 def forget_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:
     """Remove claims on purged documents in the caller's transaction."""
-    sql.exec_driver_sql(
-        "DELETE FROM sync_claims WHERE library = ? AND source_key IN (SELECT value FROM json_each(?))",
-        (library.value, pack_strings(source_keys)),
-    )
+    for some in pieces(source_keys):
+        sql.execute(_FORGET, {"of": library.value, "keys": some})

@@ -8,15 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, delete, literal_column, select
 
 from app.index.catalog.database import Database
 from app.index.catalog.jobs import awaited_originals
+from app.index.catalog.schema import revisions, unlinks
+from app.index.catalog.statements import put, put_meta
 from app.index.files.durable import utc_now
 from app.index.files.originals import Originals
 
 UNLINKED_KEY = "originals_unlinked_at"
 """Key of `meta`: when originals were last unlinked. It stays when the records are settled and removed."""
+
+ORIGINALS = select(revisions.c.sha256).where(revisions.c.has_original == literal_column("1")).distinct()
+"""The SHA-256 of every original that a revision refers to. A literal, because SQLite takes the partial index for no bound value."""
+_ANSWERED = delete(unlinks).where(unlinks.c.sha256 == bindparam("name"))
 
 
 def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
@@ -26,9 +32,7 @@ def record_unlinks(sql: Connection, names: Iterable[str]) -> None:
         sql: A transaction of the catalog.
         names: SHA-256 of each, 64 hex digits.
     """
-    rows = [(name, utc_now()) for name in names]
-    if rows:
-        sql.exec_driver_sql("INSERT OR REPLACE INTO unlinks (sha256, recorded_at) VALUES (?, ?)", rows)
+    put(sql, unlinks, [{"sha256": name, "recorded_at": utc_now()} for name in names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,11 @@ class Unlinks:
 
     def named(self) -> set[str]:
         """Return every original that a revision or an unfinished upload refers to."""
-        with self.database.read_raw() as cursor:
-            rows = cursor.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1").fetchall()
-        return {row[0] for row in rows} | awaited_originals(self.database)
+        return {row.sha256 for row in self.database.rows(ORIGINALS)} | awaited_originals(self.database)
 
     def recorded(self) -> set[str]:
         """Return every original with a record."""
-        with self.database.read_raw() as cursor:
-            return {row[0] for row in cursor.execute("SELECT sha256 FROM unlinks")}
+        return {row.sha256 for row in self.database.rows(select(unlinks.c.sha256))}
 
     def due(self) -> set[str]:
         """Return the originals on disk that are recorded and that nothing refers to."""
@@ -75,7 +76,7 @@ class Unlinks:
         answered = recorded - awaited_originals(self.database)
         if answered:
             with self.database.write("unlink") as sql:
-                sql.exec_driver_sql("DELETE FROM unlinks WHERE sha256 = ?", [(sha256,) for sha256 in answered])
+                sql.execute(_ANSWERED, [{"name": sha256} for sha256 in answered])
                 if removed:
-                    sql.exec_driver_sql("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (UNLINKED_KEY, utc_now()))
+                    put_meta(sql, UNLINKED_KEY, utc_now())
         return removed

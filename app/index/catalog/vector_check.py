@@ -6,10 +6,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlalchemy import select
+
 from app.index.catalog.database import Database
 from app.index.catalog.rows import usable
-from app.index.catalog.schema import BUILD_SHIFT
-from app.index.catalog.vectors import drop_vectors
+from app.index.catalog.schema import BUILD_SHIFT, builds, vectors
+from app.index.catalog.vectors import drop_vectors, fingerprint_from
 
 log = logging.getLogger(__name__)
 
@@ -25,14 +27,14 @@ class VectorCheck:
     def find(self) -> list[int]:
         """Return the keys of all such vectors; reads every vector of the catalog."""
         found: list[int] = []
-        with self.database.read_raw() as cursor:
-            dimensions = dict(cursor.execute("SELECT build, fingerprint ->> 'dimension' FROM builds").fetchall())
-            for build, dimension in dimensions.items():
+        with self.database.read() as sql:
+            for build, packed in sql.execute(select(builds.c.build, builds.c.fingerprint)).all():
+                dimension = fingerprint_from(packed).dimension
                 low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
-                rows = cursor.execute("SELECT key, vector FROM vectors WHERE key >= ? AND key < ?", (low, high))
-                while batch := rows.fetchmany(_BATCH):
-                    good = usable([row[1] for row in batch], dimension)
-                    found += [row[0] for row, fit in zip(batch, good, strict=True) if not fit]
+                rows = sql.execute(select(vectors).where(vectors.c.key >= low, vectors.c.key < high))
+                for batch in rows.partitions(_BATCH):
+                    good = usable([row.vector for row in batch], dimension)
+                    found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
         return found
 
     def drop(self, keys: Sequence[int]) -> None:

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
-from sqlalchemy import Connection
+from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
 from app.index.catalog.bookkeeping import add_change, add_counts
-from app.index.catalog.rows import id_list, vector_key
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.rows import vector_key
+from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, vectors
+from app.index.catalog.statements import IS_LIVE, OF_REVISION, meta_value, pieces, put
 from app.index.files.durable import utc_now
+
+_LIVE = (
+    # The library is not asked for: with it SQLite would begin at all documents of the library.
+    select(chunks.c.chunk_id, chunks.c.doc, documents.c.library, vectors.c.key)
+    .join(documents, IS_LIVE)
+    .outerjoin(vectors, vectors.c.key == bindparam("of_build", type_=BigInteger) + chunks.c.chunk_id)
+    .where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
+)
+_OWNER = (
+    select(builds.c.library, libraries.c.live_build, documents.c.doc, documents.c.state)
+    .join(libraries, libraries.c.library == builds.c.library)
+    .join(chunks, chunks.c.chunk_id == bindparam("of_chunk"))
+    .join(documents, OF_REVISION)
+    .where(builds.c.build == bindparam("of_build"))
+)
+_EMBED = update(documents).where(documents.c.doc == bindparam("of")).values(embedded=documents.c.embedded + bindparam("more"))
 
 
 def staged_key(library: Library) -> str:
@@ -28,24 +46,39 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
     Raises:
         FingerprintMismatch: It does; the message names the cure.
     """
-    row = sql.exec_driver_sql(
-        "SELECT b.build, b.fingerprint, l.embedded FROM libraries l JOIN builds b ON b.build = l.live_build WHERE l.library = ?",
-        (library.value,),
-    ).first()
+    held = (
+        select(builds.c.fingerprint, libraries.c.embedded)
+        .join(libraries, libraries.c.live_build == builds.c.build)
+        .where(libraries.c.library == library.value)
+    )
+    row = sql.execute(held).first()
     if row is not None:
-        held = Fingerprint(**json.loads(row[1]))
-        if held == fingerprint:
+        before = fingerprint_from(row.fingerprint)
+        if before == fingerprint:
             return
-        if row[2]:
+        if row.embedded:
             raise FingerprintMismatch(
-                f"library {library.value!r} {_difference(held, fingerprint)} documind reembed --library {library.value}"
+                f"library {library.value!r} {_difference(before, fingerprint)} documind reembed --library {library.value}"
             )
     add_counts(sql, library, 0, 0, 0, 0)
-    build = sql.exec_driver_sql(
-        "INSERT INTO builds (library, fingerprint, fingerprint8, created_at) VALUES (?, ?, ?, ?) RETURNING build",
-        (library.value, json.dumps(asdict(fingerprint), sort_keys=True), fingerprint8(fingerprint), utc_now()),
-    ).scalar_one()
-    sql.exec_driver_sql("UPDATE libraries SET live_build = ? WHERE library = ?", (build, library.value))
+    build = insert_build(sql, library, fingerprint)
+    sql.execute(update(libraries).where(libraries.c.library == library.value).values(live_build=build))
+
+
+def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
+    """Add a build without a role and return its number."""
+    row = {
+        "library": library.value,
+        "fingerprint": json.dumps(asdict(fingerprint), sort_keys=True),
+        "fingerprint8": fingerprint8(fingerprint),
+        "created_at": utc_now(),
+    }
+    return int(sql.execute(insert(builds).returning(builds.c.build), row).scalar_one())
+
+
+def fingerprint_from(packed: str) -> Fingerprint:
+    """Return the fingerprint that a build keeps as JSON."""
+    return Fingerprint(**json.loads(packed))
 
 
 def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
@@ -58,16 +91,6 @@ def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
     before, now = asdict(held), asdict(wanted)
     parts = [f"{name} {before[name]!r}, now it is {now[name]!r}" for name in before if before[name] != now[name]]
     return f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by words until you run:"
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A build that may be written to."""
-
-    number: int
-    dimension: int
-    embedding_model: str
-    live: bool
 
 
 def store_vectors(
@@ -88,39 +111,34 @@ def store_vectors(
     Raises:
         FingerprintMismatch: No fingerprint yet, another dimension, or a build that takes no vectors any more.
     """
-    target = _target(sql, library, build)
+    number, made_with, is_live = _target(sql, library, build)
     dimension = len(next(iter(by_id.values()))) // 2
-    if dimension != target.dimension:
+    if dimension != made_with.dimension:
         raise FingerprintMismatch(
-            f"library {library.value!r} holds vectors of {target.embedding_model!r} with {target.dimension} dimensions, not"
-            f" {dimension}: use that model, or run: documind reembed --library {library.value}"
+            f"library {library.value!r} holds vectors of {made_with.embedding_model!r} with {made_with.dimension} dimensions,"
+            f" not {dimension}: use that model, or run: documind reembed --library {library.value}"
         )
-    live = sql.exec_driver_sql(
-        "SELECT c.chunk_id, c.doc, v.key IS NULL FROM json_each(?) k CROSS JOIN chunks c ON c.chunk_id = k.value"
-        " CROSS JOIN documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live' AND d.library = ?"
-        " LEFT JOIN vectors v ON v.key = ? | c.chunk_id",
-        (id_list(list(by_id)), library.value, target.number << BUILD_SHIFT),
-    ).all()
+    asked = {"of_build": number << BUILD_SHIFT}
+    found = (row for ids in pieces(list(by_id)) for row in sql.execute(_LIVE, {"ids": ids, **asked}))
+    live = [row for row in found if row.library == library.value]
     if not live:
         return []
-    sql.exec_driver_sql(
-        "INSERT INTO vectors (key, vector) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET vector = excluded.vector",
-        [(vector_key(target.number, chunk_id), by_id[chunk_id]) for chunk_id, _, _ in live],
-    )
-    ids = [chunk_id for chunk_id, _, _ in live]
-    if target.live:
-        new: dict[int, int] = {}
-        for _, doc, is_new in live:
-            new[doc] = new.get(doc, 0) + is_new
-        sql.exec_driver_sql("UPDATE documents SET embedded = embedded + ? WHERE doc = ?", [(n, doc) for doc, n in new.items()])
-        add_counts(sql, library, 0, 0, sum(new.values()), 0)
-    if target.live or followed:
+    rows = [{"key": vector_key(number, row.chunk_id), "vector": by_id[row.chunk_id]} for row in live]
+    put(sql, vectors, rows)
+    ids = [row.chunk_id for row in live]
+    if is_live:
+        new: Counter[int] = Counter()
+        for row in live:
+            new[row.doc] += row.key is None
+        sql.execute(_EMBED, [{"of": doc, "more": n} for doc, n in new.items()])
+        add_counts(sql, library, 0, 0, new.total(), 0)
+    if is_live or followed:
         add_change(sql, library, "vectors", 0, 0, ids)
     return ids
 
 
 def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
-    """Remove unusable vectors everywhere, so that they are made again.
+    """Remove unusable vectors everywhere, so that their chunks are embedded again.
 
     Args:
         sql: A transaction of the catalog.
@@ -128,32 +146,25 @@ def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
     """
     for key in keys:
         build, chunk_id = key >> BUILD_SHIFT, key & ((1 << BUILD_SHIFT) - 1)
-        gone = sql.exec_driver_sql("DELETE FROM vectors WHERE key = ?", (key,)).rowcount
-        row = sql.exec_driver_sql(
-            "SELECT b.library, c.doc, b.build = l.live_build AND d.state = 'live' FROM builds b"
-            " JOIN libraries l ON l.library = b.library JOIN chunks c ON c.chunk_id = ?"
-            " JOIN documents d ON d.doc = c.doc AND d.revision = c.revision WHERE b.build = ?",
-            (chunk_id, build),
-        ).first()
+        gone = sql.execute(delete(vectors).where(vectors.c.key == key)).rowcount
+        row = sql.execute(_OWNER, {"of_chunk": chunk_id, "of_build": build}).first()
         if row is None or not gone:
             continue
-        library = Library(row[0])
-        if row[2]:
-            sql.exec_driver_sql("UPDATE documents SET embedded = embedded - 1 WHERE doc = ?", (row[1],))
+        library = Library(row.library)
+        if build == row.live_build and row.state == "live":
+            sql.execute(_EMBED, {"of": row.doc, "more": -1})
             add_counts(sql, library, 0, 0, -1, 0)
         add_change(sql, library, "vectors", 0, 0, [chunk_id])
 
 
-def _target(sql: Connection, library: Library, build: int | None) -> _Target:
-    rows = sql.exec_driver_sql(
-        "SELECT b.build, b.fingerprint ->> 'dimension', b.fingerprint ->> 'embedding_model', b.build = l.live_build"
-        " FROM libraries l JOIN builds b ON b.build = l.live_build"
-        " OR b.build = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?) WHERE l.library = ?",
-        (staged_key(library), library.value),
-    ).all()
-    for row in rows:
-        if row[3] if build is None else row[0] == build:
-            return _Target(row[0], row[1], row[2], bool(row[3]))
-    if build is None:
+def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
+    """Return a writable build: number, fingerprint, whether it is live."""
+    live = sql.execute(select(libraries.c.live_build).where(libraries.c.library == library.value)).scalar()
+    if live is None:
         raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")
+    number = live if build is None else build
+    if number == live or str(number) == meta_value(sql, staged_key(library)):
+        packed = sql.execute(select(builds.c.fingerprint).where(builds.c.build == number)).scalar()
+        if packed is not None:
+            return number, fingerprint_from(packed), number == live
     raise FingerprintMismatch(f"library {library.value!r} was re-embedded while these vectors were made: they are not kept")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.index.catalog.database import Database, refuse_newer, schema_of
-from app.index.catalog.jobs import end_backups
+from app.index.catalog.sqlite import end_backups
 from app.index.files.durable import disk_errors, remove_tree, replace_file, sync_directory, sync_file, utc_now
 from app.index.files.originals import Originals
 from app.index.files.steps import Steps

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from sqlalchemy import select
+
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
 from app.core.types import CODES_VERSION, ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata, PageSpan, PassageCode
@@ -21,8 +23,9 @@ from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.loading import CatalogLoader
 from app.index.catalog.passage_codes import PassageCodeStore
-from app.index.catalog.rows import id_list
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.rows import vector_key
+from app.index.catalog.schema import chunks, documents, vectors
+from app.index.catalog.statements import OF_REVISION, pieces
 from app.index.files.durable import disk_errors, remove_file, sync_directory, sync_file, utc_now
 from app.index.files.originals import Originals
 from app.index.files.steps import Steps
@@ -201,24 +204,20 @@ class Bundler:
         return len(records)
 
     def _chunk_ids(self, library: Library, doc_id: str) -> dict[int, int]:
-        with self.database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT c.ordinal, c.chunk_id FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision"
-                " WHERE d.library = ? AND d.doc_id = ?",
-                (library.value, doc_id),
-            ).fetchall()
+        of = (documents.c.library == library.value) & (documents.c.doc_id == doc_id)
+        rows = self.database.rows(select(chunks.c.ordinal, chunks.c.chunk_id).join(documents, OF_REVISION).where(of))
         return dict(rows)
 
     def _without_vector(self, library: Library, blobs: dict[int, bytes]) -> dict[int, bytes]:
         build = self.loader.live_build(library)
         if build is None:
             return blobs
-        with self.database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT k.value FROM json_each(?) k CROSS JOIN vectors v ON v.key = ? | k.value",
-                (id_list(list(blobs)), build.number << BUILD_SHIFT),
-            ).fetchall()
-        held = {row[0] for row in rows}
+        keys = {vector_key(build.number, chunk_id): chunk_id for chunk_id in blobs}
+        held = {
+            keys[row.key]
+            for some in pieces(list(keys))
+            for row in self.database.rows(select(vectors.c.key).where(vectors.c.key.in_(some)))
+        }
         return {chunk_id: blob for chunk_id, blob in blobs.items() if chunk_id not in held}
 
 

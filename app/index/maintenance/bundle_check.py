@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import select
 
 from app.core.errors import Conflict, NotFound
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
 from app.index.catalog.database import Database
+from app.index.catalog.schema import documents as held
+from app.index.catalog.statements import pieces
 from app.index.maintenance.bundle_file import Block, damaged, read_blocks
 from app.index.maintenance.bundle_records import DocumentRecord, Documents, Header, Original, Trailer, code_bytes
 
@@ -46,7 +48,7 @@ class BundleCheck:
         self._seen: set[str] = set()
         self.fingerprint: Fingerprint | None = None
         self.codes: str | None = None
-        """Version of the codes; those of another than ours are left out, and made again."""
+        """Version of the codes; codes of another version are left out and rebuilt."""
 
     def run(self, database: Database, library: Library | None) -> BundleReport:
         """Return what the bundle says it holds, once every block was read and found right.
@@ -138,13 +140,13 @@ def count_parts(documents: list[DocumentRecord]) -> tuple[int, int]:
 def _refuse_conflicts(database: Database, library: Library, documents: list[DocumentRecord]) -> None:
     ids = {document.source_key: document.doc_id for document in documents}
     keys = {document.doc_id: document.source_key for document in documents}
-    with database.read_raw() as cursor:
-        rows = cursor.execute(
-            "SELECT doc_id, source_key FROM documents WHERE library = ?1 AND doc_id IN (SELECT value FROM json_each(?2))"
-            " UNION SELECT doc_id, source_key FROM documents WHERE library = ?1"
-            " AND source_key IN (SELECT value FROM json_each(?3))",
-            (library.value, json.dumps(list(keys)), json.dumps(list(ids))),
-        ).fetchall()
+    of = select(held.c.doc_id, held.c.source_key).where(held.c.library == library.value)
+    rows = [
+        row
+        for column, names in ((held.c.doc_id, list(keys)), (held.c.source_key, list(ids)))
+        for some in pieces(names)
+        for row in database.rows(of.where(column.in_(some)))
+    ]
     for doc_id, source_key in rows:
         if ids.get(source_key, doc_id) != doc_id or keys.get(doc_id, source_key) != source_key:
             raise Conflict(

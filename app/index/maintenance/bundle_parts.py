@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
+
+from sqlalchemy import Select, and_, select
 
 from app.core.errors import NotFound, TooLarge
 from app.core.types import STATE_DIMENSION, TOKEN_BITS, Document, Library
@@ -12,7 +14,8 @@ from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.loading import Build, CatalogLoader
 from app.index.catalog.rows import usable
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import chunks, documents, passage_codes, vectors
+from app.index.catalog.statements import key_of
 from app.index.files.originals import Originals
 from app.index.maintenance.bundle_file import MAX_BLOCK_BYTES
 from app.index.maintenance.bundle_records import BATCH_DOCUMENTS, DocumentRecord, Kind
@@ -98,22 +101,24 @@ class BundleReader:
         )
 
     def _vectors(self, library: Library, document: Document, build: Build) -> list[tuple[int, bytes]]:
-        with self.database.read_raw() as cursor:
-            rows = cursor.execute(
-                "SELECT c.ordinal, v.vector FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = ?"
-                " JOIN vectors v ON v.key = ? | c.chunk_id WHERE d.library = ? AND d.doc_id = ? ORDER BY c.ordinal",
-                (document.revision, build.number << BUILD_SHIFT, library.value, document.doc_id),
-            ).fetchall()
+        has = vectors.c.key == key_of(build.number)
+        found = _of(select(chunks.c.ordinal, vectors.c.vector).join(vectors, has), library, document)
+        rows = [(row.ordinal, row.vector) for row in self.database.rows(found)]
         fit = usable([row[1] for row in rows], build.dimension)
         return [row for row, good in zip(rows, fit, strict=True) if good]
 
     def _codes(self, library: Library, document: Document) -> list[tuple[int, bytes, bytes]]:
-        with self.database.read_raw() as cursor:
-            return cursor.execute(
-                "SELECT c.ordinal, p.sentences, p.tokens FROM documents d JOIN chunks c ON c.doc = d.doc AND c.revision = ?"
-                " JOIN passage_codes p ON p.chunk_id = c.chunk_id WHERE d.library = ? AND d.doc_id = ? ORDER BY c.ordinal",
-                (document.revision, library.value, document.doc_id),
-            ).fetchall()
+        columns = (chunks.c.ordinal, passage_codes.c.sentences, passage_codes.c.tokens)
+        has = passage_codes.c.chunk_id == chunks.c.chunk_id
+        found = _of(select(*columns).join(passage_codes, has), library, document)
+        return [(row.ordinal, row.sentences, row.tokens) for row in self.database.rows(found)]
+
+
+def _of(query: Select[Any], library: Library, document: Document) -> Select[Any]:
+    """Return a query on chunks for those of a document's revision alone, in order."""
+    of = and_(documents.c.library == library.value, documents.c.doc_id == document.doc_id)
+    revision = chunks.c.revision == document.revision
+    return query.join(documents, documents.c.doc == chunks.c.doc).where(of, revision).order_by(chunks.c.ordinal)
 
 
 def _part(record: DocumentRecord, blobs: list[bytes], codes: list[bytes]) -> Part:

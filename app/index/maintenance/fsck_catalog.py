@@ -5,59 +5,101 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.index.catalog.bookkeeping import repoint_duplicates
 from app.index.catalog.changes import ChangeLog
 from app.index.catalog.database import Database
-from app.index.catalog.schema import BUILD_SHIFT
+from app.index.catalog.schema import (
+    BUILD_SHIFT,
+    builds,
+    chunks,
+    documents,
+    libraries,
+    revisions,
+    type_counts,
+    vectors,
+)
+from app.index.catalog.statements import OF_REVISION, key_of
 from app.index.catalog.texts import TextCodec
-from app.index.catalog.unlinks import Unlinks
+from app.index.catalog.unlinks import ORIGINALS, Unlinks
 from app.index.catalog.vector_check import VectorCheck
 from app.index.files.originals import Originals
 from app.index.maintenance.fsck_report import Fault, FaultCode
 
-_LIVE_COUNTS = """
-    SELECT library, count(*) AS documents, sum(chunks) AS chunks, sum(embedded) AS embedded, sum(bytes) AS bytes
-    FROM documents WHERE state = 'live' GROUP BY library
-"""
-_WRONG_COUNTERS = f"""
-    SELECT l.library FROM libraries l LEFT JOIN ({_LIVE_COUNTS}) t ON t.library = l.library
-    WHERE (l.documents, l.chunks, l.embedded, l.bytes)
-        != (coalesce(t.documents, 0), coalesce(t.chunks, 0), coalesce(t.embedded, 0), coalesce(t.bytes, 0))
-    UNION SELECT c.library FROM type_counts c WHERE c.documents
-        != (SELECT count(*) FROM documents d WHERE d.library = c.library AND d.type = c.type AND d.state = 'live')
-"""  # noqa: S608  # constants
-_COUNTED = f"""
-    SELECT d.doc, d.library, d.chunks, d.embedded, count(c.chunk_id) AS found, count(v.key) AS vectors
-    FROM documents d JOIN libraries l ON l.library = d.library
-    LEFT JOIN chunks c ON c.doc = d.doc AND c.revision = d.revision
-    LEFT JOIN vectors v ON v.key = (l.live_build << {BUILD_SHIFT}) | c.chunk_id
-    GROUP BY d.doc HAVING d.chunks != count(c.chunk_id) OR d.embedded != count(v.key)
-"""  # noqa: S608  # constants
-_ORPHAN_VECTORS = f"""
-    SELECT v.key FROM vectors v
-    LEFT JOIN chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}
-    LEFT JOIN documents d ON d.doc = c.doc AND d.revision = c.revision
-    LEFT JOIN builds b ON b.build = v.key >> {BUILD_SHIFT}
-    WHERE d.doc IS NULL OR b.build IS NULL
-"""  # noqa: S608  # constants
-_BAD_SPANS = """
-    SELECT c.chunk_id, d.doc_id FROM chunks c JOIN documents d ON d.doc = c.doc
-    JOIN revisions r ON r.doc = c.doc AND r.revision = c.revision
-    WHERE c.start < 0 OR c."end" <= c.start OR c."end" > r.characters
-    UNION ALL SELECT 0, d.doc_id FROM documents d
-    WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.doc = d.doc AND r.revision = d.revision)
-"""
-_WRONG_DUPLICATES = """
-    SELECT d.library, d.sha256 FROM documents d
-    JOIN (SELECT library, sha256, min(doc) AS first FROM documents WHERE state = 'live' GROUP BY library, sha256) f
-        ON f.library = d.library AND f.sha256 = d.sha256
-    JOIN documents o ON o.doc = f.first
-    WHERE d.state = 'live' AND d.duplicate_of IS NOT CASE WHEN d.doc = f.first THEN NULL ELSE o.doc_id END
-"""
+_COUNTERS = ("documents", "chunks", "embedded", "bytes")
+_LIVE = documents.c.state == "live"
+_COUNTED = (
+    select(documents.c.library, func.count().label("documents"))
+    .add_columns(*(func.sum(documents.c[name]).label(name) for name in _COUNTERS[1:]))
+    .where(_LIVE)
+    .group_by(documents.c.library)
+    .subquery()
+)
+_OF_TYPE = select(func.count()).where(_LIVE, documents.c.library == type_counts.c.library, documents.c.type == type_counts.c.type)
+_WRONG_COUNTERS = (
+    select(libraries.c.library)
+    .outerjoin(_COUNTED, _COUNTED.c.library == libraries.c.library)
+    .where(or_(*(libraries.c[name] != func.coalesce(_COUNTED.c[name], 0) for name in _COUNTERS)))
+    .union(select(type_counts.c.library).where(type_counts.c.documents != _OF_TYPE.scalar_subquery()))
+)
+_FOUND, _EMBEDDED = func.count(chunks.c.chunk_id), func.count(vectors.c.key)
+_WRONG_DOCUMENTS = (
+    select(documents.c.doc, documents.c.library, _FOUND.label("found"), _EMBEDDED.label("with_vector"))
+    .join(libraries, libraries.c.library == documents.c.library)
+    .outerjoin(chunks, OF_REVISION)
+    .outerjoin(vectors, vectors.c.key == key_of(libraries.c.live_build))
+    .group_by(documents.c.doc)
+    .having(or_(documents.c.chunks != _FOUND, documents.c.embedded != _EMBEDDED))
+)
+_ORPHAN_VECTORS = (
+    select(vectors.c.key)
+    .outerjoin(chunks, chunks.c.chunk_id == vectors.c.key.bitwise_and((1 << BUILD_SHIFT) - 1))
+    .outerjoin(documents, OF_REVISION)
+    .outerjoin(builds, builds.c.build == vectors.c.key.bitwise_rshift(BUILD_SHIFT))
+    .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
+)
+_TEXTS = select(documents.c.doc_id, revisions.c.text, revisions.c.characters).join(documents)
+_HAS_TEXT = exists().where(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision)
+_WITHOUT_TEXT = select(documents.c.doc_id).where(~_HAS_TEXT)
+_BAD_SPANS = (
+    select(documents.c.doc_id)
+    .select_from(chunks)
+    .join(documents, documents.c.doc == chunks.c.doc)
+    .join(revisions, and_(revisions.c.doc == chunks.c.doc, revisions.c.revision == chunks.c.revision))
+    .where(or_(chunks.c.start < 0, chunks.c.end <= chunks.c.start, chunks.c.end > revisions.c.characters))
+    .union_all(_WITHOUT_TEXT)
+)
+_FIRSTS = (
+    select(documents.c.library, documents.c.sha256, func.min(documents.c.doc).label("first"))
+    .where(_LIVE)
+    .group_by(documents.c.library, documents.c.sha256)
+    .subquery()
+)
+_ORIGINAL = documents.alias()
+_WRONG_DUPLICATES = (
+    select(documents.c.library, documents.c.sha256)
+    .join(_FIRSTS, and_(_FIRSTS.c.library == documents.c.library, _FIRSTS.c.sha256 == documents.c.sha256))
+    .join(_ORIGINAL, _ORIGINAL.c.doc == _FIRSTS.c.first)
+    .where(
+        _LIVE,
+        documents.c.duplicate_of.is_distinct_from(case((documents.c.doc == _FIRSTS.c.first, None), else_=_ORIGINAL.c.doc_id)),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +126,27 @@ class CatalogCheck:
     def _texts(self, checked: dict[str, int]) -> Iterator[Fault]:
         codec = TextCodec()
         damaged: list[str] = []
-        with self.database.read_raw() as cursor:
-            rows = cursor.execute("SELECT d.doc_id, r.text, r.characters FROM revisions r JOIN documents d ON d.doc = r.doc")
-            for n, (doc_id, frame, characters) in enumerate(rows, 1):
+        with self.database.read() as sql:
+            for n, (doc_id, frame, characters) in enumerate(sql.execute(_TEXTS), 1):
                 checked["texts"] = n
                 try:
                     if len(codec.unpack(frame)) != characters:
                         damaged.append(doc_id)
                 except IndexDamaged:
                     damaged.append(doc_id)
-            spans = cursor.execute(_BAD_SPANS).fetchall()
-            checked["chunks"] = cursor.execute("SELECT count(*) FROM chunks").fetchone()[0]
+            spans = sql.execute(_BAD_SPANS).all()
+            checked["chunks"] = sql.execute(select(func.count()).select_from(chunks)).scalar_one()
         if damaged:
             yield Fault("catalog_text", "", len(damaged), f"the text of document {damaged[0]}; ingest it again or restore a backup")
         if spans:
-            yield Fault("catalog_spans", "", len(spans), f"a chunk of document {spans[0][1]}; ingest it again or restore a backup")
+            yield Fault(
+                "catalog_spans", "", len(spans), f"a chunk of document {spans[0].doc_id}; ingest it again or restore a backup"
+            )
 
     def _vectors(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
-        with self.database.read_raw() as cursor:
-            checked["vectors"] = cursor.execute("SELECT count(*) FROM vectors").fetchone()[0]
-            orphans = [row[0] for row in cursor.execute(_ORPHAN_VECTORS)]
+        with self.database.read() as sql:
+            checked["vectors"] = sql.execute(select(func.count()).select_from(vectors)).scalar_one()
+            orphans = list(sql.execute(_ORPHAN_VECTORS).scalars())
             last = self.log.last()
         unusable = self.vectors.find()
         if orphans:
@@ -123,24 +166,21 @@ class CatalogCheck:
     def _drop_vectors(self, code: FaultCode, keys: list[int], detail: str, *, repair: bool) -> Fault:
         if repair:
             with self.database.write("fsck") as sql:
-                sql.exec_driver_sql("DELETE FROM vectors WHERE key = ?", [(key,) for key in keys])
+                sql.execute(delete(vectors).where(vectors.c.key == bindparam("of")), [{"of": key} for key in keys])
         return Fault(code, "", len(keys), detail, repair)
 
     def _counts(self, *, repair: bool) -> Iterator[Fault]:
         # Documents first: the libraries' counters are made from them.
-        with self.database.read_raw() as cursor:
-            documents = cursor.execute(_COUNTED).fetchall()
-        if documents:
+        wrong = self.database.rows(_WRONG_DOCUMENTS)
+        if wrong:
             if repair:
+                right = update(documents).where(documents.c.doc == bindparam("of"))
+                right = right.values(chunks=bindparam("found"), embedded=bindparam("with_vector"))
                 with self.database.write("fsck") as sql:
-                    sql.exec_driver_sql(
-                        "UPDATE documents SET chunks = ?, embedded = ? WHERE doc = ?",
-                        [(row[4], row[5], row[0]) for row in documents],
-                    )
-            yield Fault("catalog_document_counts", documents[0][1], len(documents), f"document {documents[0][0]}", repair)
-        with self.database.read_raw() as cursor:
-            counters = [row[0] for row in cursor.execute(_WRONG_COUNTERS)]
-            duplicates = cursor.execute(_WRONG_DUPLICATES).fetchall()
+                    sql.execute(right, [{"of": row.doc, "found": row.found, "with_vector": row.with_vector} for row in wrong])
+            yield Fault("catalog_document_counts", wrong[0].library, len(wrong), f"document {wrong[0].doc}", repair)
+        counters = [row.library for row in self.database.rows(_WRONG_COUNTERS)]
+        duplicates = self.database.rows(_WRONG_DUPLICATES)
         if counters:
             if repair:
                 with self.database.write("fsck") as sql:
@@ -154,8 +194,7 @@ class CatalogCheck:
             yield Fault("catalog_duplicates", duplicates[0][0], len(duplicates), f"content {duplicates[0][1][:12]}", repair)
 
     def _originals(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
-        with self.database.read_raw() as cursor:
-            names = {row[0] for row in cursor.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1")}
+        names = {row.sha256 for row in self.database.rows(ORIGINALS)}
         checked["originals"] = len(names)
         missing = [name for name in sorted(names) if not self.originals.exists(name)]
         damaged = [name for name in sorted(names) if name not in missing and self.originals.damaged(name)]
@@ -173,22 +212,20 @@ class CatalogCheck:
 
     def _disown(self, names: list[str]) -> None:
         with self.database.write("fsck") as sql:
-            rows = [(name,) for name in names]
-            sql.exec_driver_sql("UPDATE documents SET has_original = 0 WHERE sha256 = ?", rows)
-            sql.exec_driver_sql("UPDATE revisions SET has_original = 0 WHERE sha256 = ?", rows)
+            for table in (documents, revisions):
+                disowned = update(table).where(table.c.sha256 == bindparam("name")).values(has_original=0)
+                sql.execute(disowned, [{"name": name} for name in names])
         for name in names:
             self.originals.remove(name)
 
 
 def recount(sql: Connection) -> None:
     """Make every counter from the documents."""
-    sql.exec_driver_sql("UPDATE libraries SET documents = 0, chunks = 0, embedded = 0, bytes = 0")
-    sql.exec_driver_sql(
-        f"UPDATE libraries SET documents = t.documents, chunks = t.chunks, embedded = t.embedded, bytes = t.bytes"  # noqa: S608
-        f" FROM ({_LIVE_COUNTS}) t WHERE t.library = libraries.library"
+    sql.execute(update(libraries).values(dict.fromkeys(_COUNTERS, 0)))
+    counted = {name: _COUNTED.c[name] for name in _COUNTERS}
+    sql.execute(update(libraries).values(counted).where(_COUNTED.c.library == libraries.c.library))
+    sql.execute(delete(type_counts))
+    by_type = (
+        select(documents.c.library, documents.c.type, func.count()).where(_LIVE).group_by(documents.c.library, documents.c.type)
     )
-    sql.exec_driver_sql("DELETE FROM type_counts")
-    sql.exec_driver_sql(
-        "INSERT INTO type_counts (library, type, documents)"
-        " SELECT library, type, count(*) FROM documents WHERE state = 'live' GROUP BY library, type"
-    )
+    sql.execute(insert(type_counts).from_select(["library", "type", "documents"], by_type))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
-from app.index.catalog.jobs import AWAITED_ORIGINALS
+from app.index.catalog.jobs import FINISHED, originals_in
 from app.index.catalog.unlinks import UNLINKED_KEY
 from app.index.files.originals import names_in
 
@@ -83,7 +83,8 @@ def _read(catalog: Path) -> _Knowledge:
         if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
             return _Knowledge()
         named = {row[0] for row in connection.execute("SELECT sha256 FROM revisions WHERE has_original = 1")}
-        named |= {row[0] for row in connection.execute(AWAITED_ORIGINALS)}
+        waiting = connection.execute("SELECT payload FROM jobs WHERE state NOT IN (?, ?, ?)", FINISHED)
+        named |= {name for (payload,) in waiting for name in originals_in(payload)}
         recorded = {row[0] for row in connection.execute("SELECT sha256 FROM unlinks")} if "unlinks" in tables else set()
         deletions = connection.execute(
             "SELECT count(*) FROM meta WHERE key = ? OR key LIKE 'deleted_since_purge/%'", (UNLINKED_KEY,)

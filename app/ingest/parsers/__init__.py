@@ -1,8 +1,4 @@
-"""The registry: what a file is, and the parser that reads it.
-
-Parser modules are imported on first use: the child process that parses (app/ingest/sandbox.py) starts in a fraction of the time,
-and one that never sees a DOCX never loads lxml.
-"""
+"""Parse files in this process: recognise the format, then call its parser."""
 
 from __future__ import annotations
 
@@ -12,20 +8,11 @@ from pathlib import Path
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import PageBoxes, PageText, ParsedDocument
 from app.ingest.options import IngestOptions
-from app.ingest.parsers.sniffing import MEDIA_TYPES, Kind, identify
+from app.ingest.parsers.formats import FORMATS
+from app.ingest.parsers.sniffing import identify
 
 READER_VERSION = "2"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a file sent again is read again."""
-
-_KINDS: dict[str, Kind] = {media_type: kind for kind, media_type in MEDIA_TYPES.items()}
-
-
-def kind_of(media_type: str) -> str:
-    """Return the short kind (`Document.type`) of a media type.
-
-    One of pdf, docx, html, markdown, text.
-    """
-    return _KINDS[media_type]
 
 
 class DirectParser:
@@ -49,7 +36,7 @@ class DirectParser:
             Unreadable: It is empty or damaged, or holds no text at all.
         """
         data = _read(content, filename, self._options.max_file_bytes)
-        parsed = _parse(data, filename, self._options)
+        parsed = FORMATS[identify(data, filename)].parse(data, filename, self._options)
         if len(parsed.text) > self._options.max_characters:
             raise TooLarge(
                 f"{filename!r} holds {len(parsed.text):,} characters; at most {self._options.max_characters:,} are read:"
@@ -61,7 +48,7 @@ class DirectParser:
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
         """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
-        from app.ingest.parsers.boxes import find_boxes  # noqa: PLC0415 - see the module's docstring
+        from app.ingest.parsers.boxes import find_boxes  # noqa: PLC0415  # loads PDFium
 
         return find_boxes(_read(content, "the original", self._options.max_file_bytes), pages)
 
@@ -77,26 +64,3 @@ def _read(content: bytes | Path, filename: str, limit: int) -> bytes:
     if len(content) > limit:
         raise TooLarge(f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it")
     return content
-
-
-def _parse(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
-    kind = identify(content, filename)
-    if kind == "pdf":
-        from app.ingest.parsers.pdf import parse_pdf  # noqa: PLC0415
-
-        return parse_pdf(content, filename, options)
-    if kind == "docx":
-        from app.ingest.parsers.docx import parse_docx  # noqa: PLC0415
-
-        return parse_docx(content, filename)
-    if kind == "html":
-        from app.ingest.parsers.html import parse_html  # noqa: PLC0415
-
-        return parse_html(content, filename)
-    if kind == "markdown":
-        from app.ingest.parsers.markdown import parse_markdown  # noqa: PLC0415
-
-        return parse_markdown(content)
-    from app.ingest.parsers.plain import parse_plain  # noqa: PLC0415
-
-    return parse_plain(content)

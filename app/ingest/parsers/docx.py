@@ -20,7 +20,7 @@ from lxml import etree
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.builder import TextBuilder
-from app.ingest.parsers.sniffing import MEDIA_TYPES
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.tables import table_lines
 
 MAX_ENTRIES = 2_000
@@ -38,7 +38,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _LEFT_OUT = (qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), _FALLBACK)
 
 
-def parse_docx(content: bytes, filename: str) -> ParsedDocument:
+def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
     """Return a Word document's text without deleted and hidden text.
 
     Hidden characters count as stripped. Archives within the archive (embedded workbooks) are never
@@ -61,7 +61,7 @@ def parse_docx(content: bytes, filename: str) -> ParsedDocument:
         ) from exc
     return ParsedDocument(
         text=reader.builder.text,
-        media_type=MEDIA_TYPES["docx"],
+        media_type=FORMATS["docx"].media_type,
         headings=tuple(reader.builder.headings),
         title=reader.title or title or None,
         authors=tuple(name.strip() for name in (author or "").split(";") if name.strip()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 
 from app.core.errors import UnsupportedType
+from app.ingest.parsers.formats import accepted
 
 _BOMS = (  # UTF-32 before UTF-16: its little-endian mark starts with the other's
     (codecs.BOM_UTF8, "utf-8"),
@@ -49,7 +50,7 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, tuple[str,
         if content.startswith(bom):
             return _decode_with_warning(content[len(bom) :], marked)
     if not is_text(content):
-        raise UnsupportedType("the content is binary, not text; send PDF, DOCX, HTML, Markdown or plain text")
+        raise UnsupportedType(f"the content is binary, not text; send {accepted()}")
     utf16 = _utf16_without_mark(content)
     if utf16 is not None:
         return _decode_with_warning(content, utf16)

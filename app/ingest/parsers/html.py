@@ -10,7 +10,7 @@ from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.builder import TextBuilder
 from app.ingest.parsers.encoding import decode
-from app.ingest.parsers.sniffing import MEDIA_TYPES
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.tables import table_lines
 
 _DROPPED = frozenset(
@@ -50,7 +50,7 @@ _AUTHOR_NAMES = frozenset({"author", "citation_author", "dc.creator", "dcterms.c
 _DATE_NAMES = ("citation_publication_date", "citation_date", "dc.date", "article:published_time", "date")
 
 
-def parse_html(content: bytes, filename: str = "the page") -> ParsedDocument:
+def parse_html(content: bytes, filename: str = "the page", *_: object) -> ParsedDocument:
     """Return the visible text of a page.
 
     Scripts, styles, navigation, forms and hidden elements are left out; the characters of hidden elements are counted as stripped.
@@ -70,7 +70,7 @@ def parse_html(content: bytes, filename: str = "the page") -> ParsedDocument:
     authors, year = _meta(tree)
     return ParsedDocument(
         text=reader.builder.text,
-        media_type=MEDIA_TYPES["html"],
+        media_type=FORMATS["html"].media_type,
         headings=tuple(reader.builder.headings),
         title=_SPACE.sub(" ", title.text()).strip() or None if title else None,
         authors=authors,

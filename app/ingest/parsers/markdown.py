@@ -7,7 +7,7 @@ import re
 from app.core.normalisation import normalise
 from app.core.types import Heading, ParsedDocument
 from app.ingest.parsers.encoding import decode
-from app.ingest.parsers.sniffing import MEDIA_TYPES
+from app.ingest.parsers.formats import FORMATS
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|authors?|date|year)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
@@ -23,7 +23,7 @@ _STRONG = re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1")
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 
 
-def parse_markdown(content: bytes) -> ParsedDocument:
+def parse_markdown(content: bytes, *_: object) -> ParsedDocument:
     """Return Markdown as readable text, without marks, comments and front matter.
 
     Heading, link and bold marks. Lists, quotes, tables and code stay as written. Comments are
@@ -42,7 +42,7 @@ def parse_markdown(content: bytes) -> ParsedDocument:
     year = _YEAR.search(fields.get("date", "") or fields.get("year", ""))
     return ParsedDocument(
         text="\n".join(lines),
-        media_type=MEDIA_TYPES["markdown"],
+        media_type=FORMATS["markdown"].media_type,
         headings=tuple(headings),
         title=fields.get("title") or None,
         authors=tuple(name.strip() for name in fields.get("author", fields.get("authors", "")).split("\n") if name.strip()),

@@ -16,10 +16,10 @@ from app.core.normalisation import normalise
 from app.core.text import UNSPACED
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.options import IngestOptions
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
 from app.ingest.parsers.legible import judge, pages_of_pictures, require_text
 from app.ingest.parsers.running_heads import set_apart
-from app.ingest.parsers.sniffing import MEDIA_TYPES
 from app.ingest.parsers.tex_fonts import has_codes, name_tex_codes
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
@@ -104,7 +104,7 @@ def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
     return ParsedDocument(
         text=flowing,
-        media_type=MEDIA_TYPES["pdf"],
+        media_type=FORMATS["pdf"].media_type,
         pages=tuple(pages),
         headings=tuple(headings),
         title=information.get("Title") or None,

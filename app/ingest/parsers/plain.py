@@ -5,11 +5,11 @@ from __future__ import annotations
 from app.core.normalisation import normalise
 from app.core.types import ParsedDocument
 from app.ingest.parsers.encoding import decode
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
-from app.ingest.parsers.sniffing import MEDIA_TYPES
 
 
-def parse_plain(content: bytes) -> ParsedDocument:
+def parse_plain(content: bytes, *_: object) -> ParsedDocument:
     """Return the text as written, with numbered, capital and well-known headings.
 
     Raises:
@@ -19,7 +19,7 @@ def parse_plain(content: bytes) -> ParsedDocument:
     text, stripped = normalise(source.replace("\f", "\n\n"))
     return ParsedDocument(
         text=text,
-        media_type=MEDIA_TYPES["text"],
+        media_type=FORMATS["text"].media_type,
         headings=tuple(find_headings(text, isolated_caps=True)),
         warnings=warnings,
         stripped_characters=stripped,

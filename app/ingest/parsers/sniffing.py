@@ -5,23 +5,14 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import PurePosixPath
-from typing import Literal
 
 from app.core.errors import Encrypted, Unreadable, UnsupportedType
+from app.core.types import FileType
 from app.ingest.parsers.encoding import is_text
+from app.ingest.parsers.formats import FORMATS, accepted
 
-Kind = Literal["pdf", "docx", "html", "markdown", "text"]
-
-MEDIA_TYPES: dict[Kind, str] = {
-    "pdf": "application/pdf",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "html": "text/html",
-    "markdown": "text/markdown",
-    "text": "text/plain",
-}
-
-_PDF_WINDOW_BYTES = 1024
-"""Readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note 13)."""
+_MAGIC_WINDOW_BYTES = 1024
+"""PDF readers accept a header that starts within the first kilobyte (ISO 32000-1, annex H, note 13)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _IMAGES = (  # refused also where text follows: a damaged image is no text
     (b"\x89PNG", "a PNG image"),
@@ -40,13 +31,10 @@ _FOREIGN = (  # signatures that get a name in the message; other binaries are re
     (b"ZIM\x04", "a ZIM archive"),
     (b"MZ", "a Windows program"),
 )
-_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"})
-_HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
-_ACCEPTED = "send PDF, DOCX, HTML, Markdown or plain text"
 
 
-def identify(content: bytes, filename: str) -> Kind:
-    """Return the kind of a file.
+def identify(content: bytes, filename: str) -> FileType:
+    """Return the format of a file.
 
     Args:
         content: The whole file.
@@ -59,8 +47,10 @@ def identify(content: bytes, filename: str) -> Kind:
     """
     if not content.strip(b"\0 \t\r\n\f"):
         raise Unreadable(f"{filename!r} is empty: it has no content")
-    if b"%PDF-" in content[:_PDF_WINDOW_BYTES]:
-        return "pdf"
+    head = content[:_MAGIC_WINDOW_BYTES]
+    for name, one in FORMATS.items():
+        if one.magic and one.magic in head:
+            return name
     if content.startswith(b"PK\x03\x04"):
         return _identify_zip(content, filename)
     if content.startswith(_OLE):
@@ -72,7 +62,7 @@ def identify(content: bytes, filename: str) -> Kind:
     image = _named(content, _IMAGES)
     if image or not is_text(content):
         named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"
-        raise UnsupportedType(f"{filename!r} is {named}; {_ACCEPTED}")
+        raise UnsupportedType(f"{filename!r} is {named}; send {accepted()}")
     return _identify_text(content, PurePosixPath(filename.lower()).suffix)
 
 
@@ -80,23 +70,26 @@ def _named(content: bytes, signatures: tuple[tuple[bytes, str], ...]) -> str | N
     return next((name for magic, name in signatures if content.startswith(magic)), None)
 
 
-def _identify_zip(content: bytes, filename: str) -> Kind:
+def _identify_zip(content: bytes, filename: str) -> FileType:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as exc:
         raise Unreadable(f"{filename!r} is a damaged ZIP container; upload it again or save it again first") from exc
-    if "word/document.xml" in names:
-        return "docx"
+    for name, one in FORMATS.items():
+        if one.zip_part in names:
+            return name
     known = {"xl/workbook.xml": "a spreadsheet (XLSX)", "ppt/presentation.xml": "a presentation (PPTX)"}
     named = next((label for part, label in known.items() if part in names), "a ZIP archive")
-    raise UnsupportedType(f"{filename!r} is {named}; {_ACCEPTED}")
+    raise UnsupportedType(f"{filename!r} is {named}; send {accepted()}")
 
 
-def _identify_text(content: bytes, suffix: str) -> Kind:
-    if suffix in _MARKDOWN_SUFFIXES:
-        return "markdown"
+def _identify_text(content: bytes, suffix: str) -> FileType:
+    texts = (name for name, one in FORMATS.items() if one.is_text and suffix in one.suffixes)
+    named: FileType = next(texts, "text")
     head = content[:2048].replace(b"\0", b"").lower().lstrip(b"\xef\xbb\xbf\xfe\xff \t\r\n")
-    if head.startswith((b"<!doctype html", b"<html")) or (head.startswith(b"<") and (b"<html" in head or b"<body" in head)):
-        return "html"
-    return "html" if suffix in _HTML_SUFFIXES and b"<" in head else "text"
+    if named in ("text", "html"):
+        if head.startswith((b"<!doctype html", b"<html")) or (head.startswith(b"<") and (b"<html" in head or b"<body" in head)):
+            return "html"
+        return "html" if named == "html" and b"<" in head else "text"
+    return named

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 from app.client import FileToSend
@@ -52,7 +52,9 @@ def bench_streams(folder: Path, seconds: float) -> Part:
             seen["many"].append(_read(rig.server.url, STREAMS, seconds))
             cpu_s += rig.server.cpu_s() - before_s
     sent: Sent = json.loads(_log(folder).read_text("utf-8"))
-    late = {name: [sorted(under_way_ms(run.texts, sent)) for run in runs] for name, runs in seen.items()}
+    late = {
+        name: [sorted(under_way_ms(run.texts, sent, guarded="direct" not in name)) for run in runs] for name, runs in seen.items()
+    }
     pooled = {name: sorted(chain.from_iterable(rounds)) for name, rounds in late.items()}
     answers = sum(len(run.texts) for run in seen["many"])
     errors = sum(sum(run.errors.values()) for runs in seen.values() for run in runs)
@@ -105,15 +107,21 @@ def bench_over(folder: Path, seconds: float) -> Part:
     return lines, figures
 
 
-def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent) -> Iterator[float]:
-    """Yield each token's latency: model host's write to reader's last character."""
+def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent, *, guarded: bool) -> Iterator[float]:
+    """Yield each token's latency in milliseconds, from the model host to the reader's last character.
+
+    Args:
+        texts: What readers saw, and when.
+        sent: What the model host wrote, and when.
+        guarded: The server's guard was between: it holds back the last word, so a token leaves with the next one.
+    """
     for text, times in texts:
         lengths = [length for length, _ in times]
         own = text.rpartition("\n\n")[2]  # the model's words stand below the quote
-        for length, left in sent.get(own, []):
+        for (length, left), (_, following) in pairwise(sent.get(own, [])):
             at = bisect_left(lengths, len(text) - len(own) + length)
             if at < len(times):
-                yield (times[at][1] - left) / 1e6
+                yield (times[at][1] - (following if guarded else left)) / 1e6
 
 
 @contextmanager

@@ -72,18 +72,18 @@ def test_probes_are_scored_by_the_strings_they_expect() -> None:
     replies = {
         ("baseline", "p1"): _found("Rollo was there", "other"),
         ("baseline", "p2"): _found("nothing"),
-        ("multi_query", "p1"): _found("rollo", "other"),
-        ("multi_query", "p2"): _found("in Rouen"),
+        ("hyde", "p1"): _found("rollo", "other"),
+        ("hyde", "p2"): _found("in Rouen"),
     }
     experiment = run_probes("toy", probes, arms, lambda arm, probe, _: replies[arm.name, probe.id], seed=1, resamples=100)
-    baseline, multi = experiment.results
+    baseline, hyde = experiment.results
     assert baseline.intervals[GROUNDED].mean == 0.5
-    assert multi.intervals[GROUNDED].mean == 1.0
+    assert hyde.intervals[GROUNDED].mean == 1.0
     assert baseline.intervals[DOCUMENTS].mean == 1.5
-    assert multi.overlap == pytest.approx((1 / 3 + 0) / 2)
+    assert hyde.overlap == pytest.approx((1 / 3 + 0) / 2)
     assert experiment.comparisons[0].verdict == "cannot tell it from baseline at n = 2"
     report = Report("Toy", Provenance("s", "h", "f", {}, 1), (experiment,))
-    assert "| multi_query | 1.0000 |" in to_markdown(report)
+    assert "| hyde | 1.0000 |" in to_markdown(report)
     assert "Made from git s, settings h, index f, seed 1." in to_markdown(report)
     assert "Made from settings h, models m 0123, seed 1." in to_markdown(
         Report("Toy", Provenance("", "h", "", {"m": "0123"}, 1), (experiment,))

@@ -94,6 +94,32 @@ def test_a_store_of_an_earlier_release_opens_with_everything(options: IndexOptio
         check(store)
 
 
+def shape(path: Path) -> dict[str, object]:
+    """Tables with their columns and keys, and indexes, however their SQL is written."""
+    with closing(sqlite3.connect(path)) as connection:
+        found: dict[str, object] = {}
+        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+            written = (sql or "").upper()
+            if kind == "table":
+                columns = sorted(row[1:] for row in connection.execute(f"PRAGMA table_info({name})"))
+                parents = sorted(row[2:] for row in connection.execute(f"PRAGMA foreign_key_list({name})"))
+                found[name] = (columns, parents, "AUTOINCREMENT" in written, "WITHOUT ROWID" in written)
+            else:
+                held = connection.execute(f"PRAGMA index_info({name})").fetchall()
+                found[name] = (held and [row[2] for row in held], written.partition(" WHERE ")[2])
+        return found
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_an_upgraded_store_has_the_shape_of_a_new_one(options: IndexOptions, tmp_path: Path, revision: str) -> None:
+    lay_out(options, revision)
+    upgraded, new = options.data_dir / "catalog.sqlite3", tmp_path / "new.sqlite3"
+    for path in (upgraded, new):
+        database.Database(path, Steps()).close()
+    assert shape(upgraded) == shape(new)
+    assert database.schema_of(new) == SCHEMA_VERSION
+
+
 @pytest.fixture
 def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the migrations, for a release after this one."""

@@ -5,28 +5,33 @@ import { Select } from "@/components/ui/field";
 import { useChat } from "@/hooks/use-chat";
 import { adviceOn, chatModels } from "@/lib/models";
 
-const MODES: readonly { value: Mode; label: string }[] = [
-  { value: "general", label: "General" },
-  { value: "compare", label: "Compare" },
-  { value: "methodology", label: "Methodology" },
-  { value: "datasets", label: "Data sets" },
-  { value: "reproduce", label: "Reproduce" },
-];
+/** Each set is the contract's: a name that is missing or unknown does not compile. */
+const MODES: Record<Mode, string> = {
+  general: "General",
+  compare: "Compare",
+  methodology: "Methodology",
+  datasets: "Data sets",
+  reproduce: "Reproduce",
+};
 
-const STRATEGIES: readonly { value: Strategy | "default"; label: string }[] = [
-  { value: "default", label: "Default search" },
-  { value: "baseline", label: "Baseline" },
-  { value: "hyde", label: "HyDE" },
-  { value: "multi_query", label: "Multi-query" },
-  { value: "flare", label: "FLARE" },
-];
+const STRATEGIES: Record<Strategy | "default", string> = {
+  default: "Default search",
+  baseline: "Baseline",
+  hyde: "HyDE",
+  multi_query: "Multi-query",
+  flare: "FLARE",
+};
 
-const EVIDENCE: readonly { value: EvidenceKind | "default"; label: string }[] = [
-  { value: "default", label: "Default evidence" },
-  { value: "auto", label: "Fitted to the model" },
-  { value: "short", label: "Sentences" },
-  { value: "full", label: "Whole passages" },
-];
+const EVIDENCE: Record<EvidenceKind | "default", string> = {
+  default: "Default evidence",
+  auto: "Fitted to the model",
+  short: "Sentences",
+  full: "Whole passages",
+};
+
+function optionsOf<Name extends string>(labels: Record<Name, string>): { value: Name; label: string }[] {
+  return (Object.keys(labels) as Name[]).map((value) => ({ value, label: labels[value] }));
+}
 
 /** Mode, strategy, model and evidence of the next question. */
 export function ChatControls() {
@@ -35,8 +40,8 @@ export function ChatControls() {
   const installed = chatModels(data);
   return (
     <div className="flex min-w-0 flex-wrap items-center">
-      <Select label="Mode" value={controls.mode} options={MODES} onValue={(mode) => setControls({ mode })} />
-      <Select label="Strategy" value={controls.strategy ?? "default"} options={STRATEGIES} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
+      <Select label="Mode" value={controls.mode} options={optionsOf(MODES)} onValue={(mode) => setControls({ mode })} />
+      <Select label="Strategy" value={controls.strategy ?? "default"} options={optionsOf(STRATEGIES)} onValue={(strategy) => setControls({ strategy: strategy === "default" ? null : strategy })} />
       {installed.length > 0 && (
         <Select
           label="Model"
@@ -47,7 +52,7 @@ export function ChatControls() {
           className="max-w-44"
         />
       )}
-      <Select label="Evidence" value={controls.evidence ?? "default"} options={EVIDENCE} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
+      <Select label="Evidence" value={controls.evidence ?? "default"} options={optionsOf(EVIDENCE)} onValue={(evidence) => setControls({ evidence: evidence === "default" ? null : evidence })} />
       <label className="flex min-h-7 items-center gap-1 px-2 text-xs text-muted hover:text-ink" title="Where no passage passes the cutoff, let the model read the nearest ones">
         <input type="checkbox" checked={controls.nearest} onChange={(event) => setControls({ nearest: event.target.checked })} className="accent-accent" />
         Also nearest

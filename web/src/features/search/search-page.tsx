@@ -45,7 +45,7 @@ export function SearchPage() {
         <Select label="Number of hits" value={count} onValue={setCount} options={COUNTS.map((value) => ({ value, label: `${value} hits` }))} />
       </div>
       {found.data?.notices.map((notice) => (
-        <Banner key={notice["code"]}>{sentence(notice["message"] ?? "")}</Banner>
+        <Banner key={notice.code}>{sentence(notice.message)}</Banner>
       ))}
       {query === "" && <Empty title="Type to search">Meaning and words are searched together. Results follow as you type.</Empty>}
       {query !== "" && found.isPending && <Skeleton lines={8} label="Searching" />}

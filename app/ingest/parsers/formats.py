@@ -1,0 +1,83 @@
+"""The formats of files that are read: how each is recognised, and the function that parses it.
+
+A new format is one row here, its name in `app.core.types.vocabulary.FileType`, and a module with a
+parse function (docs/extending.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
+from typing import cast
+
+from app.core.text import either
+from app.core.types import FileType, ParsedDocument
+from app.ingest.options import IngestOptions
+
+Parse = Callable[[bytes, str, IngestOptions], ParsedDocument]
+"""Content, file name and limits to a document; raises UnsupportedType, Encrypted, NoTextLayer,
+TooLarge or Unreadable."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """One format; a file is of the first that recognises it."""
+
+    label: str
+    """Name in messages and documents."""
+    media_type: str
+    suffixes: tuple[str, ...]
+    """Extensions in lower case, the usual one first; they tell one text format from another."""
+    parser: str
+    """`module:function` under `app.ingest.parsers`, imported on first use: a child process that never
+    sees a DOCX never loads lxml."""
+    magic: bytes = b""
+    """Bytes within the first kilobyte that only this format has."""
+    zip_part: str = ""
+    """Name of a file inside the ZIP container that only this format has."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether files are plain characters, which no signature tells apart."""
+        return not self.magic and not self.zip_part
+
+    def parse(self, content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
+        """Return the parsed document; see `Parse`."""
+        module, _, function = self.parser.partition(":")
+        found = cast("Parse", getattr(import_module(f"app.ingest.parsers.{module}"), function))
+        return found(content, filename, options)
+
+
+FORMATS: Mapping[FileType, FileFormat] = MappingProxyType(
+    {
+        "pdf": FileFormat("PDF", "application/pdf", (".pdf",), "pdf:parse_pdf", magic=b"%PDF-"),
+        "docx": FileFormat(
+            "DOCX",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            (".docx",),
+            "docx:parse_docx",
+            zip_part="word/document.xml",
+        ),
+        "html": FileFormat("HTML", "text/html", (".html", ".htm", ".xhtml"), "html:parse_html"),
+        "markdown": FileFormat(
+            "Markdown",
+            "text/markdown",
+            (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"),
+            "markdown:parse_markdown",
+        ),
+        "text": FileFormat("plain text", "text/plain", (".txt",), "plain:parse_plain"),
+    }
+)
+"""Every format by the name that documents carry; the order is that of messages."""
+
+
+def type_of(media_type: str) -> FileType:
+    """Return the name of a media type's format."""
+    return next(name for name, one in FORMATS.items() if one.media_type == media_type)
+
+
+def accepted() -> str:
+    """Return the formats in words: `PDF, DOCX, HTML, Markdown or plain text`."""
+    return either(one.label for one in FORMATS.values())
