@@ -29,6 +29,7 @@ from evaluation.lib.workbench import SEED, arguments, hash_of
 
 COMMAND = "python -m evaluation.studies.extractive --write --sets squad clapnq chunking covidqa"
 _BINS = 10
+_CALIBRATED: Sequence[str] = ("clapnq", "chunking", "covidqa", "squad")
 _PAIRS = {"squad": "squad unanswerable", "clapnq": "clapnq", "mtragun": "mtragun"}
 """Where the answerable questions of a comparison are, and the others."""
 
@@ -134,7 +135,7 @@ def refusals_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -
 def section(title: str, groups: Groups, weights: Weights, answer_from: float) -> tuple[list[str], dict[str, float]]:
     """Return one part of the report, and its calibration errors."""
     odd = {name: [outcome(weights, one) for one in questions if not one.even] for name, questions in groups.items()}
-    errors = {name: round(calibration_error(odd[name]), 4) for name in ("clapnq", "chunking", "covidqa", "squad") if name in odd}
+    errors: dict[str, float] = {name: round(calibration_error(odd[name]), 4) for name in _CALIBRATED if name in odd}
     lines = ["", f"## {title}", "", *quotes_table(odd, answer_from), "", *refusals_table(odd, answer_from), ""]
     lines.append("Expected calibration error: " + ", ".join(f"{name} {value:.3f}" for name, value in errors.items()) + ".")
     for name in sorted(errors.keys() & {"clapnq", "chunking"}):
