@@ -1,4 +1,6 @@
-"""The quoting answerer: what it quotes, what it refuses, how sure it is; on odd lines.
+"""Measure the quoting answerer on odd lines of seven sets.
+
+Its quotes, its refusals, and how sure it is.
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
@@ -36,7 +38,7 @@ _PAIRS = {"squad": "squad unanswerable", "clapnq": "clapnq", "mtragun": "mtragun
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What one question got."""
+    """The result of one question."""
 
     answerable: bool
     confidence: float
@@ -169,7 +171,7 @@ def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, in
 def main() -> None:
     """Fit on request, report, and write."""
     parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
+    parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
     parser.add_argument("--questions", type=int, default=400, help="most questions of a set")
     parser.add_argument("--sets", nargs="+", default=[], help="only these, each put to its own library; default: all")
     parser.add_argument("--answer-from", type=float, default=0.33, help="least probability for a quote")

@@ -52,12 +52,12 @@ class ReadQuestion:
 
     @property
     def even(self) -> bool:
-        """Whether the question is for choosing."""
+        """Return whether the question is for tuning."""
         return self.asking.question.line % 2 == 0
 
     @property
     def usable(self) -> bool:
-        """Whether there is anything to quote."""
+        """Return whether a sentence can be quoted."""
         return bool(self.found) and not all(item.hit.fallback for item in self.evidence)
 
     def judged(self, ranking: Floats, *, words_only: bool) -> Floats:
@@ -142,7 +142,10 @@ Groups = dict[str, list[ReadQuestion]]
 
 
 def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
-    """Put each set to its own library, and three of them to each other's; `most` questions of a set at most."""
+    """Ask each set of its own library, and three of each other's.
+
+    At most `most` questions of a set.
+    """
     encoder = MiniLmEmbedder(cache / "graph").late_encoder()
     answerable, unanswerable = squad(data, most)
     homes = [

@@ -1,4 +1,4 @@
-"""Questions with what answers them: gold strings, spans of words, passages, or nothing."""
+"""Load questions and their answers: strings, word spans, passages, or none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DRAW = 5
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A question, what of a quote makes it right, and the one document it is about, if any."""
+    """A question, what makes a quote right, and the one document it is about."""
 
     question: TestQuestion
     spans: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def covidqa(data: Path, most: int) -> Asked:
 
 
 def conversations(data: Path) -> tuple[Asked, list[tuple[str, ...]]]:
-    """Return the last questions of conversations, and what was asked before each; corpus: the passages of all."""
+    """Return conversations' last questions and history; corpus: all passages."""
     tasks = rows(data / "foreign" / "mtragun" / "tasks.jsonl")
     passages = {str(c["document_id"]): str(c["text"]) for task in tasks for c in _dicts(task["contexts"])}
     texts = tuple(TestPassage(name, "", text) for name, text in passages.items())
