@@ -14,15 +14,16 @@ A rewritten follow-up and a summary of a long conversation are one call each, be
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
+from typing import cast, get_args
 
-from app.answer.strategies import baseline, flare, hyde, multi_query
 from app.answer.strategies.base import Found, QueryStrategy, StrategyContext
 from app.core.types import Strategy
 
 __all__ = ["STRATEGIES", "Found", "QueryStrategy", "StrategyContext"]
 
 STRATEGIES: Mapping[Strategy, QueryStrategy] = MappingProxyType(
-    {"baseline": baseline.find, "hyde": hyde.find, "multi_query": multi_query.find, "flare": flare.find}
+    {name: cast("QueryStrategy", import_module(f"{__name__}.{name}").find) for name in get_args(Strategy)}
 )
-"""Every strategy by the name the API uses."""
+"""Every strategy by the name the API uses: `find` of the module with that name."""
