@@ -15,7 +15,7 @@ help: ## list the targets
 # --- environment --------------------------------------------------------------------------------------------------------
 
 # pip's own words are for a terminal that it draws on; this is one line that counts.
-COUNTED := /^Collecting/ { printf "\r  %d of %d fetched", ++n, all; fflush() } /^Installing/ { printf "\n  unpacking, half a minute\n"; fflush() }
+COUNTED := /^Collecting/ { printf "\r  %d of at most %d fetched", ++n, all; fflush() } /^Installing/ { printf "\n  unpacking, half a minute\n"; fflush() }
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "DocuMind needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }

@@ -141,7 +141,7 @@ Groups = dict[str, list[ReadQuestion]]
 """Questions by set; `a > b` are those of a put to the library of b, which cannot answer them."""
 
 
-def gather(data: Path, cache: Path, most: int) -> Groups:
+def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
     """Ask each set of its own library, and three of each other's.
 
     At most `most` questions of a set.
@@ -154,17 +154,19 @@ def gather(data: Path, cache: Path, most: int) -> Groups:
         (judged(data, "cranfield", most // 3),),
         (clapnq(data),),
         (chunking(data),),
-        (covidqa(data, most),),
+        (covidqa(data, 2 * most),),
         (conversations(data)[0],),
     ]
     groups: Groups = {}
     for sets in homes:
+        if only and sets[0].collection.name not in only:
+            continue
         own = sets[0].collection
         guests = [other for other in _guests(data) if other.collection.name not in own.name]
         with indexed({Library.PUBLIC: [own]}, cache, encoder=encoder) as bench:
             for one in sets:
                 groups[one.collection.name] = ask(bench, Library.PUBLIC, one.questions)
-            if own.name in ("squad", "pubmedqa", "cranfield"):
+            if not only and own.name in ("squad", "pubmedqa", "cranfield"):
                 for guest in guests:
                     groups[f"{guest.collection.name} > {own.name}"] = ask(bench, Library.PUBLIC, guest.questions)
         say(own.name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import typer
 
 from app.cli import evaluate
 from app.cli import main as entry
+from app.client import FileToSend, Json
 from app.core import errors
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.request import Axes
 from app.settings import Settings
 
@@ -180,3 +182,21 @@ def test_a_data_directory_that_cannot_be_used_is_one_line_and_1(
     assert said.startswith("error: ")
     assert "make the data directory writable" in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(("words", "waits"), [((), "true"), (("--no-wait",), "text")])
+def test_ingest_waits_for_vectors_unless_told_not_to(
+    words: tuple[str, ...], waits: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    class Client:
+        def ingest(self, files: Sequence[FileToSend], library: str, wait: str, *, sync_folder: str) -> Json:
+            assert (len(files), library, sync_folder) == (1, "papers", "")
+            asked.append(wait)
+            return {"documents": [{"filename": "a.txt", "status": "indexed", "doc_id": "d", "receipt": None}]}
+
+    monkeypatch.setattr("app.cli.library.connect", lambda _: nullcontext(Client()))
+    (tmp_path / "a.txt").write_text("Copper melts.")
+    assert run(monkeypatch, "ingest", str(tmp_path / "a.txt"), *words) == 0
+    assert asked == [waits]
