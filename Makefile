@@ -84,9 +84,10 @@ test: dev ## unit, contract and API tests
 format: dev ## format the code
 	$(BIN)/ruff format .
 
-lint: dev ## formatting and lint rules
+lint: dev ## formatting, lint rules, and words that are hard to read
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python -m scripts.words
 
 words: dev ## words and sentences that are hard to read, counted (--places: python -m scripts.words --places)
 	$(BIN)/python -m scripts.words

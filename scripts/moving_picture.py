@@ -1,4 +1,4 @@
-"""Show a citation being checked, as a moving picture: `python -m scripts.moving_picture`.
+"""Record a citation check as an animation: `python -m scripts.moving_picture`.
 
 Starts a server of its own on the sample documents, types a question into the page, presses a citation and opens the document, and
 puts the pictures that Chromium takes into docs/images/citation-checked.webp. Needs the built page, the development dependencies and

@@ -1,4 +1,4 @@
-"""A follow-up without a model: the last subject goes with a question that names none.
+"""Add the last subject to a follow-up that names none, without a model.
 
 The two rarest words of the last two questions say what a conversation is about better than the
 whole of them: a question that changes the topic is changed least by them.
@@ -21,7 +21,7 @@ _WORDS = 2
 
 
 def carried(question: str, earlier: Sequence[str], scope: Scope, searcher_for: SearcherFor) -> str | None:
-    """Return the question behind the rarest words of the ones before, None where it stands as it is.
+    """Return the question with rare words of earlier ones in front; None if complete.
 
     It does where it names things itself, and where the library knows no word of the others.
 

@@ -121,7 +121,7 @@ class Research:
         return (Outcome(quoted.text, quoted.sentences) if quoted else Outcome(REFUSAL, ())), name
 
     def _selected(self, turn: Turn, query: str, *, leads: bool) -> tuple[Selection, Quote | None]:
-        """Return what answers best, and note how sure that is and what nothing says a word of."""
+        """Return the best answer; note its certainty and subjects without a passage."""
         usable = [item for item in turn.evidence if not item.hit.fallback]
         selection, quoted = quote_of(self.answer_writer, self.grounder, query, usable, leads=leads)
         turn.confidence, turn.missing = selection.sufficiency, missing_things(query, usable)
@@ -274,7 +274,7 @@ def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner
 
 
 def missing_notice(missing: Sequence[str]) -> tuple[Notice, ...]:
-    """Return the notice `subject_missing`, where the question names things that nothing found says."""
+    """Return the notice `subject_missing` if no passage names the question's subject."""
     if not missing:
         return ()
     names = ", ".join(repr(name) for name in missing)

@@ -1,8 +1,8 @@
 """Example questions that the library can really answer.
 
-The helper writes them from excerpts; without one they are made from sentences of a known form ("X is a ...", "X was founded in
-...") and from section headings. Either way a question is only shown when the quoting answerer answers it from one of the documents
-they were made of.
+They are made of sentences of a known form ("X is a ...", "X was founded in ...") and of section headings, without a model: a page
+that opens waits for none. A question is only shown when the quoting answerer answers it from one of the documents they were made
+of.
 """
 
 from __future__ import annotations
@@ -14,19 +14,15 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.answer.models import ModelCalls, ModelSelector
-from app.answer.replies import listed
 from app.answer.search import Search, SearcherFor, libraries
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput, NotFound, ProviderError
+from app.core.errors import NotFound
 from app.core.ports import Catalog, Generator
 from app.core.sentences import sentence_spans
 from app.core.trace import Trace
-from app.core.types import Document, Hit, Library, Passage, Prompt, Question, Scope
+from app.core.types import Document, Library, Passage, Prompt, Question, Scope
 from app.generation.citations import mark_numbers
-from app.generation.context import new_fence, render_passage
-from app.generation.prompts import PromptLibrary
 
 MAX_SUGGESTIONS = 20
 _DOCUMENTS = 40
@@ -52,8 +48,12 @@ _PERSON = re.compile(
     r"|composer|lawyer|politician|leader|king|queen|emperor|president|teacher|nurse|doctor|architect|professor)s?)\b"
 )
 _POINTING = frozenset(
-    "it this that these those there they he she we i its their his her such here what which who as if when in".split()
+    "it this that these those there they he she we i its their his her such here what which who as if when in first second third"
+    " next last finally another other others one two three many most some all each both none overall thus hence then also note"
+    " after before with by from for on at of to through during because while since although unlike"
+    " figure table section equation algorithm appendix example step part chapter item result results".split()
 )
+_PRONOUNS = frozenset("it they he she we you i this these those first".split())
 _PLAIN_SECTIONS = frozenset(
     "body abstract introduction conclusion conclusions references results discussion methods methodology experiments"
     " acknowledgements appendix background summary overview notes see also external links bibliography related work".split()
@@ -76,14 +76,10 @@ class Suggester:
     Thread-safe.
     """
 
-    def __init__(
-        self, *, catalog: Catalog, searcher_for: SearcherFor, models: ModelSelector, prompts: PromptLibrary, extractive: Generator
-    ) -> None:
-        """Take the catalog, the searchers, the models and the quoting answerer."""
+    def __init__(self, *, catalog: Catalog, searcher_for: SearcherFor, extractive: Generator) -> None:
+        """Take the catalog, the searchers and the quoting answerer."""
         self._catalog = catalog
         self._searcher_for = searcher_for
-        self._models = models
-        self._prompts = prompts
         self._extractive = extractive
         self._lock = threading.Lock()
         self._cache: OrderedDict[object, tuple[Suggestion, ...]] = OrderedDict()
@@ -127,36 +123,21 @@ class Suggester:
                     raise
         return []
 
-    def _questions(self, documents: Sequence[Document], wanted: int) -> Iterator[str]:
-        """Yield questions to try: the helper's, then one per document, then more."""
+    def _questions(self, documents: Sequence[Document]) -> Iterator[str]:
+        """Yield questions to try: one per document, then more."""
         passages = [
             [Passage(chunk, document) for chunk in self._catalog.chunks(document.library, document.doc_id)[:_CHUNKS]]
             for document in documents
         ]
-        yield from self._written([found[0] for found in passages if found][:wanted], wanted)
         for row in itertools.zip_longest(*map(made_of, passages)):
             yield from (question for question in row if question is not None)
-
-    def _written(self, excerpts: Sequence[Passage], wanted: int) -> list[str]:
-        """Return the helper's questions about excerpts; none without a helper."""
-        helper = self._models.select().helper if excerpts else None
-        if helper is None:
-            return []
-        fence = new_fence(*(passage.chunk.text for passage in excerpts))
-        evidence = numbered([Hit(passage, 1.0) for passage in excerpts])
-        context = "\n\n".join(render_passage(item, fence) for item in evidence)
-        calls = ModelCalls(Trace(), CancelToken(), self._prompts, helper)
-        try:
-            return listed(calls.ask("suggestions", context=context, fence=fence, count=str(wanted)))
-        except (ProviderError, InvalidInput):  # questions made without a model serve as well
-            return []
 
     def _answerable(self, scope: Scope, documents: Sequence[Document], wanted: int) -> Iterator[Suggestion]:
         """Yield questions answered from the documents, unserved documents first."""
         allowed = {document.doc_id: document for document in documents}
         second: list[Suggestion] = []
         used: set[str] = set()
-        tried = itertools.islice(dict.fromkeys(self._questions(documents, wanted)), _TRIES * wanted)
+        tried = itertools.islice(dict.fromkeys(self._questions(documents)), _TRIES * wanted)
         for question in tried:
             document = allowed.get(self._answering_document(scope, question))
             if document is None:
@@ -201,7 +182,8 @@ def _definition(sentence: str) -> str:
     subject = _subject(match) if match else ""
     if not match or not subject:
         return ""
-    return f"{'Who' if _PERSON.search(match['rest']) else 'What'} {match['verb']} {subject}?"
+    person = subject[0].isupper() and _PERSON.search(match["rest"])
+    return f"{'Who' if person else 'What'} {match['verb']} {subject}?"
 
 
 def _date(sentence: str) -> str:
@@ -214,7 +196,7 @@ def _subject(match: re.Match[str]) -> str:
     """Return the subject as in a question; empty if it refers elsewhere."""
     subject = match["subject"]
     first, *rest = subject.split()
-    if first.lower() in _POINTING or subject.lower() in _POINTING:
+    if first.lower() in _POINTING or _PRONOUNS.intersection(word.lower() for word in rest):
         return ""
     if first in ("The", "A", "An"):
         return " ".join([first.lower(), *rest]) if rest else ""

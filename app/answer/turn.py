@@ -39,7 +39,7 @@ class Turn:
         self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
 
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
-        """Return the outcome so far; an abstention shows no sources and is sure of nothing."""
+        """Return the outcome so far; an abstention has no sources and confidence 0."""
         shown = status in ("answered", "retrieved")
         return Answer(
             self.answer_id,

@@ -56,8 +56,6 @@ def compose_answering(base: Foundation) -> AnswerParts:
         suggester=Suggester(
             catalog=store.catalog,
             searcher_for=base.libraries.searcher,
-            models=models,
-            prompts=base.prompts,
             extractive=models.embedded.extractive,
         ),
     )

@@ -1,4 +1,4 @@
-"""How much of the documents an answer may quote, by what is asked for."""
+"""Decide how much an answer may quote, by the kind of question."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STEPS = AnswerRoom(8, 240, in_order=True)
 
 
 def room_for(question: str) -> AnswerRoom:
-    """Return the room of an answer: more for lists and several things at once, steps in order."""
+    """Return an answer's room: more for lists and several things, steps in order."""
     if _ASKS_FOR_STEPS.search(question):
         return STEPS
     return SEVERAL if _ASKS_FOR_SEVERAL.search(question) else PLAIN

@@ -118,7 +118,7 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return a span as it can be quoted: each row of a table alone, one that is too long cut at every stop.
+    """Return quotable spans: table rows alone, long spans cut at every stop.
 
     Text without capitals shows no sentences otherwise.
     """

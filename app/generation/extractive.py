@@ -154,7 +154,7 @@ class ExtractiveGenerator:
 
 
 def ranking_scores(found: Sequence[Candidate], rows: Floats, ranking: Floats) -> Floats:
-    """Return the log-odds by which sentences are ranked, float64 `[n]`; those in lists of titles fall back."""
+    """Return log-odds that rank sentences, float64 `[n]`; lists of titles last."""
     scores: Floats = rows @ ranking - _LISTED * np.array([one.listed for one in found])
     return scores
 
@@ -165,7 +165,7 @@ def probability(row: Floats, weights: Floats) -> float:
 
 
 def choose(found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN) -> tuple[Candidate, ...]:
-    """Return what is quoted, no two saying the same: the best, then the others in reading order.
+    """Return distinct sentences to quote: the best, then in reading order.
 
     Sentences that read like instructions are never chosen. One that is cut off or begins with a pronoun that means nothing alone
     opens the answer only when nothing comes near it, and then behind the sentence before it, where that can be quoted. One that
@@ -196,7 +196,7 @@ def choose(found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN)
 
 
 def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
-    """Return the list that a sentence announces, as far as there is room; none where it announces none."""
+    """Return the list that a sentence announces, within the room; else none."""
     opening = found[lead]
     if not opening.announces:
         return ()
@@ -212,7 +212,7 @@ def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
 
 
 def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom) -> list[Candidate]:
-    """Return what the answer opens with: the best sentence, where it dangles behind the one it points to."""
+    """Return the opening: the best sentence, after the one it refers to if any."""
     best = found[lead]
     if best.dangles:
         before = (best.item.n, best.ordinal - 1)
@@ -224,12 +224,12 @@ def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int, room: 
 
 
 def _answers(candidate: Candidate) -> bool:
-    """Whether a candidate can be chosen for what it says alone: no entry of a list too short to mean anything."""
+    """Return whether a candidate stands alone: no list entry too short for that."""
     return quotable(candidate) and (not candidate.entry or word_count(candidate.text) >= _MIN_WORDS_ENTRY)
 
 
 def quoted_text(chosen: Sequence[Candidate]) -> str:
-    """Return chosen candidates as the text of an answer; entries of a list have lines of their own."""
+    """Return chosen candidates as an answer's text; list entries on own lines."""
     text, listed = "", False
     for one in chosen:
         gap = ("\n" if listed else "\n\n") if one.entry else "\n\n" if listed else " "

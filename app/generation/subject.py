@@ -1,4 +1,6 @@
-"""What a question names: people, places, models, titles, numbers; and which of them no passage holds.
+"""Find the names and numbers of a question that no passage holds.
+
+People, places, models, titles, numbers.
 
 A question about a thing that the passages never name is not answered by them, however near they are
 in meaning. Lists of references and tables of contents name much and say nothing, so they do not
@@ -26,7 +28,7 @@ _FEWEST = 3
 
 
 def named_things(question: str) -> tuple[str, ...]:
-    """Return the names and numbers of a question as written, each once; neighbours are one name.
+    """Return a question's names and numbers, each once; neighbours are one name.
 
     A capital counts inside a word and behind the first word. A question in lower case, or one set
     as a title, names its numbers alone.
@@ -47,7 +49,7 @@ def named_things(question: str) -> tuple[str, ...]:
 
 
 def missing_things(question: str, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the named things of a question of which a word stands in no passage, however spelt.
+    """Return a question's names with a word that no passage has in any spelling.
 
     Args:
         question: What was asked.
@@ -67,7 +69,7 @@ def _telling(name: str) -> list[str]:
 
 
 def _holds(read: Sequence[ReadPassage], token: str) -> bool:
-    """Whether a passage holds a word of a name, or a number in digits or words."""
+    """Return whether a passage holds a word of a name, or a number in any form."""
     if token[0].isdigit():
         numbers = spelt_figures(token)
         return any(token in one.known or numbers & one.figures for one in read)

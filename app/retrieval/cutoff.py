@@ -28,7 +28,7 @@ def closeness(similarity: float, overlap: float) -> float:
 
 
 def closeness_of(reading: Reading, options: RetrievalOptions) -> float:
-    """Return the closeness of a passage, its similarity on the scale of the thresholds."""
+    """Return a passage's closeness, with similarity on the thresholds' scale."""
     known = reading.similarity
     return closeness(math.nan if known is None else options.on_scale(known), reading.overlap)
 

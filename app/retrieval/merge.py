@@ -39,7 +39,7 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
 
 
 def _closeness(hit: Hit) -> float:
-    """What can be compared between libraries; fused scores cannot, they are relative to one search."""
+    """Return a score comparable between libraries; fused scores are not."""
     return -1.0 if hit.closeness is None else hit.closeness
 
 

@@ -1,4 +1,6 @@
-"""The quoting answerer: what it quotes, what it refuses, how sure it is; on the odd lines of seven sets.
+"""Measure the quoting answerer on odd lines of seven sets.
+
+Its quotes, its refusals, and how sure it is.
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
@@ -27,15 +29,16 @@ from evaluation.lib.extractive.fitting import WEIGHTS, Weights, fit, packaged, s
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.workbench import SEED, arguments, hash_of
 
-COMMAND = "python -m evaluation.studies.extractive --write"
+COMMAND = "python -m evaluation.studies.extractive --write --sets squad clapnq chunking covidqa"
 _BINS = 10
+_CALIBRATED: Sequence[str] = ("clapnq", "chunking", "covidqa", "squad")
 _PAIRS = {"squad": "squad unanswerable", "clapnq": "clapnq", "mtragun": "mtragun"}
 """Where the answerable questions of a comparison are, and the others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What one question got."""
+    """The result of one question."""
 
     answerable: bool
     confidence: float
@@ -134,45 +137,50 @@ def refusals_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -
 def section(title: str, groups: Groups, weights: Weights, answer_from: float) -> tuple[list[str], dict[str, float]]:
     """Return one part of the report, and its calibration errors."""
     odd = {name: [outcome(weights, one) for one in questions if not one.even] for name, questions in groups.items()}
-    errors = {name: round(calibration_error(odd[name]), 4) for name in ("clapnq", "chunking", "covidqa", "squad")}
+    errors: dict[str, float] = {name: round(calibration_error(odd[name]), 4) for name in _CALIBRATED if name in odd}
     lines = ["", f"## {title}", "", *quotes_table(odd, answer_from), "", *refusals_table(odd, answer_from), ""]
     lines.append("Expected calibration error: " + ", ".join(f"{name} {value:.3f}" for name, value in errors.items()) + ".")
-    for name in ("clapnq", "chunking"):
+    for name in sorted(errors.keys() & {"clapnq", "chunking"}):
         lines += ["", f"| confidence on {name} | questions | mean | right |", "|---|---|---|---|", *reliability(odd[name])]
     return lines, errors
 
 
-def main() -> None:
-    """Fit on request, report, and write."""
-    parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit anew and replace app/generation/extractive.json")
-    parser.add_argument("--questions", type=int, default=600, help="most questions of a set")
-    parser.add_argument("--answer-from", type=float, default=0.36, help="least probability for a quote")
-    given = parser.parse_args()
-    groups = gather(given.data, given.cache, given.questions)
-    even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
-    ways = [fit(even, words_only=only) if given.write else shipped(words_only=only) for only in (False, True)]
-    model = MiniLmEmbedder(given.cache / "graph").identity
+def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, index: str) -> None:
+    """Write and print the report of both ways of reading."""
     lines = [
         "# Quoted answers",
         "",
         f"Weights fitted on even lines by `{COMMAND}`, figures from odd lines.",
-        f"{TOP_K} passages a question, nothing quoted under a probability of {given.answer_from}. Shares with 95 % intervals.",
+        f"{TOP_K} passages a question, nothing quoted under a probability of {answer_from}. Shares with 95 % intervals.",
         "Right: the gold string, or four fifths of the words of a reference span, are in the quote; for pubmedqa and",
         "cranfield, the quoted passage is a relevant one.",
     ]
     errors = {}
     for title, weights in zip(("With vectors", "By words alone"), ways, strict=True):
-        part, errors[title] = section(title, groups, weights, given.answer_from)
+        part, errors[title] = section(title, groups, weights, answer_from)
         lines += part
-    sha, index = checkout_sha(), fingerprint8(fingerprint_of(model, IngestOptions()))
-    settings = hash_of(RetrievalOptions(), given.answer_from)
+    sha, settings = checkout_sha(), hash_of(RetrievalOptions(), answer_from)
     lines += ["", f"Made from git {sha[:12]}, settings {settings}, index {index}, seed {SEED}."]
-    result = {"command": COMMAND, "git_sha": sha, "settings_hash": settings, "answer_from": given.answer_from, "errors": errors}
+    result = {"command": COMMAND, "git_sha": sha, "settings_hash": settings, "answer_from": answer_from, "errors": errors}
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / "extractive.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     (REPORTS / "extractive.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
+
+
+def main() -> None:
+    """Fit on request, report, and write."""
+    parser = arguments("Fit and report the quoting answerer.")
+    parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
+    parser.add_argument("--questions", type=int, default=400, help="most questions of a set")
+    parser.add_argument("--sets", nargs="+", default=[], help="only these, each put to its own library; default: all")
+    parser.add_argument("--answer-from", type=float, default=0.33, help="least probability for a quote")
+    given = parser.parse_args()
+    groups = gather(given.data, given.cache, given.questions, given.sets)
+    even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
+    ways = [fit(even, words_only=only) if given.write else shipped(words_only=only) for only in (False, True)]
+    model = MiniLmEmbedder(given.cache / "graph").identity
+    write_report(groups, ways, given.answer_from, fingerprint8(fingerprint_of(model, IngestOptions())))
     if given.write:
         text = json.dumps(packaged(ways[0], ways[1], given.answer_from, COMMAND), indent=2)
         WEIGHTS.write_text(text + "\n", encoding="utf-8")

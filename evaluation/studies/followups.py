@@ -1,4 +1,4 @@
-"""Follow-ups without a model: the question as it stands, and with the last subject carried into it.
+"""Compare follow-ups without a model: as they are, and with the last subject.
 
     python -m evaluation.studies.followups [--data DIR]
 

@@ -122,8 +122,6 @@ class LocalServices:
         self.suggester = Suggester(
             catalog=self.store.catalog,
             searcher_for=lambda _: LibrarySearcher(self._retriever(), self.embedder),
-            models=self.models,
-            prompts=PROMPTS,
             extractive=ExtractiveGenerator(),
         )
 

@@ -40,8 +40,3 @@ def test_what_derives_from_a_set_holds_all_of_it() -> None:
 def test_the_docs_tell_every_name(names: object) -> None:
     missing = [name for name in get_args(names) if f"`{name}`" not in DOCS]
     assert missing == []
-
-
-def test_the_readme_tells_every_format() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert [one.label for one in FORMATS.values() if one.label.split()[-1] not in readme] == []

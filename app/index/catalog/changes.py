@@ -24,6 +24,13 @@ LAG_COUNTED = 10_000
 _MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq)
 _DENSE = or_(changes.c.ids.is_not(None), changes.c.kind == "correct")
 _LEXICAL = changes.c.kind != "vectors"
+_PENDING = {
+    dense: select(changes.c.seq, changes.c.kind, changes.c.doc, changes.c.ids)
+    .where(changes.c.library == bindparam("of"), changes.c.seq > bindparam("after"), relevant)
+    .order_by(changes.c.seq)
+    .limit(bindparam("most"))
+    for dense, relevant in ((True, _DENSE), (False, _LEXICAL))
+}
 _APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
     changes.c.seq <= bindparam("lexical"),
@@ -114,13 +121,7 @@ class ChangeLog:
             dense: True for those that concern vectors or what filters on them; False for those that concern text.
             limit: Most changes to return.
         """
-        following = (
-            select(changes.c.seq, changes.c.kind, changes.c.doc, changes.c.ids)
-            .where(changes.c.library == library.value, changes.c.seq > after, _DENSE if dense else _LEXICAL)
-            .order_by(changes.c.seq)
-            .limit(limit)
-        )
-        rows = self._database.rows(following)
+        rows = self._database.rows(_PENDING[dense], {"of": library.value, "after": after, "most": limit})
         return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
 
     def lags(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, bindparam, delete, insert, select, update
 
 from app.core.errors import NotFound
 from app.core.ids import new_id
@@ -20,6 +20,9 @@ FINISHED = ("done", "failed", "cancelled")
 """States that a job does not leave."""
 
 _JOBS = select(*(column for column in jobs.c if column is not jobs.c.n))
+_MINE = jobs.c.id == bindparam("of")
+_JOB = _JOBS.where(_MINE)
+_SAVE = update(jobs).where(_MINE)
 _UNFINISHED = jobs.c.state.not_in(FINISHED)
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
 
@@ -45,7 +48,7 @@ class SqliteJobStore:
         Raises:
             NotFound: No such job.
         """
-        found = self._database.rows(_JOBS.where(jobs.c.id == job_id))
+        found = self._database.rows(_JOB, {"of": job_id})
         if not found:
             raise NotFound(f"no job {job_id!r}; finished jobs are forgotten after a while")
         return _job_from(found[0])
@@ -72,8 +75,7 @@ class SqliteJobStore:
             NotFound: The job was forgotten.
         """
         with self._database.write("job") as sql:
-            saved = update(jobs).where(jobs.c.id == job.id).values(_values(job) | {"updated_at": utc_now()})
-            changed = sql.execute(saved).rowcount
+            changed = sql.execute(_SAVE, _values(job) | {"of": job.id, "updated_at": utc_now()}).rowcount
         if not changed:
             raise NotFound(f"no job {job.id!r} to save")
 

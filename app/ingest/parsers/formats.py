@@ -1,4 +1,4 @@
-"""The formats of files that are read: how each is recognised, and the function that parses it.
+"""List the file formats: how each is recognised, and its parser.
 
 A new format is one row here, its name in `app.core.types.vocabulary.FileType`, and a module with a
 parse function (docs/extending.md).
@@ -40,7 +40,7 @@ class FileFormat:
 
     @property
     def is_text(self) -> bool:
-        """Whether files are plain characters, which no signature tells apart."""
+        """Return whether files are plain text, which no signature tells apart."""
         return not self.magic and not self.zip_part
 
     def parse(self, content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:

@@ -108,7 +108,7 @@ def bench_over(folder: Path, seconds: float) -> Part:
 
 
 def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent, *, guarded: bool) -> Iterator[float]:
-    """Yield each token's latency in milliseconds, from the model host to the reader's last character.
+    """Yield each token's latency in ms: model host to the reader's last character.
 
     Args:
         texts: What readers saw, and when.

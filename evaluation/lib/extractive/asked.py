@@ -52,12 +52,12 @@ class ReadQuestion:
 
     @property
     def even(self) -> bool:
-        """Whether the question is for choosing."""
+        """Return whether the question is for tuning."""
         return self.asking.question.line % 2 == 0
 
     @property
     def usable(self) -> bool:
-        """Whether there is anything to quote."""
+        """Return whether a sentence can be quoted."""
         return bool(self.found) and not all(item.hit.fallback for item in self.evidence)
 
     def judged(self, ranking: Floats, *, words_only: bool) -> Floats:
@@ -141,8 +141,11 @@ Groups = dict[str, list[ReadQuestion]]
 """Questions by set; `a > b` are those of a put to the library of b, which cannot answer them."""
 
 
-def gather(data: Path, cache: Path, most: int) -> Groups:
-    """Put each set to its own library, and three of them to each other's; `most` questions of a set at most."""
+def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
+    """Ask each set of its own library, and three of each other's.
+
+    At most `most` questions of a set.
+    """
     encoder = MiniLmEmbedder(cache / "graph").late_encoder()
     answerable, unanswerable = squad(data, most)
     homes = [
@@ -151,17 +154,19 @@ def gather(data: Path, cache: Path, most: int) -> Groups:
         (judged(data, "cranfield", most // 3),),
         (clapnq(data),),
         (chunking(data),),
-        (covidqa(data, most),),
+        (covidqa(data, 2 * most),),
         (conversations(data)[0],),
     ]
     groups: Groups = {}
     for sets in homes:
+        if only and sets[0].collection.name not in only:
+            continue
         own = sets[0].collection
         guests = [other for other in _guests(data) if other.collection.name not in own.name]
         with indexed({Library.PUBLIC: [own]}, cache, encoder=encoder) as bench:
             for one in sets:
                 groups[one.collection.name] = ask(bench, Library.PUBLIC, one.questions)
-            if own.name in ("squad", "pubmedqa", "cranfield"):
+            if not only and own.name in ("squad", "pubmedqa", "cranfield"):
                 for guest in guests:
                     groups[f"{guest.collection.name} > {own.name}"] = ask(bench, Library.PUBLIC, guest.questions)
         say(own.name)

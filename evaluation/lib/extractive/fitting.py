@@ -24,15 +24,15 @@ _SHARES: Mapping[str, float] = {
     "pubmedqa": 0.1,
     "cranfield": 0.1,
 }
-"""How much a set counts for confidence, whatever its size. A person asks about what is there more often than squad's authors,
-who wrote every other question to have no answer."""
+"""Weight of a set for confidence, independent of its size. People ask about things in their documents more often than
+squad's authors, who wrote every other question to have no answer."""
 _FOREIGN = 0.05
 """The same for questions of one subject put to a library of another."""
 _SCALE = 400.0
 
 
 def _minimum(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Floats:
-    """Return where a convex loss is least, by L-BFGS from zero: the same place each time."""
+    """Return a convex loss's minimum by L-BFGS from zero: deterministic."""
     from scipy.optimize import minimize  # noqa: PLC0415 - the eval extra
 
     found: Floats = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B").x
@@ -40,7 +40,7 @@ def _minimum(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Float
 
 
 def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Floats:
-    """Return weights that make a sentence with the answer the likeliest of its question.
+    """Return weights that make a sentence with the answer its question's likeliest.
 
     The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a ridge.
     """
@@ -63,7 +63,7 @@ def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Float
 
 
 def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Floats:
-    """Return logistic weights and bias that give the probability of a quote to be right, last the bias.
+    """Return logistic weights, bias last, for the probability that a quote is right.
 
     Columns are scaled to deviation 1 while fitting, so that the ridge treats them alike.
     """
@@ -99,7 +99,7 @@ class Weights:
     words_only: bool
 
     def probability(self, one: ReadQuestion) -> float:
-        """Return the probability that a question's quote is right; 0 where nothing can be quoted."""
+        """Return the probability that a question's quote is right; 0 without a quote."""
         if not one.usable:
             return 0.0
         return probability(one.judged(self.ranking, words_only=self.words_only), self.sufficiency)
@@ -117,7 +117,7 @@ def shipped(*, words_only: bool) -> Weights:
 
 
 def fit(groups: Groups, *, words_only: bool) -> Weights:
-    """Return weights fitted on the questions given: the ranking on squad's, the confidence on all."""
+    """Return fitted weights: the ranking on squad's questions, confidence on all."""
     ranking = fit_ranking(groups["squad"], words_only=words_only)
     return Weights(ranking, fit_sufficiency(groups, ranking, words_only=words_only), words_only)
 

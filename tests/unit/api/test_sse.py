@@ -108,20 +108,17 @@ def test_a_reader_that_leaves_stops_the_work_before_and_after_the_first_item(fir
         finally:
             stopped.set()
 
-    async def scenario() -> float:
+    async def scenario() -> None:
         reader = Reader()
         reply = asyncio.create_task(stream(model, slots)(SCOPE, reader.receive, reader.send))
         while (b"one" if first else b"connected") not in reader.body:
             await asyncio.wait_for(reader.got.wait(), WAIT_S)
             reader.got.clear()
-        left = time.monotonic()
         reader.gone.set()
         await asyncio.wait_for(reply, WAIT_S)
-        return left
 
-    left = asyncio.run(scenario())
+    asyncio.run(scenario())
     assert stopped.wait(WAIT_S)
-    assert time.monotonic() - left < 1.0
     assert freed(slots)
 
 

@@ -10,7 +10,7 @@ import pytest
 from app.answer.search import LibrarySearcher
 from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder

@@ -207,4 +207,4 @@ def test_cancelling_does_not_wait_for_the_pages_that_are_read(monkeypatch: pytes
     timer.start()
     with pytest.raises(Cancelled):
         BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions(workers=workers), cancel=cancel)
-    assert time.monotonic() - asked[0] < 5.0
+    assert time.monotonic() - asked[0] < 25.0  # all of them would take minutes

@@ -1,0 +1,96 @@
+"""The recipes of docs/extending.md, followed on a copy of the package; what they add is used."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
+RECIPES = dict(re.findall(r"^## (A [a-z ]+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+STEP = re.compile(r"^\d\. `([^`]+)`(.*?)(?=^\d\. |\Z)", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+USES = """
+from app.api.app import create_app
+from app.answer.strategies import STRATEGIES
+from app.ingest.options import IngestOptions
+from app.ingest.parsers import DirectParser
+from app.ingest.parsers.formats import accepted, type_of
+from app.retrieval.request import Retrieval
+from app.settings import Settings
+
+content = (
+    b"1\\r\\n00:00:01,000 --> 00:00:02,000\\r\\nCopper melts.\\r\\n\\r\\n"
+    b"2\\r\\n00:00:03,000 --> 00:00:04,000\\r\\nAt 1085 degrees.\\r\\n"
+)
+parsed = DirectParser(IngestOptions()).parse(content, "film.srt")
+assert parsed.text.split() == "Copper melts. At 1085 degrees.".split(), parsed.text
+assert type_of(parsed.media_type) == "subrip"
+assert "SubRip" in accepted()
+
+
+class Search:
+    places = 3
+    asked = []
+
+    def __call__(self, text):
+        self.asked.append(text)
+        return Retrieval((), (), 0.0)
+
+
+class Context:
+    search = Search()
+
+
+found = STRATEGIES["longest_word"]("what melts copperware", Context())
+assert (found.strategy, Search.asked) == ("longest_word", ["what melts copperware", "copperware"])
+
+routes = create_app(Settings(_env_file=None)).openapi()["paths"]
+assert routes["/api/v1/words"]["get"]["operationId"] == "count_words"
+assert "longest_word" in str(create_app(Settings(_env_file=None)).openapi()["components"]["schemas"]["QueryRequest"])
+"""
+
+
+def follow(recipe: str, copy: Path) -> list[str]:
+    """Write and edit what a recipe says; return the files that it names."""
+    touched = []
+    for path, text in STEP.findall(recipe):
+        touched.append(path)
+        target = copy / path
+        for kind, block in BLOCK.findall(text):
+            if kind == "python":
+                assert not target.exists(), path
+                target.write_text(block, "utf-8")
+                continue
+            lines = block.splitlines()
+            old = "\n".join(line[1:] for line in lines if line.startswith("-"))
+            new = "\n".join(line[1:] for line in lines if line.startswith("+"))
+            before = target.read_text("utf-8")
+            assert before.count(old) == 1, f"{path} has {before.count(old)} places like {old!r}"
+            target.write_text(before.replace(old, new), "utf-8")
+    return touched
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy")
+    ignored = shutil.ignore_patterns("__pycache__", "static", "node_modules")
+    shutil.copytree(ROOT / "app", folder / "app", ignore=ignored)
+    (folder / "web" / "src" / "features").mkdir(parents=True)
+    shutil.copytree(ROOT / "web" / "src" / "features" / "chat", folder / "web" / "src" / "features" / "chat")
+    return folder
+
+
+def test_the_recipes_add_what_they_say(copy: Path) -> None:
+    assert {"A parser", "A strategy", "A route"} <= set(RECIPES)
+    for name, recipe in RECIPES.items():
+        touched = follow(recipe, copy)
+        assert 1 < len(set(touched)) <= 3, name
+    done = subprocess.run([sys.executable, "-c", USES], cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
