@@ -161,7 +161,7 @@ class Session:
         log: OutcomeLog,
         watch: Watch,
     ) -> list[list[QuestionOutcome]]:
-        """Return the outcome of every case under every arm; what the log knows is not asked again."""
+        """Return every case's outcome under every arm; logged ones are not asked again."""
         total, done = len(arms) * len(cases), 0
         outcomes: list[list[QuestionOutcome]] = []
         watch(0, total, "questions")

@@ -1,4 +1,7 @@
-"""Exact nearest neighbours in memory: rows as the catalog gives them, their codes, and what filters ask of them."""
+"""Search exact nearest neighbours in memory: the catalog's rows, with codes.
+
+Filter values are in memory too.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class VectorCache:
 
     @property
     def count(self) -> int:
-        """How many rows can be found."""
+        """Return how many rows can be found."""
         return len(self._positions)
 
     def ids(self) -> list[int]:

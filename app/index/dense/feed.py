@@ -17,7 +17,10 @@ LOAD_BATCH = 1000
 
 
 class CacheFeed:
-    """The cache of one build, while the build is small enough. The owner serialises the calls that write."""
+    """The cache of one build, while the build is small enough.
+
+    The owner serialises the calls that write.
+    """
 
     def __init__(self, library: Library, build: Build, most: int, change_log: ChangeLog, loader: CatalogLoader) -> None:
         """Serve `build`; nothing is read before `catch_up`.
@@ -40,11 +43,14 @@ class CacheFeed:
 
     @property
     def fits(self) -> bool:
-        """Whether the build is small enough for a cache."""
+        """Return whether the build is small enough for a cache."""
         return self._most > 0 and self._loader.embedded(self._build) <= self._most
 
     def catch_up(self, limit: int) -> None:
-        """Fill the cache, or apply every change it has not seen; hold at most `limit` rows. A build that outgrew it has none."""
+        """Fill the cache, or apply every new change; hold at most `limit` rows.
+
+        A build that outgrew the limit has no cache.
+        """
         if not self.fits:
             self.release()
             return
@@ -54,7 +60,10 @@ class CacheFeed:
             self._follow(self.cache, limit)
 
     def read(self, limit: int) -> tuple[VectorCache, int]:
-        """Read up to `limit` vectors; return them with the last change they include. Others may write while it reads."""
+        """Read up to `limit` vectors, and the last change they include.
+
+        Others may write while it reads.
+        """
         applied = self._log.last()
         self._log.hold(self._library, self._holder, applied)
         cache = VectorCache(self._build.dimension, min(limit, self._loader.embedded(self._build)))
@@ -108,7 +117,7 @@ class CacheFeed:
                 cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])
 
     def compare(self, limit: int) -> list[str]:
-        """Return how the cache differs from the catalog's vectors, one line a chunk; empty without a cache."""
+        """Return differences of cache and catalog, a line a chunk; empty without cache."""
         cache = self.cache
         if cache is None:
             return []

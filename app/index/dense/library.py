@@ -1,4 +1,4 @@
-"""The vectors of one library: the cache in memory first, else the store; and the build that is being made."""
+"""Search a library's vectors: the cache in memory, else the store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILLED_AT_ONCE = 20_000
 
 
 class DenseLibrary:
-    """Searches and keeps the vectors of one library; reads are concurrent, catching up is serialised."""
+    """Searches and keeps one library's vectors; concurrent reads, serial writes."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class DenseLibrary:
 
     @property
     def count(self) -> int:
-        """How many vectors can be searched now."""
+        """Return how many vectors can be searched now."""
         serving = self._serving
         return 0 if serving is None else self._reader(serving).count
 
@@ -114,7 +114,10 @@ class DenseLibrary:
         self._wanted.set()
 
     def fetch(self, chunk_ids: Sequence[int], build: int | None = None) -> dict[int, FloatArray]:
-        """Return stored rows `[dim]` of a build (None: the live one), from the cache or else the catalog."""
+        """Return a build's rows `[dim]` from the cache, else the catalog.
+
+        Build None: the live one.
+        """
         serving = self._serving
         if build is not None and (serving is None or serving.build.number != build):
             stored_in, cache = self._loader.build(build), None
@@ -129,7 +132,7 @@ class DenseLibrary:
         return found
 
     def hide(self, chunk_ids: Sequence[int]) -> None:
-        """Stop finding chunks at once; what the store proposes of them has no live row in the catalog."""
+        """Hide chunks at once; the store's proposals of them have no live row."""
         with self._lock:
             for serving in (self._serving, self._staged):
                 if serving is not None and serving.feed.cache is not None:
@@ -201,9 +204,10 @@ class DenseLibrary:
     # --- another build, made while the live one serves
 
     def stage(self, build: Build, stop: threading.Event) -> bool:
-        """Fill cache and collection of a build whose vectors are in the catalog; searches that name it use them.
+        """Fill cache and collection of a build; searches that name it use them.
 
-        The caller keeps the supervisor quiet until `take_over` or `unstage`.
+        Its vectors are in the catalog. The caller keeps the supervisor quiet until `take_over` or
+        `unstage`.
 
         Args:
             build: Of this library, not the live one.
@@ -226,7 +230,9 @@ class DenseLibrary:
         self._log.hold(self._library, STAGED, None)
 
     def take_over(self, commit: Callable[[], None]) -> None:
-        """Let the staged build serve from now on; the caller holds the write lock, so that nothing is written until it returns.
+        """Make the staged build live; the caller holds the write lock.
+
+        So nothing is written during the swap.
 
         Args:
             commit: Makes the build the live one in the catalog and saves the watermarks with it.
@@ -251,7 +257,7 @@ class DenseLibrary:
         self._wanted.set()
 
     def complete_store(self, stop: threading.Event) -> None:
-        """Fill the collection of the build that serves, when a take-over left it unfinished.
+        """Fill the live collection if a swap left it unfinished.
 
         Raises:
             DiskFull: No space.
@@ -267,7 +273,10 @@ class DenseLibrary:
             self.replica.drop_others(builds)
 
     def rebuild_state(self) -> BuildState | None:
-        """Return the progress of a fill, or that a large library waits for one; None when everything can be searched."""
+        """Return a fill's progress, or that a large library waits for one.
+
+        None when everything can be searched.
+        """
         serving = self._serving
         if self.replica.rebuilding is None and serving is not None and self._reader(serving).count == 0:
             waiting = self._loader.embedded(serving.build)

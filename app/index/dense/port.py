@@ -1,4 +1,4 @@
-"""The port that a store of vectors implements. The contract suite is tests/contract/test_vector_store_contract.py."""
+"""Define the port of a vector store; its suite is test_vector_store_contract.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.core.types import FloatArray
 
 
 class VectorStore(Protocol):
-    """Proposes the neighbours of a vector; the catalog's vectors score what it proposes.
+    """Proposes a vector's neighbours; the catalog's vectors score them.
 
     A collection holds the vectors of one build of one library, keyed by chunk id; it comes into being with its first vector. The
     catalog can fill it again at any time, so a store may lose data. What it must promise:
@@ -38,7 +38,7 @@ class VectorStore(Protocol):
         ...
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
-        """Return the ids of up to n neighbours by cosine distance, nearest first as far as the store knows.
+        """Return up to n neighbours' ids by cosine distance, nearest first if known.
 
         Args:
             collection: Which one; an unknown one holds nothing.
@@ -64,7 +64,10 @@ class VectorStore(Protocol):
         ...
 
     def set_aside(self) -> str:
-        """Keep what is on disk under another name, and go on empty; return that name, or an empty one when nothing was there."""
+        """Move the files to another name and continue empty; return that name.
+
+        An empty name when there were no files.
+        """
         ...
 
     def close(self) -> None:

@@ -1,4 +1,7 @@
-"""One search over one build: the cache where there is one, else the candidates of the store, scored by the catalog's vectors."""
+"""Search one build: the cache, else the store's candidates, scored exactly.
+
+The catalog's vectors score them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ SPARE = 10
 
 @dataclass(frozen=True, slots=True)
 class DenseReader:
-    """Where one build is searched."""
+    """Searches one build."""
 
     build: Build
     cache: VectorCache | None
@@ -46,7 +49,7 @@ class DenseReader:
 
     @property
     def count(self) -> int:
-        """How many vectors can be searched."""
+        """Return how many vectors can be searched."""
         if self.cache is not None:
             return self.cache.count
         embedded = self.loader.embedded(self.build)
@@ -82,7 +85,10 @@ class DenseReader:
         return found if len(found.chunk_ids) <= SCANNED else None
 
     def _candidates(self, query: FloatArray, n: int) -> tuple[VectorRows, int]:
-        """Return the vectors of up to n candidates, those that the store has not seen yet among them, and how many it proposed."""
+        """Return vectors of up to n candidates, and how many the store proposed.
+
+        Vectors that the store has not seen yet are among them.
+        """
         proposed = self.replica.store.search(self.replica.collection(self.build), query, n)
         unseen = self.replica.pending_ids(self.applied, SCANNED)
         return self.loader.vectors(self.build, [*proposed, *unseen]), len(proposed)

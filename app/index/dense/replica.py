@@ -1,4 +1,4 @@
-"""Keeps a store of vectors in step with the catalog, one collection for each library."""
+"""Keep a store of vectors in step with the catalog, a collection a library."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class Replica:
 
     @property
     def limit(self) -> int:
-        """Most vectors to hold: MAX_DENSE_VECTORS; `public` takes what `papers` leaves of it."""
+        """Return the most vectors to hold: MAX_DENSE_VECTORS, less those of `papers`.
+
+        The subtraction is for `public` only.
+        """
         if self._library is Library.PAPERS:
             return self._most
         papers = self._loader.live_build(Library.PAPERS)
@@ -185,7 +188,9 @@ class Replica:
     # --- check
 
     def problem(self) -> str:
-        """Return why the live build's collection cannot be trusted; empty when it can, or when it was never completed.
+        """Return why the live collection cannot be trusted; empty if it can.
+
+        Empty too if it was never completed.
 
         Raises:
             IndexDamaged: The store failed.
@@ -219,6 +224,6 @@ class Replica:
         return found
 
     def _finds(self, build: Build, row: FloatArray) -> bool:
-        """Whether a search for a stored vector proposes an equal one."""
+        """Return whether a search for a stored vector proposes an equal one."""
         proposed = self._loader.vectors(build, self.store.search(self.collection(build), row, NEIGHBOURS)).rows
         return len(proposed) > 0 and float(np.min(cosine_distances(row, proposed))) <= SAME

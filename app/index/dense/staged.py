@@ -26,7 +26,7 @@ class Serving:
 
 @dataclass(slots=True)
 class Staged(Serving):
-    """A build that is complete and follows the changes, but answers no question of users."""
+    """A complete build that follows the changes but answers no question of users."""
 
     replica: Replica
     applied: int = 0

@@ -1,4 +1,4 @@
-"""Brings a store of vectors up, keeps it in step, and fills it again from the catalog when it cannot be trusted."""
+"""Open a store of vectors, keep it in step, and refill it when not trusted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StoreSupervisor:
             self._thread.join()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until every library is ready, at most `timeout_s` seconds; return whether they are."""
+        """Wait up to `timeout_s` seconds until every library is ready; return if so."""
         waited = threading.Event()
         while timeout_s > 0 and not self.ready and not self._stop.is_set():
             waited.wait(0.02)
@@ -62,7 +62,7 @@ class StoreSupervisor:
 
     @property
     def ready(self) -> bool:
-        """Whether the store answers for every library."""
+        """Return whether the store answers for every library."""
         return all(dense.replica.whole for dense in self._dense.values())
 
     def _run(self) -> None:
@@ -128,13 +128,16 @@ class StoreSupervisor:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Keep the store as it is for the block: bringing it up or filling it anew waits."""
+        """Keep the store as it is for the block; opening and refilling wait."""
         with self._busy:
             yield
 
     @contextmanager
     def at_rest(self) -> Iterator[bool]:
-        """Hold the store still for a check; yields False when it is being brought up, which is not waited for long."""
+        """Hold the store still for a check; yield False while it is being opened.
+
+        It does not wait long for that.
+        """
         if not self._busy.acquire(timeout=REST_S):
             yield False
             return
@@ -147,7 +150,7 @@ class StoreSupervisor:
             self._busy.release()
 
     def refill(self, reason: str) -> None:
-        """Move the store aside and fill it anew from the catalog, now.
+        """Move the store aside and refill it from the catalog, now.
 
         Raises:
             IndexDamaged: The store failed.

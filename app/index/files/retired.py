@@ -14,7 +14,10 @@ _ROW_FILES = frozenset({"rows.f32", "ids.i64", "header.json", "rows.f32.tmp", "i
 
 
 def remove_retired(data_dir: Path, steps: Steps) -> None:
-    """Remove the rows of vectors that earlier releases kept in `exact/`; a directory that holds anything else stays."""
+    """Remove vectors that earlier releases kept in `exact/`, and nothing else.
+
+    A directory that holds anything else stays.
+    """
     folder = data_dir / "exact"
     if not folder.is_dir() or folder.is_symlink():
         return

@@ -1,4 +1,4 @@
-"""The part of a check that looks at the store of vectors: what it lists, and that it finds what it lists."""
+"""Check the store of vectors: what it lists, and that it finds what it lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from app.index.options import IndexOptions
 
 @dataclass(frozen=True, slots=True)
 class VectorStoreCheck:
-    """Compares the store of vectors with the catalog. No score depends on the store, so its bytes are not compared."""
+    """Compares the store of vectors with the catalog.
+
+    No score depends on the store, so its bytes are not compared.
+    """
 
     supervisor: StoreSupervisor
     loader: CatalogLoader

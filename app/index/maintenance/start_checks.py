@@ -83,7 +83,7 @@ def refuse_damaged_pages(database: Database) -> None:
 
 
 def seen_change(data_dir: Path) -> int:
-    """Return the last change that a store in this directory is known to have had; 0 when that is not known."""
+    """Return the last known change of a store in this directory; 0 if unknown."""
     with suppress(OSError, ValueError):
         return int((data_dir / SEEN_NAME).read_text())
     return 0

@@ -1,4 +1,4 @@
-"""The process that owns Chroma: one persistent client for all collections, asked through two pipes.
+"""Run the process that owns Chroma: one client, requests through two pipes.
 
 Chroma holds the interpreter's lock while it writes, and a damaged store can end the process that opens it. So nothing else runs
 here. The process answers one request at a time, searches first, and ends when the other side of a pipe is gone. Two processes that
@@ -44,7 +44,7 @@ Reply = tuple[int, str, Any]
 
 
 class ChromaProcess:
-    """What the process can be asked for: the methods without a leading underscore."""
+    """Operations of the process: the methods without a leading underscore."""
 
     def __init__(self, path: Path, ef_search: int) -> None:
         """Work on the store in directory `path`, which is opened by the first request."""
@@ -108,7 +108,7 @@ class ChromaProcess:
         return 0 if self._collection(name) is None else self._counts[name]
 
     def ids(self, name: str) -> set[int]:
-        """Return the ids of a collection; from its database, for Chroma takes 30 s to list a million."""
+        """Return a collection's ids from its database; Chroma takes 30 s for a million."""
         self._client()
         with closing(sqlite3.connect(f"file:{self._path / DATABASE}?mode=ro", uri=True)) as connection:
             rows = connection.execute(
@@ -146,7 +146,10 @@ def serve(process: ChromaProcess, searches: Connection, writes: Connection) -> N
 
 
 def answer(operation: Callable[..., object], number: int, arguments: tuple[object, ...]) -> Reply:
-    """Return the reply to one request. Chroma's panics are no `Exception` (pyo3), and say what is wrong all the same."""
+    """Return the reply to one request, also for Chroma's panics (pyo3).
+
+    They are no `Exception`, and say what is wrong all the same.
+    """
     try:
         return number, "done", operation(*arguments)
     except BaseException as exc:  # noqa: BLE001
@@ -154,7 +157,7 @@ def answer(operation: Callable[..., object], number: int, arguments: tuple[objec
 
 
 def main() -> int:
-    """Serve one store: its directory, `ef_search` and the file descriptors of both pipes are the arguments."""
+    """Serve one store; arguments are its directory, `ef_search` and two pipes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a terminal tells all processes of a group: the server ends this one
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -49,7 +49,9 @@ class Pipeline:
     answered: int = 0
 
     def ask(self, operation: str, arguments: tuple[object, ...], timeout_s: float) -> tuple[str, object]:
-        """Send a request; return its outcome and the answer, or what went wrong. `late` leaves the reply to the next request.
+        """Send a request; return its outcome and the answer or error.
+
+        `late` leaves the reply to the next request.
 
         Raises:
             EOFError: The process is gone.
@@ -68,7 +70,7 @@ class Pipeline:
         return outcome, value
 
     def hang_up(self) -> None:
-        """Let both sides read the end of the pipe, a thread of ours that waits for a reply among them."""
+        """Make both sides read the end of the pipe, waiting threads included."""
         if not self.connection.closed:
             with suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as same:
                 same.shutdown(socket.SHUT_RDWR)
@@ -111,7 +113,10 @@ def launch(path: Path, ef_search: int) -> Child:
 
 
 class ChromaStore:
-    """The VectorStore port; the process is started by the first request that is no search, and again after it failed."""
+    """The VectorStore port; the first request that is no search starts the process.
+
+    It starts again after a failure.
+    """
 
     def __init__(
         self, path: Path, steps: Steps, *, ef_search: int, start: Launch | None = None, search_s: float = SEARCH_S
