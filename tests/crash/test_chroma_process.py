@@ -102,12 +102,11 @@ time.sleep(600)
 
 def test_it_does_not_outlive_a_killed_server(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _OWNER, str(tmp_path / "chroma")]
-    owner = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    assert owner.stdout.readline() == "0\n"
-    (child,) = children(owner.pid)
-    os.kill(owner.pid, signal.SIGKILL)
-    owner.wait()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "0\n"
+        (child,) = children(owner.pid)
+        os.kill(owner.pid, signal.SIGKILL)
     _, alive = psutil.wait_procs([child], timeout=60)
     assert alive == []
 
