@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from app.cli.main import run_at_edge
-from app.evaluation.answer_sets import load
+from app.evaluation.answer_cases import load
 from app.evaluation.dashboard import to_html
 from app.evaluation.probes import Probe, load_probes
 from app.evaluation.report import Report

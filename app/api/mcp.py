@@ -79,6 +79,6 @@ class McpDoor:
         # The SDK takes half a second to import: in a thread, after the server has begun to answer probes.
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
 
-        from app.api.tools import make_server  # noqa: PLC0415
+        from app.api.tool_server import make_server  # noqa: PLC0415
 
         return StreamableHTTPSessionManager(make_server(self._edge, self._version), stateless=True)

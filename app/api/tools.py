@@ -11,20 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from anyio import to_thread
-from mcp.server import Server
-from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
 from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
     Tool,
     ToolAnnotations,
 )
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from app.answer.records import AnswerRecord
 from app.api.answers import finals
@@ -35,16 +26,11 @@ from app.api.schemas.base import Tolerant
 from app.api.schemas.checks import CheckResponse
 from app.api.schemas.documents import DocumentReply
 from app.api.schemas.query import QueryRequest, SearchQuery
-from app.core.errors import Busy, DocuMindError
+from app.core.errors import Busy
 from app.core.types import Library, LibraryName, Mode, Scope
 
 _MAX_TEXT_CHARACTERS = 20_000
 """Of one call; a model that wants more asks for the next part."""
-_INSTRUCTIONS = (
-    "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use `ask` for a question that wants"
-    " an answer with checked citations, `search` for passages to read yourself, `check` to see which sentences of"
-    " a text the documents hold, `get_document` for a document's text."
-)
 _A = TypeVar("_A", bound=BaseModel)
 
 
@@ -175,7 +161,7 @@ async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
     return ToolResult("\n".join(lines) or "There is no sentence in it.", report.model_dump(mode="json"))
 
 
-_TOOLS: Mapping[str, _Tool[Any]] = {
+TOOLS: Mapping[str, _Tool[Any]] = {
     tool.name: tool
     for tool in (
         _Tool("search", "Search", "Find passages in the libraries, best first, each with its place.", SearchArguments, _search),
@@ -197,47 +183,3 @@ _TOOLS: Mapping[str, _Tool[Any]] = {
         _Tool("get_document", "Read a document", "Return a document's text, or a part of it.", GetDocumentArguments, _get_document),
     )
 }
-
-
-def make_server(edge: Edge, version: str) -> Server[Any]:
-    """Return an MCP server with the tools, for any transport.
-
-    Args:
-        edge: What the tools work on.
-        version: To report.
-    """
-
-    async def list_tools(_: ServerRequestContext[Any], page: PaginatedRequestParams | None) -> ListToolsResult:
-        del page  # they fit on one
-        return ListToolsResult(tools=[tool.listing() for tool in _TOOLS.values()])
-
-    async def call_tool(_: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
-        return await _call(edge, asked)
-
-    return Server(
-        "documind",
-        version=version,
-        title="DocuMind",
-        instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
-
-
-async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
-    """Run a tool. Errors that a model can correct become the tool's error text."""
-    tool = _TOOLS.get(asked.name)
-    if tool is None:
-        raise MCPError(INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(_TOOLS)}")
-    try:
-        result = await tool.call(edge, asked.arguments or {})
-    except DocuMindError as error:
-        return _failed(f"{error.code}: {error.message}")
-    except ValidationError as error:
-        found = (f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()[:20])
-        return _failed(f"invalid_input: {'; '.join(found)}")
-    return CallToolResult(content=[TextContent(text=result.text)], structured_content=dict(result.data))
-
-
-def _failed(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)

@@ -30,7 +30,6 @@ LOOK_EVERY_S = 5.0
 LOOK_SELDOM_S = 30.0
 """The same where a model is only offered."""
 
-
 _WRITERS = frozenset({INGEST, SAMPLES, ARXIV, BACKFILL, BULK, IMPORT, REEMBED})
 """Kinds of jobs that put documents or vectors into a library."""
 

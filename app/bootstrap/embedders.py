@@ -13,9 +13,10 @@ from app.core.ports import Embedder
 from app.core.types import EmbeddingState, Fingerprint
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
+from app.providers.ollama_watch import OllamaWatch
 from app.providers.openai_embedder import OpenAICompatibleEmbedder
 from app.providers.options import EmbeddingProviderName, ProviderOptions
-from app.providers.selection import EmbedderChoice, OllamaWatch, better_embedder, choose_embedder
+from app.providers.selection import EmbedderChoice, better_embedder, choose_embedder
 
 logger = logging.getLogger(__name__)
 

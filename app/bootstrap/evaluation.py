@@ -23,10 +23,10 @@ from app.core.ids import fingerprint8
 from app.core.ports import Embedder, Reranker
 from app.core.release import checkout_sha
 from app.core.types import Library
-from app.evaluation.answer_sets import Judge
 from app.evaluation.archive import ReportArchive
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
+from app.evaluation.judge import Judge
 from app.evaluation.session import Session
 from app.evaluation.workshop import Ask, SearchableIndex, Step
 from app.generation.grounding import Grounder

@@ -21,9 +21,10 @@ from app.providers.ollama import OllamaHost
 from app.providers.ollama_generator import OllamaGenerator
 from app.providers.ollama_listing import PullProgress, same_model
 from app.providers.ollama_memory import MemoryWatch
+from app.providers.ollama_watch import OllamaWatch
 from app.providers.openai_compatible import OpenAICompatibleGenerator
 from app.providers.options import ProviderOptions
-from app.providers.selection import GeneratorChoice, OllamaWatch, choose_generator
+from app.providers.selection import GeneratorChoice, choose_generator
 from app.providers.slots import CallSlots
 from app.providers.twin import Twins
 

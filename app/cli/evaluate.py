@@ -16,7 +16,7 @@ from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
 from app.core.text import either
 from app.core.types import Strategy
-from app.evaluation.answer_sets import load
+from app.evaluation.answer_cases import load
 from app.evaluation.request import values_of
 from app.settings import Settings
 

@@ -21,7 +21,6 @@ TOKENIZER_VERSION = "4"
 MAX_TOKEN_BYTES = 40
 """Longer tokens are dropped by both analyzers (base64, hashes, URLs)."""
 
-
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"

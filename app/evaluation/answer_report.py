@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.evaluation.answer_sets import AnswerCase, CaseOutcome
+from app.evaluation.answer_cases import AnswerCase
+from app.evaluation.answer_sets import CaseOutcome
 from app.evaluation.arms import Arm
 from app.evaluation.metrics import overlap_with
 from app.evaluation.outcomes import QuestionOutcome, Values

@@ -1,42 +1,19 @@
-"""Score answers against answer sets: questions and what a good answer holds."""
+"""Score answers against answer sets."""
 
 from __future__ import annotations
 
-import json
-import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import get_args
 
-from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput
-from app.core.ports import Generator
 from app.core.text import words
-from app.core.types import Answer, Prompt, Question, Scope
+from app.core.types import Answer, Question
+from app.evaluation.answer_cases import AnswerCase
+from app.evaluation.judge import Judge
 from app.evaluation.metrics import percentile
-from app.generation.prompts import PromptLibrary
 
 NGRAM = 3
 """Words of an n-gram in `faithfulness`: long enough that chance does not match, short enough to survive a changed word."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerCase:
-    """One line of an answer set."""
-
-    question: str
-    library: Scope
-    intent: str
-    """`question` or `chitchat`."""
-    expected_substrings: tuple[str, ...] = ()
-    """Any of them in the answer makes it right."""
-    keywords: tuple[str, ...] = ()
-    expected_docs: tuple[str, ...] = ()
-    """doc_ids or file names that should be among the sources."""
-    oos: bool = False
-    """Out of scope: the right answer is a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,53 +65,6 @@ class AnswerReport:
         rates = {name: sum(values) / len(values) for name, values in means.items() if values}
         times = [row.ms for row in rows]
         return rates | {"p50_ms": percentile(times, 0.5), "p95_ms": percentile(times, 0.95)}
-
-
-def load(path: Path) -> list[AnswerCase]:
-    """Read an answer set in JSON Lines.
-
-    Fields: question, library, intent, expected_substrings, keywords, expected_docs, oos.
-
-    Raises:
-        InvalidInput: The file is missing, or a line lacks a field, has an unknown one, or one of the wrong kind.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as exc:
-        raise InvalidInput(f"{path.name!r} cannot be read; an answer set is a file of JSON Lines") from exc
-    return [_case(line, f"line {number} of {path.name!r}") for number, line in enumerate(lines, start=1) if line.strip()]
-
-
-def _case(line: str, where: str) -> AnswerCase:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as exc:
-        raise InvalidInput(f"{where} is not JSON: {exc}") from exc
-    return case_of(row, where)
-
-
-def case_of(row: object, where: str) -> AnswerCase:
-    """Return the case of a JSON object; `where` says in messages what was read.
-
-    Raises:
-        InvalidInput: A field is missing, unknown or of the wrong kind.
-    """
-    fields = {"question", "library", "intent", "expected_substrings", "keywords", "expected_docs", "oos"}
-    if not isinstance(row, Mapping) or not {"question", "library"} <= set(row) <= fields:
-        raise InvalidInput(f"{where} must be an object with question, library and none but {', '.join(sorted(fields))}")
-    if row["library"] not in get_args(Scope):
-        raise InvalidInput(f"{where} names the library {row['library']!r}; use one of {', '.join(get_args(Scope))}")
-    lists = {name: row.get(name, []) for name in ("expected_substrings", "keywords", "expected_docs")}
-    for name, values in lists.items():
-        if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-            raise InvalidInput(f"{where}: {name} must be a list of strings, got {values!r}")
-    return AnswerCase(
-        str(row["question"]),
-        row["library"],
-        str(row.get("intent", "question")),
-        oos=bool(row.get("oos", False)),
-        **{name: tuple(values) for name, values in lists.items()},
-    )
 
 
 def evaluate(
@@ -214,33 +144,3 @@ def _without_marks(text: str) -> str:
         number, closed, rest = part.partition("]")
         kept.append(rest if closed and number.isdigit() else part)
     return " ".join(kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """A model that counts which statements of an answer its sources support."""
-
-    generator: Generator
-    prompts: PromptLibrary
-
-    def share_supported(self, answer: Answer) -> float | None:
-        """Return the share of supported statements in [0, 1], or None.
-
-        None if the model does not reply as asked or counts none.
-
-        Raises:
-            ProviderError: The model host failed.
-        """
-        fence = secrets.token_hex(8)  # a passage cannot close a fence that it cannot guess
-        context = "\n\n".join(
-            f'<passage-{fence} n="{e.n}">\n{e.hit.passage.chunk.text}\n</passage-{fence}>' for e in answer.evidence
-        )
-        task = self.prompts.task("judge_faithfulness", context=context, fence=fence, answer=answer.text)
-        prompt = Prompt(task.messages, temperature=task.temperature, max_tokens=task.max_tokens)
-        said = "".join(token.text for token in self.generator.stream(prompt, CancelToken()))
-        try:
-            verdict = json.loads(said[said.index("{") : said.rindex("}") + 1])
-            statements, supported = int(verdict["statements"]), int(verdict["supported"])
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            return None
-        return min(max(supported / statements, 0.0), 1.0) if statements > 0 else None

@@ -12,7 +12,7 @@ from app.core.ports import Catalog
 from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.statistics import LEVEL, permutation_p
 
 DEPTH = 10

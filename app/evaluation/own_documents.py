@@ -14,7 +14,7 @@ from app.core.ports import Catalog, LexicalIndex
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Document, Library
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.collections import Collection, TestQuestion
 
 RECUT_DOCUMENTS = 2_000

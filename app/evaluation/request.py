@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 
 from app.core.errors import InvalidInput
 from app.core.types import Fusion, Library, Rerank, Strategy
-from app.evaluation.answer_sets import AnswerCase, case_of
+from app.evaluation.answer_cases import AnswerCase, case_of
 from app.evaluation.arms import Arm, Chunking, plain_arms, standard_arms
 from app.evaluation.collections import Parity
 from app.ingest.options import Chunker

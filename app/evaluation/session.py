@@ -9,10 +9,12 @@ from typing import Protocol
 
 from app.core.errors import InvalidInput
 from app.core.types import Library, Question
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.answer_report import experiment_of, outcome_of
-from app.evaluation.answer_sets import Judge, evaluate
+from app.evaluation.answer_sets import evaluate
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection, from_datasets, from_path
+from app.evaluation.judge import Judge
 from app.evaluation.outcomes import OutcomeLog, QuestionOutcome, Remembered
 from app.evaluation.own_documents import from_cases, from_library, with_texts
 from app.evaluation.report import Provenance, Report, settings_hash
@@ -138,11 +140,33 @@ class Session:
         cases = request.cases[: request.questions]
         places = {library: self.workshop.live(library) for library in Library}
         judge = self.judge if request.judge else None
+        outcomes = self._asked(cases, arms, places[Library.PUBLIC], judge, log, watch)
+        documents = sum(place.catalog.counts(library).documents for library, place in places.items())
+        experiment = experiment_of(
+            "answers", cases, arms, outcomes, seed=request.seed, documents=documents, resamples=self.resamples
+        )
+        fingerprint = ", ".join(f"{library.value} {place.fingerprint}" for library, place in places.items())
+        models = {name: digest for place in places.values() for name, digest in place.models.items()}
+        report = self._report(request, experiment, fingerprint, models, set())
+        if request.judge and judge is None:
+            report = replace(report, remarks=(*report.remarks, "No model was there to judge the answers."))
+        return report
+
+    def _asked(
+        self,
+        cases: Sequence[AnswerCase],
+        arms: Sequence[Arm],
+        place: SearchableIndex,
+        judge: Judge | None,
+        log: OutcomeLog,
+        watch: Watch,
+    ) -> list[list[QuestionOutcome]]:
+        """Return every case's outcome under every arm; logged ones are not asked again."""
         total, done = len(arms) * len(cases), 0
         outcomes: list[list[QuestionOutcome]] = []
         watch(0, total, "questions")
         for arm in arms:
-            ask, row = places[Library.PUBLIC].ask_of(arm), []
+            ask, row = place.ask_of(arm), []
             for number, case in enumerate(cases, start=1):
                 key = f"{number} {case.question}"
                 known = log.get(arm.name, key)
@@ -154,16 +178,7 @@ class Session:
                 done += 1
                 watch(done, total, "questions")
             outcomes.append(row)
-        documents = sum(place.catalog.counts(library).documents for library, place in places.items())
-        experiment = experiment_of(
-            "answers", cases, arms, outcomes, seed=request.seed, documents=documents, resamples=self.resamples
-        )
-        fingerprint = ", ".join(f"{library.value} {place.fingerprint}" for library, place in places.items())
-        models = {name: digest for place in places.values() for name, digest in place.models.items()}
-        report = self._report(request, experiment, fingerprint, models, set())
-        if request.judge and judge is None:
-            report = replace(report, remarks=(*report.remarks, "No model was there to judge the answers."))
-        return report
+        return outcomes
 
     def _report(
         self, request: EvaluationRequest, experiment: Experiment, fingerprint: str, models: Mapping[str, str], degraded: set[str]

@@ -18,16 +18,10 @@ class IndexOptions:
     collection_public: str = "public"
     max_dense_vectors: int = 1_000_000
     """Beyond it chunks are found lexically only; set from RAM by the settings."""
-    exact_limit: int = 100_000
-    """Libraries up to this many vectors keep exact float32 rows."""
-    exact_unfiltered_limit: int = 100_000
-    """Up to it the exact rows answer unfiltered questions too: faster than Chroma's graph, recall 1 (ADR 0020)."""
-    behind_at_most: int = 10_000
-    """Vectors that Chroma may lack while exact rows serve; the rest is some seconds of its work (ADR 0026)."""
-    follow_after_s: float = 10.0
-    """Idle seconds before Chroma applies what it lacks; longer than the parse of a long PDF."""
-    ef_search_factor: int = 4
-    """Chroma's ef_search is at least this many times the pool."""
+    vector_cache_vectors: int = 100_000
+    """Libraries up to this many vectors are searched in memory, exactly; 0 leaves every search to the store."""
+    ef_search: int = 400
+    """How wide Chroma searches at least: four times the largest pool of candidates."""
     tantivy_heap_bytes: int = 128 * 1024 * 1024
     tantivy_threads: int = 0
     """0: one per core, at most 4."""

@@ -19,7 +19,7 @@ from app.index.catalog.builds import Builds
 from app.index.catalog.calibrations import SqliteCalibrations
 from app.index.catalog.changes import ChangeLog
 from app.index.catalog.conversations import SqliteConversationStore
-from app.index.catalog.database import Database, damaged
+from app.index.catalog.database import Database
 from app.index.catalog.documents import TEXT_CACHE_BYTES, SqliteCatalog
 from app.index.catalog.jobs import SqliteJobStore
 from app.index.catalog.ledger import SqliteLedger
@@ -32,11 +32,14 @@ from app.index.catalog.texts import TextCache
 from app.index.catalog.unlinks import Unlinks
 from app.index.catalog.vector_check import VectorCheck
 from app.index.dense.chroma.store import ChromaStore
-from app.index.dense.keeper import ChromaKeeper
 from app.index.dense.library import DenseLibrary
+from app.index.dense.port import VectorStore
+from app.index.dense.replica import Replica
+from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
 from app.index.files.durable import move_aside
 from app.index.files.originals import Originals
+from app.index.files.retired import remove_retired
 from app.index.files.steps import Steps
 from app.index.lexical.files import CHECKED_AT_START_BYTES, damaged_files
 from app.index.lexical.index import TantivyIndex, TantivyLexicalIndex
@@ -44,11 +47,11 @@ from app.index.maintenance.backup import BackupReport, backup
 from app.index.maintenance.bundle import Bundler
 from app.index.maintenance.fsck import Fsck
 from app.index.maintenance.fsck_catalog import CatalogCheck
-from app.index.maintenance.fsck_chroma import ChromaCheck
+from app.index.maintenance.fsck_vectors import VectorStoreCheck
 from app.index.maintenance.presence import Presence
 from app.index.maintenance.purge import Purger
 from app.index.maintenance.reembedding import Reembedding
-from app.index.maintenance.start_checks import catalog_path, refuse_foreign_catalog
+from app.index.maintenance.start_checks import catalog_path, note_change, refuse_damaged_pages, refuse_foreign_catalog
 from app.index.options import IndexOptions
 from app.index.projector import Projector
 from app.index.removal import Remover
@@ -58,6 +61,7 @@ from app.index.writer import CatalogIndexWriter
 log = logging.getLogger(__name__)
 
 VectorStoreUse = Literal["background", "foreground", "off"]
+_FOLLOWS: dict[VectorStoreUse, bool | None] = {"background": False, "foreground": True, "off": None}
 
 CATALOG_CHECKED_AT_START_BYTES = 128 << 20
 """A catalog up to this size has its pages checked at every start, which takes well under a second."""
@@ -100,28 +104,26 @@ class IndexStore:
         self.steps = steps or Steps(crash_at)
         if heal:
             refuse_foreign_catalog(options.data_dir)
+            remove_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = Database(catalog_path(options.data_dir), self.steps)
-        if heal:
-            self._refuse_damaged_catalog()
+        if heal and self._small:
+            refuse_damaged_pages(self.database)
         settling, texts = Settling(), TextCache(TEXT_CACHE_BYTES)
         self.originals = Originals(options.data_dir / "originals", self.steps)
         self.unlinks = Unlinks(self.database, self.originals)
         self.originals.before_keeping = self.unlinks.expect
-        self._log, self._loader = ChangeLog(self.database), CatalogLoader(self.database)
+        self._log, self.loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
-            self._loader.on_unusable = unusable.drop
+            self.loader.on_unusable = unusable.drop
             if self._small:
                 unusable.drop(unusable.find())
-        self.chroma = ChromaStore(options.chroma_dir, self.steps, ef_search_factor=options.ef_search_factor)
         self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
-        self._dense = {
-            library: DenseLibrary(library, options, self._log, self._loader, self.chroma, self.steps) for library in Library
-        }
-        papers, public = self._dense[Library.PAPERS], self._dense[Library.PUBLIC]
-        papers.held_elsewhere, public.held_elsewhere = (lambda: public.count), (lambda: papers.count)
-        self.projector = Projector(self._log, self._loader, self._tantivy, self._dense)
+        self.vector_store: VectorStore = ChromaStore(options.chroma_dir, self.steps, ef_search=options.ef_search)
+        wanted = threading.Event()
+        self.dense = {library: self._open_dense(library, wanted, _FOLLOWS[vector_store]) for library in Library}
+        self.projector = Projector(self._log, self.loader, self._tantivy, self.dense)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
@@ -130,41 +132,44 @@ class IndexStore:
             self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
-        self.vectors = DenseVectorIndex(self._dense)
+        self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
-        self.keeper = ChromaKeeper(self.chroma, self.database, self._log, self._dense, self.steps)
+        self.supervisor = StoreSupervisor(self.vector_store, self._log, self.dense, wanted)
         self.fsck = Fsck(
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
-            self._loader,
+            self.loader,
             self.projector,
             self._tantivy,
-            self._dense,
-            ChromaCheck(self.keeper, self.chroma, self._loader, self.database.path, options),
+            self.dense,
+            VectorStoreCheck(self.supervisor, self.loader, self.dense, options),
+            self.steps,
         )
         self.purger = Purger(
             self.database,
-            self._loader,
+            self.loader,
             self.projector,
             remover,
-            self._dense,
-            self.keeper,
+            self.dense,
+            self.supervisor,
             options,
             self.steps,
         )
         self.reembedding = Reembedding(
-            self.database, self.builds, self._loader, self.projector, self._dense, self.keeper, self.writer
+            self.database, self.builds, self.loader, self.projector, self.dense, self.supervisor, self.writer
         )
         self.bundler = Bundler(
-            self.database, self.catalog, self._loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
+            self.database, self.catalog, self.loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
         )
         self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
+        self._heals = heal
         if heal:
             self._start()
+            note_change(options.data_dir, self._log.last(), self.steps)
         if vector_store == "background":
-            self.keeper.start()
+            self.supervisor.start()
         elif vector_store == "foreground":
-            self.keeper.bring_up()
+            self.supervisor.bring_up()
 
     def _open_state(self) -> None:
         """Open what the catalog keeps besides documents."""
@@ -175,6 +180,10 @@ class IndexStore:
         self.calibrations = SqliteCalibrations(self.database)
         self.conversations = SqliteConversationStore(self.database)
         self.models = CatalogModelStore(self.database)
+
+    def _open_dense(self, library: Library, wanted: threading.Event, follows: bool | None) -> DenseLibrary:
+        replica = Replica(library, self.options, self._log, self.loader, self.vector_store)
+        return DenseLibrary(library, self.options, self._log, self.loader, replica, wanted, follows=follows)
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
@@ -200,18 +209,6 @@ class IndexStore:
     def _small(self) -> bool:
         """Return whether the catalog is small enough to check at every opening."""
         return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
-
-    def _refuse_damaged_catalog(self) -> None:
-        """Refuse a small catalog with damaged pages; `documind fsck` checks large ones.
-
-        Raises:
-            IndexDamaged: There are some; the message names the cure.
-        """
-        if self._small:
-            problems = self.database.check_pages()
-            if problems:
-                self.database.close()
-                raise damaged(self.database.path, problems[0])
 
     def _start(self) -> None:
         self.codes.drop_others()
@@ -270,8 +267,8 @@ class IndexStore:
         """
         for library in Library:
             self.projector.rebuild_lexical(library, self.catalog.counts(library).documents)
-            self._dense[library].remake_exact()
-        self.keeper.remake("asked to rebuild")
+            self.dense[library].refill_cache()
+        self.supervisor.refill("asked to rebuild")
 
     def missing(self) -> tuple[str, ...]:
         """Return what is missing under the open store: catalog, a lexical index."""
@@ -283,14 +280,16 @@ class IndexStore:
 
     def close(self) -> None:
         """Write the watermarks and let everything go."""
-        self.keeper.stop()
+        self.supervisor.stop()
         for thread in self._threads:
             thread.join()
         self.projector.close()
         try:
             self._log.save()
+            if self._heals:
+                note_change(self.options.data_dir, self._log.last(), self.steps)
         finally:
-            self.chroma.close()
+            self.vector_store.close()
             for index in self._tantivy.values():
                 index.close()
             self.database.close()

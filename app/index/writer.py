@@ -26,6 +26,7 @@ from app.core.types import (
 from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import add_change, search_key
 from app.index.catalog.builds import Builds
+from app.index.catalog.changes import STAGED
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.rows import author_keys, pack_strings, pack_vector
@@ -222,7 +223,7 @@ class CatalogIndexWriter:
         if packed:
             with self._projector.writing, self._database.write("vectors") as sql:
                 self._projector.log.save_into(sql)
-                store_vectors(sql, library, packed, build, followed=self._projector.log.holds(library))
+                store_vectors(sql, library, packed, build, followed=self._projector.log.holds(library, STAGED))
 
     def apply(self, library: Library) -> None:
         """Bring every projection of the library up to the last change."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, DocuMindError, Overload, StorageError, Unreadable
+from app.core.errors import Cancelled, DocuMindError, Overload, Unreadable
 from app.core.ids import content_sha256, document_id
 from app.core.ports import Embedder, IndexWriter, Parser
 from app.core.system_errors import refusal
@@ -15,42 +14,23 @@ from app.core.types import (
     Document,
     DocumentDraft,
     IngestOutcome,
-    JobFile,
     Library,
     ParsedDocument,
     RawDocument,
     Receipt,
-    WriteResult,
 )
 from app.ingest.chunking import chunk
+from app.ingest.ingest_run import IngestRun, PendingDocument, Progress, Written, failed_outcome
 from app.ingest.metadata import describe
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import READER_VERSION
 from app.ingest.parsers.formats import type_of
 
-Progress = Callable[[int, JobFile], None]
-"""Told the position of a document in the request and how far it is."""
-
-Written = Callable[[Sequence[str]], None]
-"""Told the ids of documents whose text is live now, a batch at a time."""
-
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader, for example `override`."""
 
-_FIRST_DOCUMENTS, _BATCH_DOCUMENTS = 2, 64
-"""Small files share a commit: it costs as much as reading a few of them. The first come early, so that their vectors are made while
-the others are read; each batch is twice the one before."""
-_BATCH_CHARACTERS = 4_000_000
 _READ_AS = f"reader {READER_VERSION}"
 """Edition of what this release reads: bytes that an older one has read are not unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    index: int
-    draft: DocumentDraft
-    receipt: Receipt
-    remark: str | None
 
 
 class IngestPipeline:
@@ -110,7 +90,7 @@ class IngestPipeline:
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
-        run = _IngestRun(self._writer, progress, written)
+        run = IngestRun(self._writer, progress, written)
         for index, document in enumerate(documents):
             if cancel is not None and cancel.cancelled:
                 run.flush()
@@ -121,7 +101,7 @@ class IngestPipeline:
             try:
                 prepared = self._prepare(index, library, document)
             except DocuMindError as exc:
-                run.finish(index, _failed(document.filename, exc))
+                run.finish(index, failed_outcome(document.filename, exc))
                 continue
             if isinstance(prepared, IngestOutcome):
                 run.finish(index, prepared)
@@ -130,7 +110,7 @@ class IngestPipeline:
         run.flush()
         return run.outcomes()
 
-    def _prepare(self, index: int, library: Library, document: RawDocument) -> _Pending | IngestOutcome:
+    def _prepare(self, index: int, library: Library, document: RawDocument) -> PendingDocument | IngestOutcome:
         try:
             sha256 = content_sha256(document.content)
         except OSError as exc:
@@ -148,7 +128,7 @@ class IngestPipeline:
         self._writer.store_original(document.content)
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
-        return _Pending(index, draft, receipt, "; ".join(parsed.warnings) or None)
+        return PendingDocument(index, draft, receipt, "; ".join(parsed.warnings) or None)
 
     def _read_otherwise(self, live: Document) -> bool:
         """Return whether a document is to be read again although its bytes are the same."""
@@ -181,80 +161,6 @@ class IngestPipeline:
             has_original=True,
             source_revision=_READ_AS,
         )
-
-
-class _IngestRun:
-    """State of one call: drafts waiting to be written, and the outcomes so far."""
-
-    def __init__(self, writer: IndexWriter, progress: Progress | None, written: Written | None) -> None:
-        self._writer = writer
-        self._progress = progress
-        self._written = written
-        self._most = _FIRST_DOCUMENTS
-        self._batch: list[_Pending] = []
-        self._outcomes: dict[int, IngestOutcome] = {}
-
-    @property
-    def pending_keys(self) -> set[str]:
-        return {pending.draft.source_key for pending in self._batch}
-
-    def start(self, index: int, filename: str) -> None:
-        self._tell(index, filename, "running", 0.0)
-
-    def add(self, pending: _Pending) -> None:
-        self._batch.append(pending)
-        self._tell(pending.index, pending.draft.filename, "running", 0.5)
-        if len(self._batch) >= self._most or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS:
-            self.flush()
-
-    def finish(self, index: int, outcome: IngestOutcome) -> None:
-        self._outcomes[index] = outcome
-        self._tell(index, outcome.filename, "failed" if outcome.status == "failed" else "done", 1.0)
-
-    def flush(self) -> None:
-        batch, self._batch = self._batch, []
-        if not batch:
-            return
-        self._most = min(2 * self._most, _BATCH_DOCUMENTS)
-        outcomes = self._write(batch)
-        for pending, outcome in zip(batch, outcomes, strict=True):
-            self.finish(pending.index, outcome)
-        if self._written is not None:
-            self._written([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
-
-    def _write(self, batch: Sequence[_Pending]) -> list[IngestOutcome]:
-        """Write a batch at once; if the writer refuses it, write one by one."""
-        try:
-            results = self._writer.write([pending.draft for pending in batch])
-        except StorageError as exc:
-            return [_failed(pending.draft.filename, exc) for pending in batch]
-        except DocuMindError as exc:
-            if len(batch) == 1:
-                return [_failed(batch[0].draft.filename, exc)]
-            return [outcome for pending in batch for outcome in self._write([pending])]
-        return [_written(pending, result) for pending, result in zip(batch, results, strict=True)]
-
-    def outcomes(self) -> list[IngestOutcome]:
-        return [self._outcomes[index] for index in sorted(self._outcomes)]
-
-    def _tell(self, index: int, filename: str, state: Literal["running", "done", "failed"], progress: float) -> None:
-        if self._progress is not None:
-            self._progress(index, JobFile(filename, state, progress))
-
-
-def _written(pending: _Pending, result: WriteResult) -> IngestOutcome:
-    return IngestOutcome(
-        pending.draft.filename,
-        result.doc_id,
-        result.status,
-        reason=pending.remark,
-        duplicate_of=result.duplicate_of,
-        receipt=pending.receipt if result.status != "unchanged" else None,
-    )
-
-
-def _failed(filename: str, error: DocuMindError) -> IngestOutcome:
-    return IngestOutcome(filename, None, "failed", reason=error.message, code=error.code)
 
 
 def _covered(text: str, draft: DocumentDraft) -> int:

@@ -31,7 +31,7 @@ _VECTOR_ROW_BYTES = 24
 """Key and row header of a vector in the catalog, besides two bytes per dimension."""
 _GRAPH_BYTES = 300
 """Links and labels of a vector in an HNSW graph with M = 16 (Malkov 2016, 4.2.3), besides four bytes per dimension."""
-_EXACT_VECTORS = 100_000
+_CACHED_VECTORS = 100_000
 
 
 class Scratch(Protocol):
@@ -136,7 +136,7 @@ class BulkPlanJob:
         chunks = round(scale * sum(len(draft.chunks) for draft in drafts))
         workers = workers_for(open_articles(source), os.cpu_count() or 1)
         in_memory = min(chunks, self._dense_cap)
-        exact = in_memory if in_memory <= _EXACT_VECTORS else 0
+        cached = in_memory if in_memory <= _CACHED_VECTORS else 0
         vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_memory * (4 * dimension + _GRAPH_BYTES)
         text_disk = round(scale * disk)
         free = shutil.disk_usage(self._data_dir).free
@@ -152,9 +152,9 @@ class BulkPlanJob:
             workers=workers,
             vectors_s=None if embed_s is None else round(chunks * embed_s, 1),
             text_disk_bytes=text_disk,
-            vectors_disk_bytes=vectors_disk + exact * 4 * dimension,
+            vectors_disk_bytes=vectors_disk,
             free_disk_bytes=free,
-            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES) + exact * 4 * dimension,
+            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES) + cached * 5 * dimension,  # float32 and int8
             dense_cap=self._dense_cap,
             fits=text_disk + vectors_disk < 0.9 * free,
         )

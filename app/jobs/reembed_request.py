@@ -9,12 +9,11 @@ from typing import Literal, cast
 
 from app.core.errors import Conflict
 from app.core.types import Job, Library, Scope
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.jobs.board import is_finished
 from app.jobs.runner import JobRunner
 
 REEMBED = "reembed"
-
 
 Action = Literal["start", "rollback", "discard"]
 

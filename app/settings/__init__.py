@@ -51,6 +51,7 @@ class Settings(Variables):
             max_file_bytes=self.max_file_size_mb * 1024 * 1024,
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
+            vector_cache_vectors=self.vector_cache_vectors,
             max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
         )
 

@@ -102,6 +102,11 @@ class Variables(BaseSettings):
         25, ge=0, description="milliseconds a question may spend embedding candidates without a vector"
     )
     max_dense_vectors: int = Field(0, ge=0, description="vectors kept for dense search; 0: from RAM")
+    vector_cache_vectors: int = Field(
+        100_000,
+        ge=0,
+        description="vectors up to which a library is searched in memory, 2 KB each; 0: Chroma answers all",
+    )
     chroma_collection_name: str = Field("papers", min_length=3, description="Chroma collection of papers")
     chroma_collection_public: str = Field("public", min_length=3, description="Chroma collection of public")
 

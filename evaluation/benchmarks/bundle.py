@@ -77,8 +77,8 @@ class Journey:
 
 
 def options_at(data: Path) -> IndexOptions:
-    """Return options under which exact rows answer."""
-    return IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=50_000_000, exact_unfiltered_limit=10**9)
+    """Return options under which the cache answers."""
+    return IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=50_000_000, vector_cache_vectors=10**9)
 
 
 def fill(store: IndexStore, embedder: Embedder, articles: int) -> list[str]:
@@ -127,8 +127,11 @@ def answers(
         query = embedder.embed_query(question)
         exact = store.vectors.search(LIBRARY, query, DEPTH)
         lexical = store.lexical.search(LIBRARY, question, DEPTH)
-        graph = store.chroma.query(collection, query, DEPTH)
-        rows.append((_named(store, exact), _scored(store, lexical), _named(store, graph)))
+        graph: list[object] = [
+            (chunk.doc_id, chunk.ordinal)
+            for chunk in store.catalog.chunks_by_id(LIBRARY, store.vector_store.search(collection, query, DEPTH))
+        ]
+        rows.append((_named(store, exact), _scored(store, lexical), graph))
     return rows
 
 

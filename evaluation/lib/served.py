@@ -96,10 +96,7 @@ class Served:
         self.start_s = time.perf_counter() - self._begun
 
     def wait_followed(self, library: str) -> float:
-        """Wait until Chroma has a library's writes; return the seconds.
-
-        docs/decisions/0026 says why it lags.
-        """
+        """Wait until Chroma has a library's writes; return the seconds."""
         begun = time.perf_counter()
         while cast("dict[str, int]", self.client.diagnostics()["lags"]).get(f"{library}/chroma", 1):
             time.sleep(0.1)

@@ -52,12 +52,12 @@ def main() -> None:
     fingerprint = fingerprint_of(embedder.identity, IngestOptions())
     pool = pool_size(Library.PUBLIC, "general", DEPTH)
     with tempfile.TemporaryDirectory(prefix="documind-ann-") as folder:
-        options = IndexOptions(Path(folder), Path(folder) / "chroma")
+        options = IndexOptions(Path(folder), Path(folder) / "chroma", vector_cache_vectors=0)
         with IndexStore(options) as store:
             fill(store, windows, rows, fingerprint)
             say(f"{store.vectors.count(Library.PUBLIC)} vectors; asking {len(queries)} questions")
             approximate, ms = _ask(lambda q: [s.chunk_id for s in store.vectors.search(Library.PUBLIC, q, pool)], queries)
-        with IndexStore(replace(options, exact_unfiltered_limit=given.vectors)) as store:
+        with IndexStore(replace(options, vector_cache_vectors=given.vectors)) as store:
             exact, exact_ms = _ask(lambda q: [s.chunk_id for s in store.vectors.search(Library.PUBLIC, q, pool)], queries)
     pairs = list(zip(approximate, exact, strict=True))
     recalls = {depth: [len(set(a[:depth]) & set(e[:depth])) / depth for a, e in pairs] for depth in (10, DEPTH, pool)}
@@ -69,7 +69,7 @@ def main() -> None:
         {
             "vectors": len(rows),
             "questions": len(queries),
-            "ef_search": options.ef_search_factor * 96,
+            "ef_search": options.ef_search,
             "neighbours asked for": pool,
             **{f"recall@{depth}": float(np.mean(values)) for depth, values in recalls.items()},
             f"questions with all {DEPTH} right": float(np.mean(np.array(recalls[DEPTH]) == 1.0)),

@@ -31,7 +31,7 @@ from app.core.errors import ProviderError
 from app.core.ids import fingerprint8
 from app.core.release import checkout_sha
 from app.core.types import Library, Mode, ModelProfile, Strategy
-from app.evaluation.answer_sets import AnswerCase, load
+from app.evaluation.answer_cases import AnswerCase, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
 from app.evaluation.report import Provenance
 from app.generation.grounding import Grounder

@@ -28,7 +28,7 @@ def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
     """Run a server over the same data directory, as often as a test likes."""
     monkeypatch.setattr("app.bootstrap.adoption.LOOK_EVERY_S", 0.1)
     monkeypatch.setattr("app.bootstrap.adoption.LOOK_SELDOM_S", 0.1)
-    monkeypatch.setattr("app.providers.selection._FRESH_S", 0.05)
+    monkeypatch.setattr("app.providers.ollama_watch._FRESH_S", 0.05)
 
     @contextmanager
     def run(**values: object) -> Iterator[TestClient]:

@@ -13,7 +13,7 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled
 from app.core.types import ModelProfile
-from app.evaluation.answer_sets import load
+from app.evaluation.answer_cases import load
 from app.generation.prompts import REFUSAL
 from app.index.files.lock import DirectoryLock
 from app.providers.ollama_listing import PullProgress

@@ -63,14 +63,13 @@ def test_requests_answers_stages_models_jobs_and_projections(tmp_path: Path) -> 
         assert value(found, "documind_jobs", kind="ingest", state="done") == 1
         newest = value(found, "documind_changes")
         marks = {labels: mark for (name, labels), mark in found.items() if name == "documind_projection_watermark"}
-        # Chroma opens in the background, behind its probe: its mark may not be there yet
-        assert {dict(labels)["projection"] for labels in marks} - {"chroma"} == {"exact", "lexical"}
+        # Chroma opens in the background: its mark may not be there yet
+        assert {dict(labels)["projection"] for labels in marks} - {"chroma"} == {"lexical"}
         assert all(newest >= mark for mark in marks.values())
         lags = {labels: lag for (name, labels), lag in found.items() if name == "documind_projection_lag"}
         assert lags.keys() == marks.keys()
         # nothing was written into public, so nothing is behind there, however far the shared numbers have come
         assert {lag for labels, lag in lags.items() if dict(labels)["projection"] != "chroma"} == {0}
-        assert newest in marks.values()
         for target in dashboard_names():
             assert any(name == target for name, _ in found), target
 

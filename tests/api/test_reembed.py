@@ -42,7 +42,9 @@ class Server:
         return cast("Json", job["result"])
 
     def embedder(self) -> str:
-        reply = self.client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"})
+        reply = self.client.post(
+            "/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers", "retrieve_only": True}
+        )
         assert reply.status_code == 200, reply.text
         found = reply.json()
         assert "Lions" in [source["title"] for source in found["sources"]]

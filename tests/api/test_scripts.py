@@ -88,7 +88,7 @@ def test_the_scale_of_a_corpus_names_every_store(
     assert run(monkeypatch, report_corpus_scale, "--base-url", address, "--rounds", "1", "--report-md", str(report)) == 0
     lines = [line.strip("| ").split(" | ") for line in report.read_text().splitlines() if line.startswith("| ")]
     sizes = {row[0]: int(row[1].replace(",", "")) for row in lines if len(row) == 2 and row[1][0].isdigit()}
-    assert {"catalog", "chroma", "exact", "originals", "tantivy"} <= set(sizes)
+    assert {"catalog", "chroma", "originals", "tantivy"} <= set(sizes)
     assert sizes["originals"] >= sum(len(ARTICLES[title]) for title in list(ARTICLES)[:3])
     assert sizes["all"] == sum(size for store, size in sizes.items() if store != "all")
 

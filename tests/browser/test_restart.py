@@ -28,10 +28,10 @@ def test_away_and_back_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
         box = page.get_by_label("Question", exact=True)
         box.fill(LENS)
         box.press("Enter")
-        expect(page.get_by_role("article").last.get_by_role("alert")).to_contain_text("No answer.")
+        expect(page.get_by_role("article", name=LENS).last.get_by_role("alert")).to_contain_text("No answer.")
         server.start()
         expect(away).to_have_count(0, timeout=20_000)
-        page.get_by_role("article").last.get_by_role("button", name="Retry").click()
-        expect(page.get_by_role("article").last).to_contain_text("mercury bath")
+        page.get_by_role("article", name=LENS).last.get_by_role("button", name="Retry").click()
+        expect(page.get_by_role("article", name=LENS).last).to_contain_text("mercury bath")
         expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("Morvane")
         assert page.evaluate("window.stayed") is True

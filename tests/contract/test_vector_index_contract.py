@@ -1,10 +1,9 @@
-"""What every VectorIndex does, run on the fake, on exact rows, on Chroma, and on Chroma's stand-in while it is away."""
+"""What every VectorIndex does, run on the fake, on the cache, on Chroma, and on the catalog while Chroma is away."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from app.core.ports import VectorIndex
 from app.core.types import Filters, FloatArray, Library, Passage
 from app.core.vectors import cosine_distances
 from app.index.options import IndexOptions
-from app.index.store import IndexStore
+from app.index.store import IndexStore, VectorStoreUse
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, matches
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
 
@@ -39,8 +38,8 @@ class Subject:
     passages: dict[int, Passage]
 
 
-def build(path: Path, options: IndexOptions) -> tuple[IndexStore, dict[int, FloatArray], dict[int, Passage]]:
-    store = IndexStore(options, vector_store="foreground" if options.exact_limit == 0 else "off")
+def build(options: IndexOptions, use: VectorStoreUse) -> tuple[IndexStore, dict[int, FloatArray], dict[int, Passage]]:
+    store = IndexStore(options, vector_store=use)
     store.writer.write(
         [
             make_draft(
@@ -57,12 +56,12 @@ def build(path: Path, options: IndexOptions) -> tuple[IndexStore, dict[int, Floa
     return store, dict(zip(ids, unit_rows(N), strict=True)), store.catalog.passages(PAPERS, ids)
 
 
-@pytest.fixture(scope="module", params=["fake", "exact", "chroma"])
+@pytest.fixture(scope="module", params=["fake", "cache", "chroma", "catalog"])
 def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
     path = tmp_path_factory.mktemp("data")
-    limit = 0 if request.param == "chroma" else 1000
-    options = IndexOptions(path, path / "chroma", tantivy_threads=1, exact_limit=limit, exact_unfiltered_limit=limit)
-    store, rows, passages = build(path, options)
+    cached = 0 if request.param in ("chroma", "catalog") else 1000
+    options = IndexOptions(path, path / "chroma", tantivy_threads=1, vector_cache_vectors=cached)
+    store, rows, passages = build(options, "foreground" if request.param == "chroma" else "off")
     index: VectorIndex = store.vectors
     if request.param == "fake":
         fake = ExactVectors(MemoryCatalog(list(passages.values())))

@@ -90,7 +90,7 @@ def _serve(address: str) -> None:
     """Fork for every call until standard input is closed."""
     for name in PRELOADED:
         importlib.import_module(name)
-    vars(importlib.import_module("tests.crash.trials"))["use_forked_probe"](address)
+    vars(importlib.import_module("tests.crash.trials"))["use_forks"]()
     if (tasks := sum(1 for _ in Path("/proc/self/task").iterdir())) != 1:
         raise SystemExit(f"this process has {tasks} threads, and forks lose them")
     listener = socket.socket(socket.AF_UNIX)

@@ -17,8 +17,8 @@ EVERY = int(os.environ.get("CRASH_EVERY", "59"))
 WRITES = {
     "originals.fsync", "originals.rename", "originals.unlink", "catalog.documents", "catalog.vectors", "catalog.remove",
     "catalog.purge", "catalog.restore", "catalog.correct", "catalog.ledger", "catalog.job", "catalog.vacuum", "tantivy.commit",
-    "tantivy.delete", "tantivy.delete_all", "tantivy.merge", "exact.append", "exact.fsync", "exact.rename", "chroma.open",
-    "chroma.create", "chroma.upsert", "chroma.delete", "chroma.move_aside", "purge.remove_broken",
+    "tantivy.delete", "tantivy.delete_all", "tantivy.merge", "chroma.drop",
+    "chroma.upsert", "chroma.delete", "chroma.move_aside", "purge.remove_broken",
 }  # fmt: skip
 """Of ingest, re-ingest, deletion with and without grace, correction, backfill, a bulk batch, rebuild and purge."""
 

@@ -1,18 +1,20 @@
 """A full disk at every stage: said as such, nothing acknowledged lost, and work goes on by itself once there is space.
 
 RLIMIT_FSIZE 0 lets every write to a file fail, as a full disk does, in native code too; it is lifted and set from outside for a
-real server, and around one named write for a store.
+real server, and around one named write for a store and its processes.
 """
 
 from __future__ import annotations
 
 import resource
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from app.client import FileToSend
@@ -23,6 +25,7 @@ from app.index.options import IndexOptions
 from app.index.store import IndexStore, VectorStoreUse
 from evaluation.campaigns.crash.load import hits_of
 from evaluation.lib.served import Served
+from evaluation.lib.vector_checks import differences
 from tests.crash.forks import Forks
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import DoubleModel
@@ -35,12 +38,17 @@ UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Let every write to a file fail."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    """Let every write to a file fail, in this process and in those that it started."""
+    here = psutil.Process()
+    processes = [here.pid, *(child.pid for child in here.children())]
+    for pid in processes:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, UNLIMITED)
+        for pid in processes:
+            with suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, UNLIMITED)
 
 
 class FullAt(Steps):
@@ -100,7 +108,6 @@ STAGES: dict[str, Work] = {
     "catalog.documents": write,
     "tantivy.commit": write,
     "catalog.vectors": embed,
-    "exact.append": embed,
     "chroma.upsert": embed,
     "catalog.purge": delete,
     "catalog.vacuum": purge,
@@ -169,9 +176,16 @@ def full_while_a_group_is_committed(data: Path) -> list[str]:
     return broken
 
 
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, a minute at most."""
+    deadline = time.monotonic() + 60
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 def full_while_chroma_writes_its_files(data: Path) -> list[str]:
     """Let Chroma find no space for its graph, which destroys it, and return what was broken; nobody lends a hand."""
-    options = IndexOptions(data, data / "chroma", exact_limit=0, exact_unfiltered_limit=0, tantivy_threads=1)
+    options = IndexOptions(data, data / "chroma", vector_cache_vectors=0, tantivy_threads=1)
     broken: list[str] = []
     rows: dict[int, FloatArray] = {}
 
@@ -184,22 +198,23 @@ def full_while_chroma_writes_its_files(data: Path) -> list[str]:
         store.writer.apply(PAPERS)
 
     def check(store: IndexStore, when: str) -> None:
-        name = store.chroma.names()[0]
-        broken.extend(f"{when}: chunk {chunk_id} is not held" for chunk_id in store.chroma.differing(name, rows))
-        broken.extend(f"{when}: chunk {chunk_id} is not found" for chunk_id in store.chroma.unfound(name, rows))
+        broken.extend(f"{when}: {line}" for line in differences(store, PAPERS))
 
     with IndexStore(options) as store:
-        if not store.keeper.wait(60):
+        if not store.supervisor.wait(100):
             broken.append("the store does not come up")
         add(store, "walrus")
+        until(lambda: store.status.lags().get("papers/chroma") == 0)
         written = next(options.chroma_dir.rglob("index_metadata.pickle"))
         written.unlink()
         written.symlink_to("/dev/full")  # Chroma writes it anew after every thousand vectors
         add(store, "penguin")
         if len(store.lexical.search(PAPERS, "penguin", 10)) != 10:
             broken.append("what was written is not found by its words")
-        if not store.keeper.wait(60):
+        until(lambda: bool(list(data.glob("chroma.broken.*"))))
+        if not store.supervisor.wait(100):
             broken.append("the store does not heal")
+        until(lambda: store.status.lags().get("papers/chroma") == 0)
         check(store, "healed")
         if len(list(data.glob("chroma.broken.*"))) != 1:
             broken.append("the destroyed store was not moved aside")

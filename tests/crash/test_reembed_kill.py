@@ -43,6 +43,7 @@ def texts_for(double: OllamaDouble, model: str) -> int:
     return sum(len(texts) for texts in inputs if isinstance(texts, list) and texts != ["dimension"])
 
 
+@pytest.mark.timeout(600)
 def test_a_killed_server_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
@@ -116,7 +117,7 @@ with IndexStore(options, crash_at=int(sys.argv[2]), vector_store=sys.argv[3]) as
 
 
 def _options(data: Path) -> IndexOptions:
-    return IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000, exact_unfiltered_limit=0)
+    return IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000, vector_cache_vectors=0)
 
 
 def _child(data: Path, crash_at: int, use: VectorStoreUse) -> subprocess.CompletedProcess[str]:

@@ -141,10 +141,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.projector.rebuild_lexical(PAPERS, len(self.live))
 
     @rule()
-    def rebuild_exact(self) -> None:
-        """Make the exact rows anew."""
+    def refill_cache(self) -> None:
+        """Read the cache again."""
         for dense in self.store.reembedding.dense.values():
-            dense.remake_exact()
+            dense.refill_cache()
 
     @rule()
     def purge(self) -> None:

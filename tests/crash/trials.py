@@ -1,49 +1,60 @@
 """A workload whose process ends at write step 1, 2, 3 ..., and what a fresh process finds afterwards.
 
-Trials are forked (`tests.crash.forks`), so that hundreds take minutes. The probe of the vector store is forked too, instead of
-being started anew: it still is a child that may die.
+Trials are forked (`tests.crash.forks`), so that hundreds take minutes. The process that owns Chroma is forked too, instead of being
+started: it has imported Chroma, and nothing else of it differs.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
-import threading
+import signal
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import Pipe
 from pathlib import Path
 
-from app.index.dense import keeper as chroma_keeper
-from app.index.dense.chroma.probe import ProbeFinding, examine
-from app.index.dense.chroma.resting_store import Expected
+from app.index.dense.chroma import store as chroma_store
+from app.index.dense.chroma.child import ChromaProcess, serve
+from app.index.dense.chroma.store import Child, Pipeline
 from app.index.files.steps import CRASH_STATUS
-from app.index.maintenance import fsck_chroma
-from tests.crash.forks import Forks, call
+from tests.crash.forks import Forks
 from tests.crash.workload import check, recover, run
 
 
-def use_forked_probe(address: str) -> None:
-    """Let this process, and what is forked from it, ask the server at `address` for the children that look at vector stores."""
-    for module in (chroma_keeper, fsck_chroma):
-        vars(module)["probe"] = partial(forked_probe, address)
+def launch_forked(path: Path, ef_search: int) -> Child:
+    """Do what `app.index.dense.chroma.store.launch` does, with a forked process instead of a new one."""
+    (searches, theirs), (writes, others) = Pipe(), Pipe()
+    pid = os.fork()
+    if pid == 0:
+        kept = {0, 1, 2, theirs.fileno(), others.fileno()}
+        for handle in {int(entry.name) for entry in Path("/proc/self/fd").iterdir()} - kept:  # the trial's locks and pipes
+            with suppress(OSError):
+                os.close(handle)
+        serve(ChromaProcess(path, ef_search), theirs, others)
+        os._exit(0)
+    theirs.close()
+    others.close()
+
+    def end(timeout_s: float) -> str:
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until and os.waitpid(pid, os.WNOHANG)[0] == 0:
+            time.sleep(0.005)
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        return "ended"
+
+    return Child(Pipeline(searches), Pipeline(writes), end)
 
 
-def forked_probe(
-    address: str,
-    chroma: Path,
-    catalog: Path,
-    expected: list[Expected],
-    *,
-    compare_all: bool = False,
-    open_store: bool = True,
-    stop: threading.Event | None = None,
-) -> ProbeFinding:
-    """What `app.index.dense.chroma.probe.probe` does, in a forked child."""
-    del stop  # a trial's deadline is its call's
-    work = partial(examine, chroma, catalog, expected, compare_all=compare_all, open_store=open_store)
-    status, said = call(address, work)
-    return ProbeFinding(()) if (status, said) == (0, "[]") else ProbeFinding((said or f"ended with {status}",))
+def use_forks() -> None:
+    """Let this process fork the one that owns Chroma."""
+    vars(chroma_store)["launch"] = launch_forked
 
 
 ATTEMPTS = 10

@@ -228,8 +228,8 @@ def _check_library(store: IndexStore, journal: Journal, library: Library) -> lis
         broken.append(f"counters say {counts}")
     if store.vectors.count(library) != counts.embedded:
         broken.append(f"{store.vectors.count(library)} vectors can be searched, the catalog has {counts.embedded}")
-    if counts.embedded and store.chroma.count(collection(library)) != counts.embedded:
-        broken.append(f"chroma holds {store.chroma.count(collection(library))} vectors, the catalog {counts.embedded}")
+    if counts.embedded and (held := store.vector_store.count(collection(library))) != counts.embedded:
+        broken.append(f"chroma holds {held} vectors, the catalog {counts.embedded}")
     return broken
 
 
@@ -248,9 +248,9 @@ def _check_document(store: IndexStore, library: Library, key: str, doc_id: str, 
             if chunk.chunk_id not in rows or float(cosine_distances(query, rows[chunk.chunk_id][None])[0]) > 1e-3:
                 broken.append(f"{key}: chunk {chunk.chunk_id} lost its vector")
             for name, found in (
-                ("dense search", store.vectors.search(library, query, 1)),
-                ("chroma", store.chroma.query(collection(library), query, 1)),
+                ("dense search", [hit.chunk_id for hit in store.vectors.search(library, query, 1)]),
+                ("chroma", store.vector_store.search(collection(library), query, 1)),
             ):
-                if not found or found[0].chunk_id != chunk.chunk_id:
+                if found != [chunk.chunk_id]:
                     broken.append(f"{key}: {name} finds {found} for the vector of chunk {chunk.chunk_id}")
     return broken

@@ -8,6 +8,9 @@ Model calls of one question, besides the answer itself:
     flare         1 draft; with log-probabilities 1 more for each sentence that is generated again (at most `flare_max_rounds`),
                   and 1 more for each question where the query is asked rather than masked
 
+With a small model (0.5 billion parameters) none finds more than the baseline, and each costs seconds:
+evaluation/reports/models.md. They are for larger models.
+
 A rewritten follow-up and a summary of a long conversation are one call each, before any of these.
 """
 

@@ -20,7 +20,7 @@ from app.api.schemas.base import Flag, Reply, Request
 from app.api.schemas.jobs import JobReply
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.types import Library, LibraryName
-from app.evaluation import answer_sets, comparison
+from app.evaluation import answer_cases, comparison
 from app.jobs.housekeeping import request_purge
 from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
 from app.jobs.reembed_request import ReembedPayload, request_reembed
@@ -170,7 +170,7 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
     The current vectors keep serving. The swap is refused if fewer passages are found. The job's
     result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
     """
-    cases = tuple(answer_sets.load(server_path(asked.questions))) if asked.questions else ()
+    cases = tuple(answer_cases.load(server_path(asked.questions))) if asked.questions else ()
     library = Library(asked.library)
     if asked.questions and not comparison.from_answer_set(cases, library):
         raise InvalidInput(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.api.schemas.base import Flag, Reply, Request
 from app.core.types import Fusion, Library, LibraryName, Rerank, Scope, Strategy
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.request import Axes, EvaluationRequest, Half, Kind
 from app.evaluation.statistics import Interval
 from app.ingest.options import Chunker

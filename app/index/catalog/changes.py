@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 
@@ -16,12 +16,17 @@ from app.index.catalog.schema import changes, watermarks
 from app.index.catalog.sqlite import last_id
 from app.index.catalog.statements import put
 
-Projection = Literal["lexical", "exact", "chroma"]
+Projection = Literal["lexical", "chroma"]
+STAGED = "staged"
+"""The holder of changes for a build that is being made."""
+
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
 LAG_COUNTED = 10_000
 """Changes that are counted of those a projection has to apply: a number is shown, and a bulk run leaves millions."""
-_MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq)
+_MARKS = select(watermarks.c.library, watermarks.c.projection, watermarks.c.seq).where(
+    watermarks.c.projection.in_(get_args(Projection))
+)
 _DENSE = or_(changes.c.ids.is_not(None), changes.c.kind == "correct")
 _LEXICAL = changes.c.kind != "vectors"
 _PENDING = {
@@ -60,7 +65,7 @@ class ChangeLog:
         self._database = database
         self._lock = threading.Lock()
         self._marks = {(library, projection): seq for library, projection, seq in database.rows(_MARKS)}
-        self._held: dict[Library, int] = {}
+        self._held: dict[tuple[Library, str], int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
         """Return up to which change a projection is applied; 0 before the first."""
@@ -97,20 +102,24 @@ class ChangeLog:
             self.save_into(sql)
             for library in Library:
                 lexical = self.mark(library, "lexical")
-                dense = min(self.mark(library, "exact"), self.mark(library, "chroma"), self._held.get(library, sys.maxsize))
+                dense = min(self.mark(library, "chroma"), self._kept_after(library))
                 sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
-    def hold(self, library: Library, seq: int | None) -> None:
-        """Keep changes after `seq` for a staged build's projections; None releases them."""
+    def hold(self, library: Library, holder: str, seq: int | None) -> None:
+        """Keep changes after `seq` for a holder that is not on disk, until None."""
         with self._lock:
             if seq is None:
-                self._held.pop(library, None)
+                self._held.pop((library, holder), None)
             else:
-                self._held[library] = seq
+                self._held[library, holder] = seq
 
-    def holds(self, library: Library) -> bool:
-        """Return whether a staged build's projections follow the changes."""
-        return library in self._held
+    def holds(self, library: Library, holder: str) -> bool:
+        """Return whether changes are kept for this holder."""
+        return (library, holder) in self._held
+
+    def _kept_after(self, library: Library) -> int:
+        with self._lock:
+            return min((seq for (whose, _), seq in self._held.items() if whose is library), default=sys.maxsize)
 
     def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
         """Return the next changes of a library in order.
@@ -143,20 +152,3 @@ class ChangeLog:
         """Return the newest change; 0 before the first."""
         with self._database.read() as sql:
             return last_id(sql, changes)
-
-
-class StagedLog(ChangeLog):
-    """The same changes for a staged build's projections, with marks in memory.
-
-    A crash discards those projections, so nothing of it has to be on disk.
-    """
-
-    def __init__(self, log: ChangeLog) -> None:
-        """Follow `log`; every projection has applied nothing."""
-        self._database = log._database
-        self._lock = threading.Lock()
-        self._marks = {}
-        self._held = {}
-
-    def save(self) -> None:
-        """Write nothing."""

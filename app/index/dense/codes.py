@@ -1,4 +1,4 @@
-"""Rows of norm 1 as int8 codes: a scan of them reads a quarter of what float32 takes, and says how far off it may be."""
+"""Scan rows of norm 1 as int8 codes with error bounds: a quarter of the bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """The codes of n rows. Adding rows makes a new object on the same memory: only the newest one may be added to."""
+    """Codes of n rows; adding makes a new object on the same memory.
+
+    Only the newest object may be added to.
+    """
 
     _codes: npt.NDArray[np.int8]
     """`[capacity, dim]`; a row is its codes times its scale, give or take an error of known length."""
@@ -61,10 +64,11 @@ class Codes:
         return larger
 
     def distances(self, query: FloatArray) -> tuple[FloatArray, float]:
-        """Return about `1 - cosine` of a query of norm 1, float32 `[dim]`, to every row, and how far off any is at most.
+        """Return about `1 - cosine` of a query to every row, and the largest error.
 
-        With x = x' + e of a row and q = q' + f of the query, x' and q' being what the codes say, x.q - x'.q' = e.q + x'.f, which
-        is at most |e| + (1 + |e|) |f| (Cauchy-Schwarz). The interpreter is not held meanwhile.
+        The query is float32 `[dim]` of norm 1. With x = x' + e of a row and q = q' + f of the
+        query, x' and q' being what the codes say, x.q - x'.q' = e.q + x'.f, which is at most |e| +
+        (1 + |e|) |f| (Cauchy-Schwarz). The interpreter is not held.
 
         Returns:
             float32 `[n]`, and a distance.
@@ -81,7 +85,7 @@ class Codes:
 
 
 def _coded(rows: FloatArray) -> tuple[npt.NDArray[np.int8], FloatArray, FloatArray]:
-    """Return codes, scales and the lengths of the errors of float32 `[n, dim]`; rows of zeros have none."""
+    """Return codes, scales and error lengths of float32 `[n, dim]`; zeros have none."""
     largest = np.abs(rows).max(axis=1)
     scales = np.where(largest > 0, largest / np.float32(_LARGEST), np.float32(1.0)).astype(np.float32)
     scaled = rows / scales[:, np.newaxis]

@@ -1,4 +1,7 @@
-"""Facts of rows and their documents as parallel arrays, so that a filter over 100,000 rows is a few vectorised comparisons."""
+"""Store filter values of rows and documents as parallel arrays.
+
+A filter over 100,000 rows is a few vectorised comparisons.
+"""
 
 from __future__ import annotations
 

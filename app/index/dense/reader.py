@@ -1,9 +1,12 @@
-"""Reading one build's projections: exact rows while a library is small, Chroma's graph beyond."""
+"""Search one build: the cache, else the store's candidates, scored exactly.
+
+The catalog's vectors score them.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,49 +14,46 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import nearest
-from app.index.catalog.loading import Build, CatalogLoader
-from app.index.dense.chroma.store import ChromaStore
-from app.index.dense.exact_projection import ExactProjection
-from app.index.options import IndexOptions
+from app.index.catalog.loading import Build, CatalogLoader, VectorRows
+from app.index.dense.cache import VectorCache
+from app.index.dense.replica import Replica
 
 log = logging.getLogger(__name__)
 
-FILTERED_SCAN = 4_000
-"""Filtered vectors read from the catalog and compared exactly, when there are no exact rows: 30 ms (m: 2,000 blobs are 14 ms)."""
+SCANNED = 4_000
+"""Vectors that are compared one by one (30 ms): those that a filter allows, or all while there is no store."""
 
-OVERFETCH_LIMIT = 5_000
-"""Most neighbours asked of Chroma for a filtered question; a filter that keeps fewer than k of them returns fewer."""
+OVERFETCH = 4
+"""How many times the candidates are that a filtered question asks for in its next try."""
 
+MOST_CANDIDATES = 10_000
+"""Most candidates of a filtered question; a filter that keeps fewer than k of them returns fewer."""
 
-@dataclass(slots=True)
-class Serving:
-    """A build and where its vectors are searched."""
-
-    build: Build
-    exact: ExactProjection
-    collection: str
-    ready: Callable[[], bool]
-    """Whether the collection in Chroma is whole."""
+SPARE = 10
+"""Candidates asked for beyond k, for those that were deleted since."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenseReader:
-    """One search over one build."""
+    """Searches one build."""
 
-    serving: Serving
-    options: IndexOptions
+    build: Build
+    cache: VectorCache | None
     loader: CatalogLoader
-    store: ChromaStore
-    hidden: frozenset[int]
-    """Chunks that were deleted and that Chroma may still hold."""
+    replica: Replica
+    whole: bool
+    """Whether the store holds the build."""
+    applied: int
+    """The last change that the store has."""
+    on_failure: Callable[[], None]
 
     @property
     def count(self) -> int:
-        """How many vectors can be searched."""
-        exact = self.serving.exact.index
-        if exact is not None:
-            return exact.count
-        return self.store.count(self.serving.collection) if self.serving.ready() else 0
+        """Return how many vectors can be searched."""
+        if self.cache is not None:
+            return self.cache.count
+        embedded = self.loader.embedded(self.build)
+        return min(embedded, self.replica.limit) if self.whole or embedded <= SCANNED else 0
 
     def search(self, query: FloatArray, k: int, filters: Filters | None) -> list[Scored]:
         """Return up to k chunks by cosine distance, ascending.
@@ -63,47 +63,51 @@ class DenseReader:
         """
         if k < 1:
             return []
-        exact, ready = self.serving.exact.index, self.serving.ready()
-        if exact is not None and (filters or exact.count <= self.options.exact_unfiltered_limit or not ready):
-            return exact.search(query, k, filters)
-        if filters:
-            return self._search_filtered(query, k, filters, ready=ready)
-        return self._neighbours(query, k) if ready else self._unready()
+        if self.cache is not None:
+            return self.cache.search(query, k, filters)
+        if filters and (few := self._few(filters)) is not None:
+            return _scored(query, few, k)
+        if self.whole:
+            try:
+                return self._filtered(query, k, filters) if filters else _scored(query, self._candidates(query, k + SPARE)[0], k)
+            except IndexDamaged as exc:
+                log.warning("%s", exc.message)
+                self.on_failure()
+        if not filters and (few := self._few(Filters())) is not None:
+            return _scored(query, few, k)
+        raise IndexDamaged(f"the vectors of {self.build.library.value!r} are being checked or filled again")
 
-    def _unready(self) -> list[Scored]:
-        """Return nothing when there is nothing to find.
+    def _few(self, filters: Filters) -> VectorRows | None:
+        """Return the vectors that filters allow; None when there are more than SCANNED."""
+        if not filters and self.loader.embedded(self.build) > SCANNED:
+            return None
+        found = self.loader.filtered_vectors(self.build, filters, SCANNED + 1)
+        return found if len(found.chunk_ids) <= SCANNED else None
 
-        Raises:
-            IndexDamaged: There is.
+    def _candidates(self, query: FloatArray, n: int) -> tuple[VectorRows, int]:
+        """Return vectors of up to n candidates, and how many the store proposed.
+
+        Vectors that the store has not seen yet are among them.
         """
-        if self.loader.embedded(self.serving.build):
-            raise IndexDamaged(f"the vector index of {self.serving.build.library.value!r} is being checked or made again")
-        return []
+        proposed = self.replica.store.search(self.replica.collection(self.build), query, n)
+        unseen = self.replica.pending_ids(self.applied, SCANNED)
+        return self.loader.vectors(self.build, [*proposed, *unseen]), len(proposed)
 
-    def _neighbours(self, query: FloatArray, k: int) -> list[Scored]:
-        try:
-            found = self.store.query(self.serving.collection, query, k + min(len(self.hidden), k))
-        except IndexDamaged:
-            log.exception("the vector store failed while serving; lexical search serves until it is made again")
-            self.store.fail()
-            return self._unready()
-        return [hit for hit in found if hit.chunk_id not in self.hidden][:k]
-
-    def _search_filtered(self, query: FloatArray, k: int, filters: Filters, *, ready: bool) -> list[Scored]:
-        few = self.loader.filtered_vectors(self.serving.build, filters, FILTERED_SCAN + 1)
-        if len(few.chunk_ids) <= FILTERED_SCAN:
-            best, distances = nearest(query, few.rows, np.array(few.chunk_ids, dtype=np.int64), k)
-            return [Scored(few.chunk_ids[at], float(distance)) for at, distance in zip(best, distances, strict=True)]
-        if not ready:
-            return self._unready()
-        n = 4 * k
+    def _filtered(self, query: FloatArray, k: int, filters: Filters) -> list[Scored]:
+        n = OVERFETCH * k
         while True:
-            found = self._neighbours(query, n)
-            matching = self._matching(filters, found)
-            kept = [hit for hit in found if hit.chunk_id in matching]
-            if len(kept) >= k or n >= OVERFETCH_LIMIT or len(found) < n:
-                return kept[:k]
-            n = min(4 * n, OVERFETCH_LIMIT)
+            stored, proposed = self._candidates(query, n)
+            kept = _only(stored, self.loader.matching(filters, stored.chunk_ids))
+            if len(kept.chunk_ids) >= k + SPARE or n >= MOST_CANDIDATES or proposed < n:
+                return _scored(query, kept, k)
+            n = min(OVERFETCH * n, MOST_CANDIDATES)
 
-    def _matching(self, filters: Filters, hits: Sequence[Scored]) -> set[int]:
-        return self.loader.matching(filters, [hit.chunk_id for hit in hits])
+
+def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
+    best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
+    return [Scored(stored.chunk_ids[at], float(distance)) for at, distance in zip(best, distances, strict=True)]
+
+
+def _only(stored: VectorRows, wanted: set[int]) -> VectorRows:
+    kept = [at for at, chunk_id in enumerate(stored.chunk_ids) if chunk_id in wanted]
+    return VectorRows([stored.chunk_ids[at] for at in kept], stored.rows[kept], [], [], [])

@@ -9,7 +9,10 @@ from app.index.dense.library import DenseLibrary
 
 
 class DenseVectorIndex:
-    """The VectorIndex port over both libraries, or over one build that queries were embedded for."""
+    """The VectorIndex port over both libraries, or over one given build.
+
+    Queries were embedded for that build.
+    """
 
     def __init__(self, libraries: Mapping[Library, DenseLibrary], build: int | None = None) -> None:
         """Search `libraries`.

@@ -20,7 +20,7 @@ from app.index.catalog.sqlite import end_backups
 from app.index.files.durable import disk_errors, remove_tree, replace_file, sync_directory, sync_file, utc_now
 from app.index.files.originals import Originals
 from app.index.files.steps import Steps
-from app.index.maintenance.start_checks import CATALOG_NAME
+from app.index.maintenance.start_checks import CATALOG_NAME, SEEN_NAME
 
 MANIFEST = "backup.json"
 
@@ -160,7 +160,7 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
         replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"
         replaced.mkdir()
         # The catalog is moved last in both directions: a catalog never lies next to another's data.
-        for name in ("chroma", "exact", "tantivy", "originals", "catalog.sqlite3-shm", "catalog.sqlite3-wal", "catalog.sqlite3"):
+        for name in ("chroma", "tantivy", "originals", SEEN_NAME, "catalog.sqlite3-shm", "catalog.sqlite3-wal", "catalog.sqlite3"):
             if (data_dir / name).exists():
                 with steps.at("restore.move_out"):
                     (data_dir / name).rename(replaced / name)

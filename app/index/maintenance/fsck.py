@@ -10,12 +10,13 @@ from app.core.types import Library
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
 from app.index.files.durable import utc_now
+from app.index.files.steps import Steps
 from app.index.lexical.files import damaged_files
 from app.index.lexical.index import TantivyIndex
 from app.index.maintenance.fsck_catalog import CatalogCheck
-from app.index.maintenance.fsck_chroma import DATABASE, ChromaCheck
 from app.index.maintenance.fsck_report import BEYOND_REPAIR, Fault, FsckReport
-from app.index.maintenance.start_checks import projection_marks
+from app.index.maintenance.fsck_vectors import VectorStoreCheck
+from app.index.maintenance.start_checks import note_change, seen_change
 from app.index.projector import Projector
 
 Recover = Callable[[Sequence[str]], Mapping[str, str]]
@@ -34,7 +35,8 @@ class Fsck:
     projector: Projector
     lexical: Mapping[Library, TantivyIndex]
     dense: Mapping[Library, DenseLibrary]
-    chroma: ChromaCheck
+    vectors: VectorStoreCheck
+    steps: Steps
 
     def run(self, *, repair: bool = False, recover: Recover | None = None) -> FsckReport:
         """Check everything; with `repair`, fix projections and counters.
@@ -61,24 +63,22 @@ class Fsck:
                 for library in Library:
                     if texts_hold:
                         faults += self._lexical(library, repair=repair, checked=checked)
-                    faults += self._exact(library, repair=repair)
-                faults += self.chroma.run(repair=repair)
+                    faults += self._cache(library, repair=repair)
+                faults += self.vectors.run(repair=repair)
         if not any(fault.code == "catalog_pages" for fault in faults):
             faults += self._unknown(recover if repair else None)  # without the write lock: reading files takes its time
         return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
 
     def _foreign(self, *, repair: bool) -> Iterator[Fault]:
-        """Find projections of a newer or another catalog; a repair rebuilds them."""
-        last = self.catalog.log.last()
-        ahead = [(name, seq) for name, seq in projection_marks(self.chroma.options.data_dir) if seq > last]
-        if not ahead:
+        """Find indexes of a newer catalog; a repair fills the vectors from this one."""
+        last, seen = self.catalog.log.last(), seen_change(self.vectors.options.data_dir)
+        if seen <= last:
             return
         if repair:
-            for dense in self.dense.values():
-                dense.forget_exact()
-            if (self.chroma.options.chroma_dir / DATABASE).exists():
-                self.chroma.keeper.remake("the indexes are of another catalog")
-        yield Fault("exact_rows", "", len(ahead), f"{ahead[0][0]} holds change {ahead[0][1]} of {last}", repair)
+            if self.vectors.options.chroma_dir.exists():
+                self.vectors.supervisor.refill("the indexes are of another catalog")
+            note_change(self.vectors.options.data_dir, last, self.steps)
+        yield Fault("catalog_older", "", seen - last, f"the indexes know change {seen} of {last}", repair)
 
     def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
         index = self.lexical[library]
@@ -121,10 +121,9 @@ class Fsck:
         elif unknown and recover is None:
             yield Fault("original_unknown", "", len(unknown), f"{unknown[0]}.bin is in no document; --repair makes an entry for it")
 
-    def _exact(self, library: Library, *, repair: bool) -> Iterator[Fault]:
+    def _cache(self, library: Library, *, repair: bool) -> Iterator[Fault]:
         dense = self.dense[library]
-        wrong = dense.compare_exact()
-        if wrong:
+        if wrong := dense.compare_cache():
             if repair:
-                dense.remake_exact()
-            yield Fault("exact_rows", library.value, len(wrong), wrong[0], repair)
+                dense.refill_cache()
+            yield Fault("vector_cache", library.value, len(wrong), wrong[0], repair)

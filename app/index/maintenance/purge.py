@@ -10,8 +10,8 @@ from app.core.removal import OUT_OF_REACH
 from app.core.types import Library
 from app.index.catalog.database import Database
 from app.index.catalog.loading import CatalogLoader
-from app.index.dense.keeper import ChromaKeeper
 from app.index.dense.library import DenseLibrary
+from app.index.dense.supervisor import StoreSupervisor
 from app.index.files.durable import BROKEN_MARK, remove_file, remove_tree
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
@@ -43,15 +43,15 @@ class Purger:
     projector: Projector
     remover: Remover
     dense: Mapping[Library, DenseLibrary]
-    keeper: ChromaKeeper
+    supervisor: StoreSupervisor
     options: IndexOptions
     steps: Steps
 
     def run(self) -> PurgeReport:
         """Purge what is due, rebuild affected projections, and compact the catalog.
 
-        Searches go on: the lexical index is renewed a batch at a time and finds every document at every moment, and so do the exact
-        rows; a library too large for those has no dense search while its Chroma collection is filled.
+        Searches go on: the lexical index is renewed a batch at a time and finds every document at every moment, and so does the
+        cache; a library too large for it has no dense search while its collection is filled.
 
         Raises:
             DiskFull: Compacting the catalog needs as much space again as it takes.
@@ -65,10 +65,11 @@ class Purger:
             self.projector.apply(library)
             self.projector.refresh_lexical(library)
             self.projector.compact_lexical(library)
-            self.dense[library].compact_exact()
+            self.dense[library].compact_cache()
         if libraries and self.options.chroma_dir.exists():
-            # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md): a new store is the only way.
-            self.keeper.remake("a purge rebuilds it without deleted vectors")
+            # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md): only a new store, in a process that
+            # never held them, is free of them.
+            self.supervisor.refill("a purge fills it without deleted vectors")
         removed = self._remove_broken()
         for library, at in deletions.items():
             if at is not None:

@@ -17,8 +17,8 @@ from app.core.types import Chunk, Filters, Fingerprint, FloatArray, Library, Sco
 from app.index.catalog.builds import Builds, HeldBuild, make_live
 from app.index.catalog.database import Database
 from app.index.catalog.loading import CatalogLoader
-from app.index.dense.keeper import ChromaKeeper
 from app.index.dense.library import DenseLibrary
+from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
 from app.index.projector import Projector
 from app.index.writer import CatalogIndexWriter
@@ -82,7 +82,7 @@ class Reembedding:
     loader: CatalogLoader
     projector: Projector
     dense: Mapping[Library, DenseLibrary]
-    keeper: ChromaKeeper
+    supervisor: StoreSupervisor
     writer: CatalogIndexWriter
 
     def view(self, number: int) -> BuildView:
@@ -102,8 +102,8 @@ class Reembedding:
             )
         staged = self.builds.stage(library, fingerprint)
         self.builds.sweep(library)
-        with self.keeper.quiet():
-            self.dense[library].forget_others()
+        with self.supervisor.quiet():
+            self.dense[library].drop_others()
         return staged
 
     def missing(self, library: Library, number: int) -> int:
@@ -131,7 +131,7 @@ class Reembedding:
         if build is None:
             raise Conflict(f"build {number} of library {library.value!r} is gone: start the re-embedding again")
         dense = self.dense[library]
-        with self.keeper.quiet():
+        with self.supervisor.quiet():
             try:
                 yield dense.stage(build, stop)
             finally:
@@ -154,8 +154,8 @@ class Reembedding:
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""
-        with self.keeper.quiet():
-            self.dense[library].complete_chroma(stop)
+        with self.supervisor.quiet():
+            self.dense[library].complete_store(stop)
 
     def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
         """Make the previous build live again; return both builds, the present first.
@@ -183,6 +183,6 @@ class Reembedding:
         Their files go too.
         """
         removed = self.builds.discard(library)
-        with self.keeper.quiet():
-            self.dense[library].forget_others()
+        with self.supervisor.quiet():
+            self.dense[library].drop_others()
         return removed

@@ -5,18 +5,23 @@ Before anything is opened or changed.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
+from app.index.catalog.database import Database, damaged
 from app.index.catalog.jobs import FINISHED, originals_in
 from app.index.catalog.unlinks import UNLINKED_KEY
+from app.index.files.durable import replace_file
 from app.index.files.originals import names_in
+from app.index.files.steps import Steps
 
 CATALOG_NAME = "catalog.sqlite3"
+
+SEEN_NAME = "last_change"
+"""A file with the number of the last change, written when a store opens and closes."""
 
 CURE = (
     "put the catalog that belongs here back (or run: documind restore BACKUP), or make an entry for each uploaded file with:"
@@ -58,21 +63,36 @@ def refuse_foreign_catalog(data_dir: Path) -> None:
             f"the catalog {catalog.name!r} {'names none' if catalog.exists() else 'is missing and could name none'} of the"
             f" {len(kept)} uploaded files in 'originals': {CURE}"
         )
-    for projection, seq in (*known.marks, *projection_marks(data_dir)):
+    for holder, seq in (*known.marks, (f"'{SEEN_NAME}'", seen_change(data_dir))):
         if seq > known.last_change:
             raise IndexDamaged(
-                f"the catalog {catalog.name!r} is older than its indexes: {projection} holds change {seq}, the catalog ends with"
+                f"the catalog {catalog.name!r} is older than its indexes: {holder} knows change {seq}, the catalog ends with"
                 f" change {known.last_change}: {CURE}"
             )
 
 
-def projection_marks(data_dir: Path) -> list[tuple[str, int]]:
-    """Return up to which change each directory of exact rows says it is applied."""
-    found = []
-    for header in sorted((data_dir / "exact").glob("*/header.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError):  # a torn header says nothing: its rows are made again
-            found.append((f"exact/{header.parent.name}", int(json.loads(header.read_bytes())["seq"])))
-    return found
+def refuse_damaged_pages(database: Database) -> None:
+    """Refuse a catalog with damaged pages, and close it.
+
+    Raises:
+        IndexDamaged: It has some; the message names the cure.
+    """
+    if problems := database.check_pages():
+        database.close()
+        raise damaged(database.path, problems[0])
+
+
+def seen_change(data_dir: Path) -> int:
+    """Return the last known change of a store in this directory; 0 if unknown."""
+    with suppress(OSError, ValueError):
+        return int((data_dir / SEEN_NAME).read_text())
+    return 0
+
+
+def note_change(data_dir: Path, last: int, steps: Steps) -> None:
+    """Write down the last change, so that an older catalog in its place is noticed."""
+    if last != seen_change(data_dir):
+        replace_file(data_dir / SEEN_NAME, str(last).encode(), steps, "seen")
 
 
 def _read(catalog: Path) -> _Knowledge:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator
-from itertools import pairwise
 
 from app.core.normalisation import normalise
-from app.core.types import Heading, ParsedDocument
+from app.core.types import ParsedDocument
+from app.ingest.parsers.wikitext_sections import assemble, mark_headings
 from app.ingest.parsers.wikitext_templates import template_text
 
 _INVISIBLE = (
@@ -39,13 +38,11 @@ _EXTERNAL = re.compile(r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*+[ \t
 _QUOTES = re.compile(r"'{2,}")
 _BREAK = re.compile(r"<br\s*/?>|</?(?:p|div|blockquote|center|li|tr)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
-_HEADING = re.compile(r"^=[^\n]*$", re.MULTILINE)
 _LIST = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _RULE = re.compile(r"^-{4,}", re.MULTILINE)
 _MAGIC = re.compile(r"__[A-Z]+__")
 _SPACES = re.compile(r"[ \t\xa0]{2,}")
 _EMPTY_BRACKETS = re.compile(r"[ \t]?\([ \t,;]*\)")
-_BLANK = re.compile(r"[ \t]*\n[ \t]*\n\s*")
 _DOUBTFUL = re.compile(r"\{\{|\{\||<ref\b", re.IGNORECASE)
 _UNMATCHED = re.compile(r"\{\{|\{\||\[\[|\[(?=[a-z]{3,6}:)|<[a-z!]", re.IGNORECASE)
 """What the full parser tries to find the end of."""
@@ -57,8 +54,6 @@ _MOST_PASSES = 100
 _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
 
 _FILE_PREFIXES = frozenset("file image category media datei bild kategorie fichier archivo imagen categoría".split())
-_LEVEL_MARK = "\ue000"
-"""A private-use character, which article text does not hold and `normalise` keeps; `_assemble` takes it out again."""
 
 
 def parse_wikitext(source: str, title: str) -> ParsedDocument:
@@ -78,7 +73,7 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
             text = re.sub(r"\{\{|\{\|", "", text)
             warnings = ("unbalanced markup: too much of it to be parsed with care, brackets without an end were left out",)
     text, stripped = normalise(text)
-    body, headings = _assemble(text)
+    body, headings = assemble(text)
     return ParsedDocument(
         body, "text/x-wiki", headings=tuple(headings), title=title, warnings=warnings, stripped_characters=stripped
     )
@@ -199,22 +194,13 @@ def _inline(text: str) -> str:
     text = _QUOTES.sub("", text)
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub("\n", text))
-    text = _HEADING.sub(_heading_text, text)
+    text = mark_headings(text)
     text = _LIST.sub("- ", text)
     text = _LOOSE.sub("", _MAGIC.sub("", _RULE.sub("", text)))
     if "&" in text:
         text = html.unescape(text)
     text = _EMPTY_BRACKETS.sub("", text)
     return _SPACES.sub(" ", text)
-
-
-def _heading_text(match: re.Match[str]) -> str:
-    """Return a heading line as `_assemble` knows it, any other line as it is."""
-    line = match[0].rstrip(" \t")
-    lead, trail = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
-    level = min(lead, trail, 6, (len(line) - 1) // 2)
-    title = line[level : len(line) - level].strip(" \t")
-    return f"\n\n{_LEVEL_MARK}{level}{title}\n\n" if level and title else match[0]
 
 
 def _careful(source: str) -> str:
@@ -232,39 +218,8 @@ def _careful(source: str) -> str:
             code.remove(link)
         except ValueError:  # it stood inside a link that is gone already
             continue
-    marked = _HEADING.sub(_heading_text, str(code))
+    marked = mark_headings(str(code))
     text = str(mwparserfromhell.parse(marked).strip_code(normalize=True, collapse=False))
     text = _QUOTES.sub("", _EXTERNAL.sub(r"\1", text))
     text = re.sub(r"\{\{|\{\||\|\}", "", _LOOSE.sub("", _TAG.sub("", text)))
     return _SPACES.sub(" ", _EMPTY_BRACKETS.sub("", _LIST.sub("- ", text)))
-
-
-def _assemble(text: str) -> tuple[str, list[Heading]]:
-    """Join paragraphs by a blank line, drop empty headings, note heading places."""
-    pieces: list[str] = []
-    headings: list[Heading] = []
-    length = 0
-    for level, block in _without_empty_sections([block for block in _BLANK.split(text.strip()) if block.strip()]):
-        if pieces:
-            length += 2
-        if level:
-            headings.append(Heading(length, length + len(block), level, block))
-        pieces.append(block)
-        length += len(block)
-    return "\n\n".join(pieces), headings
-
-
-def _without_empty_sections(blocks: list[str]) -> Iterator[tuple[int, str]]:
-    marked = [_level_of(block.strip()) for block in blocks]
-    marked.append((1, ""))
-    for (level, block), (next_level, _) in pairwise(marked):
-        empty = level and next_level and next_level <= level
-        if block and not empty and block.strip("-* \n"):
-            yield level, block
-
-
-def _level_of(block: str) -> tuple[int, str]:
-    if block.startswith(_LEVEL_MARK):
-        title = block[2:].replace("\n", " ").strip()
-        return (int(block[1]), title) if title else (0, "")
-    return 0, block

@@ -54,10 +54,8 @@ def _report(parts: Sequence[Part]) -> int:
         "Latency is from there to the reader, another process on the same machine; what readers straight at the model host see is",
         f"the machine and the measurement. Of {CLIENTS} clients {STREAMS} read, and the others come while all streams are taken.",
         "A gap of the event loop is how much later than asked a pause of 5 ms ended; an idle process shows what the",
-        "machine alone does. Chroma, which holds the interpreter, is written after ten idle seconds (docs/decisions/0026),",
-        "here after the bulk run and the PDFs; the gaps of that time are among the figures. The machine was shared: its load",
-        "(waiting and running processes, mean of a minute) is among the figures. A handle more after thousands of questions can be",
-        "another connection of Chroma's own pool to SQLite; the server itself keeps none.",
+        "machine alone does. Chroma is written in its own process during the run. The machine was shared: its load",
+        "(waiting and running processes, mean of a minute) is among the figures.",
     ]
     lines = [line for found, _ in parts for line in found]
     figures = {name: value for _, found in parts for name, value in found.items()}

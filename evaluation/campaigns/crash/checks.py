@@ -10,12 +10,12 @@ from typing import cast
 
 from app.client import DocuMindClient, Json
 from app.core.errors import NotFound
-from app.core.ids import fingerprint8
 from app.core.types import Library
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from evaluation.campaigns.crash.load import LIBRARY, filename, hits_of
 from evaluation.campaigns.crash.promises import ABSENT, Promises, marker, text_of
+from evaluation.lib.vector_checks import differences
 
 SETTLE_S = 600.0
 """Longest wait for accepted jobs after a restart: they are seconds of work, on a busy machine minutes."""
@@ -146,18 +146,5 @@ def check_files(data_dir: Path) -> tuple[list[str], int]:
         broken = [f"fsck: {fault.code}: {fault.detail}" for fault in store.fsck.run().faults if fault.code != "leftovers"]
     library = Library(LIBRARY)
     with IndexStore(options, vector_store="foreground") as store:
-        fingerprint = store.catalog.fingerprint(library)
-        if fingerprint is None:
-            return broken, 0
-        name = f"{LIBRARY}__{fingerprint8(fingerprint)}"
-        documents, cursor = store.catalog.documents(library, limit=1000)
-        while cursor is not None:
-            more, cursor = store.catalog.documents(library, cursor=cursor, limit=1000)
-            documents += more
-        ids = [chunk.chunk_id for document in documents for chunk in store.catalog.chunks(library, document.doc_id)]
-        rows = store.vectors.fetch(library, ids)
-        broken += [f"vectors: Chroma does not hold that of chunk {chunk_id}" for chunk_id in store.chroma.differing(name, rows)]
-        broken += [f"vectors: Chroma does not find that of chunk {chunk_id}" for chunk_id in store.chroma.unfound(name, rows)]
-        if store.chroma.count(name) != len(rows):
-            broken.append(f"vectors: Chroma holds {store.chroma.count(name)} of {len(rows)}")
-    return broken, len(rows)
+        broken += [f"vectors: {line}" for line in differences(store, library)]
+        return broken, store.catalog.counts(library).embedded

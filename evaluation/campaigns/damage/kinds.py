@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from app.index.dense.chroma.hnsw_files import read_segment
+HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
+"""Of header.bin (hnswlib): version, level-0 offset, capacity, elements, bytes an element, label offset, vector offset, ..."""
 
 Spoil = Callable[[Path], None]
 """Damages the store in a directory."""
@@ -56,28 +57,26 @@ def _in_record(field: str) -> Spoil:
     """Change a field of the 500th element's record in data_level0.bin."""
 
     def spoil(chroma: Path) -> None:
-        segment = read_segment(segment_of(chroma))
-        assert segment is not None
-        header = segment.header
-        path = segment.path / "data_level0.bin"
+        path = segment_of(chroma) / "data_level0.bin"
+        fields = HEADER.unpack_from(path.with_name("header.bin").read_bytes())
+        elements, element_bytes, label, vector, links = fields[3], fields[4], fields[5], fields[6], fields[10]
         content = bytearray(path.read_bytes())
-        start = 500 * header.element_bytes
+        start = 500 * element_bytes
         if field == "sign":  # of the vector's first number: the norm stays 1
-            content[start + header.vector_offset + 3] ^= 0x80
+            content[start + vector + 3] ^= 0x80
         elif field == "low bit":
-            content[start + header.vector_offset] ^= 0x01
+            content[start + vector] ^= 0x01
         elif field == "vector":  # another vector of norm 1, as sound as its own
-            width = header.label_offset - header.vector_offset
-            other = 700 * header.element_bytes + header.vector_offset
-            content[start + header.vector_offset : start + header.label_offset] = content[other : other + width]
+            other = 700 * element_bytes + vector
+            content[start + vector : start + label] = content[other : other + label - vector]
         elif field == "neighbour":
-            struct.pack_into("<I", content, start + 4, header.elements + 5)
+            struct.pack_into("<I", content, start + 4, elements + 5)
         elif field == "label":
-            content[start + header.label_offset] ^= 0x01
+            content[start + label] ^= 0x01
         elif field == "deleted":
             content[start + 2] ^= 0x01
         elif field == "links":  # to elements that exist, but are no neighbours
-            for n in range(header.links_level0):
+            for n in range(links):
                 struct.pack_into("<I", content, start + 4 + 4 * n, n)
         path.write_bytes(content)
 

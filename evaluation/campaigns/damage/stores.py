@@ -1,4 +1,4 @@
-"""Make data directories with a vector store, and check that one is whole."""
+"""Data directories with a vector store, made for damaging, and the check that one is whole."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from app.bootstrap.libraries import fingerprint_of
-from app.core.ids import content_sha256, document_id, fingerprint8
-from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, FloatArray, Library, Metadata
+from app.core.ids import content_sha256, document_id
+from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata
 from app.core.vectors import l2_normalise
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from app.ingest.options import IngestOptions
 from app.providers.minilm import MiniLmEmbedder
-from evaluation.campaigns.damage.server import as_if_large
+from evaluation.lib.vector_checks import held, unproposed
 
 LIBRARY = Library.PAPERS
 WORD = "walrus"
@@ -30,7 +30,7 @@ EARLIER_AT = 1_200
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The making of a healthy store."""
+    """How a healthy store came to be."""
 
     vectors: int
     deleted_documents: int = 0
@@ -41,12 +41,12 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """Return what differs from the plainest store."""
+        """What is not as in the plainest store."""
         return ", ".join(f"{key} {value}" for key, value in asdict(self).items() if value)
 
     @property
     def leaves_nothing(self) -> bool:
-        """Return whether every document is deleted, so that no question finds any."""
+        """Whether every document is deleted, so that no question finds any."""
         return self.deleted_documents * CHUNKS_PER_DOCUMENT >= self.vectors
 
 
@@ -64,17 +64,17 @@ DAMAGED = Recipe(2600)
 
 
 def options_at(data_dir: Path) -> IndexOptions:
-    """Return options whose libraries count as too large for exact rows."""
-    return as_if_large(IndexOptions(data_dir, data_dir / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000))
+    """Return options of a data directory whose libraries are searched in Chroma alone."""
+    return IndexOptions(data_dir, data_dir / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000, vector_cache_vectors=0)
 
 
 def fingerprint(model_cache: Path) -> Fingerprint:
-    """Return the server's own embedder's fingerprint, so its questions match."""
+    """Return what the server's own embedder says of itself, so that its questions are searched among these vectors."""
     return fingerprint_of(MiniLmEmbedder(model_cache, threads=1).identity, IngestOptions())
 
 
 def build(data_dir: Path, recipe: Recipe, made_with: Fingerprint) -> None:
-    """Make a data directory; `earlier` keeps the graph's files of an earlier state."""
+    """Make a data directory; beside its store, `earlier` keeps the graph's files of an earlier state."""
     rng = np.random.default_rng(recipe.vectors)
     rounds = recipe.reopened + 1
     documents = list(range(recipe.vectors // CHUNKS_PER_DOCUMENT))
@@ -129,32 +129,13 @@ def _draft(number: int, revision: int) -> DocumentDraft:
     )
 
 
-def vectors_of(store: IndexStore) -> dict[int, FloatArray]:
-    """Return every live chunk's vector, from the catalog."""
-    ids: list[int] = []
-    cursor: str | None = None
-    while True:
-        page, cursor = store.catalog.documents(LIBRARY, cursor=cursor, limit=1000)
-        ids += [chunk.chunk_id for document in page for chunk in store.catalog.chunks(LIBRARY, document.doc_id)]
-        if cursor is None:
-            return store.vectors.fetch(LIBRARY, ids)
-
-
 def wholeness(data_dir: Path) -> tuple[int, int, list[str]]:
-    """Open a data directory like a start, and find every vector in Chroma.
-
-    By id and by a search for itself.
+    """Open a data directory like the next start, and ask Chroma for its list, and for every vector by a search for itself.
 
     Returns:
         How many vectors there are, how many are found by themselves, and what else is wrong.
     """
     with IndexStore(options_at(data_dir), vector_store="foreground") as store:
-        held = store.catalog.fingerprint(LIBRARY)
-        rows = vectors_of(store)
-        if held is None:
-            return 0, 0, ["no fingerprint"]
-        name = f"{LIBRARY.value}__{fingerprint8(held)}"
-        wrong = [f"Chroma does not hold the vector of chunk {chunk_id}" for chunk_id in store.chroma.differing(name, rows)]
-        if store.chroma.count(name) != len(rows):
-            wrong.append(f"Chroma holds {store.chroma.count(name)} of {len(rows)}")
-        return len(rows), len(rows) - len(store.chroma.unfound(name, rows)), wrong
+        vectors, listed = store.catalog.counts(LIBRARY).embedded, held(store, LIBRARY)
+        wrong = [] if len(listed) == vectors else [f"Chroma lists {len(listed)} of {vectors}"]
+        return vectors, vectors - len(unproposed(store, LIBRARY)), wrong

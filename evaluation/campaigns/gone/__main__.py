@@ -24,7 +24,6 @@ from evaluation.lib.paths import REPORTS
 MUST_FIND = {
     "catalog.sqlite3": {"zstd", "text", "float16"},
     "tantivy/papers": {"term"},
-    "exact/papers-2": {"float32"},
     "chroma": {"float32"},
     "originals": {"text"},
     "chroma.broken.20260101T000000Z": {"float32"},

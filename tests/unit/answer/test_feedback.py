@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.answer.feedback import answer_set, to_case
 from app.answer.options import AnswerOptions
-from app.evaluation.answer_sets import load
+from app.evaluation.answer_cases import load
 from tests.unit.answer.bench import COPPER, TIDES, Bench, papers
 
 QUESTION = "What is the melting point of copper?"

@@ -17,7 +17,7 @@ from app.cli import evaluate
 from app.cli import main as entry
 from app.client import FileToSend, Json
 from app.core import errors
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.request import Axes
 from app.settings import Settings
 

@@ -11,7 +11,9 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput
 from app.core.types import Answer, AnswerStatus, Citation, Evidence, Hit, Prompt, Question, Sentence, Token
-from app.evaluation.answer_sets import AnswerCase, Judge, evaluate, faithfulness, load
+from app.evaluation.answer_cases import AnswerCase, load
+from app.evaluation.answer_sets import evaluate, faithfulness
+from app.evaluation.judge import Judge
 from app.generation.prompts import PromptLibrary
 from tests.fakes.retrievers import passage
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from app.core.types import Hit, Library
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.comparison import RankingCase, automatic_set, from_answer_set, judge, reciprocal_rank
 from app.evaluation.statistics import permutation_p
 from app.index.options import IndexOptions

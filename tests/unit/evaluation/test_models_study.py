@@ -10,14 +10,14 @@ import pytest
 from app.answer.search import LibrarySearcher
 from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.collections import Collection, TestQuestion
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
 from app.generation.tokens import TokenCalibrator
 from evaluation.lib.models.asking import Asker, Place, Row, Rows, Task
 from evaluation.lib.models.tables import modes, prompts, strategies
-from evaluation.studies.models import tasks_of
+from evaluation.studies.models import STRATEGIES, tasks_of
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
 from tests.fakes.services import PROMPTS
@@ -51,7 +51,7 @@ def test_a_small_run_is_the_beginning_of_a_large_one_and_arms_of_a_question_stay
     small, large = (tasks_of(collections, CASES, n) for n in (2, 4))
     assert {task.key for task in small} <= {task.key for task in large}
     first = [(task.part, task.collection, task.arm) for task in small[:8]]
-    arms = ("baseline", "multi_query", "hyde", "flare")
+    arms = STRATEGIES
     assert first == [("strategy", name, arm) for name in collections for arm in arms]
     absent = [task for task in large if task.absent and task.collection == "squad"]
     assert all("cranfield" in task.text and not task.expected for task in absent)

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import Library
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.evaluation.archive import ReportArchive
 from app.evaluation.arms import Chunking
 from app.evaluation.outcomes import OutcomeLog, QuestionOutcome

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -14,11 +12,10 @@ import pytest
 from app.core.types import Library
 from app.index.catalog.rows import pack_vector, usable
 from app.index.dense.codes import Codes
-from app.index.dense.exact import ExactIndex
-from app.index.files.steps import Steps
 from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
+from evaluation.lib.vector_checks import held
 from tests.unit.index.drafts import DIMENSION, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
 
@@ -43,21 +40,11 @@ def poison(data: Path) -> None:
             connection.execute("UPDATE vectors SET vector = ? WHERE key = (1 << 40) | ?", (blob, chunk_id))
 
 
-def lose_exact_rows(data: Path) -> None:
-    for file in (data / "exact").rglob("*.*"):
-        file.unlink()
-
-
-@pytest.mark.parametrize(
-    ("small", "rows_lost"),
-    [(True, False), (True, True), (False, True)],  # a large catalog is not read at a start: its loaders meet them, or fsck does
-)
+@pytest.mark.parametrize("small", [True, False])  # a large catalog is not read at a start: its loaders meet them, or fsck does
 def test_a_store_that_holds_one_starts_and_repairs_itself(
-    poisoned: IndexOptions, monkeypatch: pytest.MonkeyPatch, *, small: bool, rows_lost: bool
+    poisoned: IndexOptions, monkeypatch: pytest.MonkeyPatch, *, small: bool
 ) -> None:
     monkeypatch.setattr(IndexStore, "_small", small)
-    if rows_lost:
-        lose_exact_rows(poisoned.data_dir)
     with IndexStore(poisoned, vector_store="off") as store:
         assert store.vectors.count(PAPERS) == store.catalog.counts(PAPERS).embedded == 3
         assert {hit.chunk_id for hit in store.vectors.search(PAPERS, unit_rows(1)[0], 9)} == {2, 3, 6}
@@ -79,29 +66,14 @@ def test_fsck_names_and_mends_them(poisoned: IndexOptions) -> None:
 
 def test_a_rebuild_leaves_them_out(poisoned: IndexOptions) -> None:
     with IndexStore(poisoned, vector_store="off", heal=False) as store:
-        for dense in store.fsck.dense.values():
-            dense.remake_exact()
-        assert store.fsck.dense[PAPERS].compare_exact() == []
+        for dense in store.dense.values():
+            dense.catch_up()
+            dense.refill_cache()
+        assert store.dense[PAPERS].compare_cache() == []
     with IndexStore(poisoned, vector_store="foreground") as store:
         store.rebuild()
-        assert store.chroma.count(store.keeper.expected()[0].collection) == 3
+        assert held(store, PAPERS) == {2, 3, 6}
         assert {fault.code for fault in store.fsck.run().faults} <= {"leftovers"}, "of the store that was made anew"
-
-
-def test_exact_rows_that_are_not_finite_are_made_again(options: IndexOptions) -> None:
-    with IndexStore(options, vector_store="off") as store:
-        store.writer.write([make_draft("ant.txt", "ant whistles in the wind")])
-        embed_all(store)
-    path = options.data_dir / "exact" / "papers-1"
-    rows = np.fromfile(path / "rows.f32", "<f4")
-    rows[3] = np.nan
-    rows.tofile(path / "rows.f32")
-    header = json.loads((path / "header.json").read_text())
-    (path / "header.json").write_text(json.dumps({**header, "rows_crc": zlib.crc32(rows.tobytes())}))
-    assert ExactIndex(path, DIMENSION, Steps()).count == 0
-    with IndexStore(options, vector_store="off") as store:
-        assert store.vectors.count(PAPERS) == 2
-        assert store.fsck.run().faults == ()
 
 
 def test_which_blobs_are_usable() -> None:

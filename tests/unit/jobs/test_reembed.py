@@ -15,7 +15,7 @@ from app.bootstrap.reembed import register_reembed
 from app.core.errors import DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.types import FloatArray, Job, Library
-from app.evaluation.answer_sets import AnswerCase
+from app.evaluation.answer_cases import AnswerCase
 from app.index.maintenance.reembedding import Reembedding
 from app.index.options import IndexOptions
 from app.index.store import IndexStore

@@ -9,8 +9,9 @@ from app.core.errors import InvalidInput, ModelNotInstalled
 from app.core.types import Fingerprint
 from app.providers.minilm import WEIGHTS_SHA256
 from app.providers.ollama import OllamaHost
+from app.providers.ollama_watch import OllamaWatch
 from app.providers.options import HostedOptions, ProviderOptions
-from app.providers.selection import EmbedderChoice, GeneratorChoice, OllamaWatch, choose_embedder, choose_generator
+from app.providers.selection import EmbedderChoice, GeneratorChoice, choose_embedder, choose_generator
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
 
 AUTO = ProviderOptions()

@@ -11,8 +11,9 @@ import pytest
 from app.cli import server_checks
 from app.providers.minilm import MiniLmEmbedder
 from app.providers.ollama import OllamaHost
+from app.providers.ollama_watch import OllamaWatch
 from app.providers.options import ProviderOptions
-from app.providers.selection import OllamaWatch, choose_embedder
+from app.providers.selection import choose_embedder
 from app.providers.twin import PROBES, Twins, compare
 from app.settings import Settings
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble

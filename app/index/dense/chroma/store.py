@@ -1,260 +1,232 @@
-"""Chroma: approximate neighbours of libraries too large to scan. All it holds can be made again from the catalog.
-
-Never asked with `where` (linear in the collection), never asked for counts or lists, never opened before `probe` found it healthy.
-"""
+"""Chroma as a store of vectors, in a process of its own."""
 
 from __future__ import annotations
 
-import logging
+import os
+import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import cast
 
 import numpy as np
 
-from app.core.errors import DiskFull, DocuMindError, IndexDamaged
-from app.core.types import FloatArray, Library, Scored
-from app.index.dense.chroma.scrub import scrub_collection
-from app.index.dense.chroma.self_query import differing, held_of, unfound
-from app.index.files.durable import disk_full, says_full, utc_now
+from app.core.errors import IndexDamaged
+from app.core.types import FloatArray
+from app.index.files.durable import disk_full, move_aside, move_contents_aside
+from app.index.files.lock import LOCK_NAME
 from app.index.files.steps import Steps
 
-if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection
-
-log = logging.getLogger(__name__)
-
-BATCH = 1000
 PIECE = 64
-"""Rows a call: Chroma holds the interpreter's lock throughout, and nothing else in the server moves meanwhile. Measured: 1,000
-rows stop everything for 450 ms, 64 for 60-110 ms; its 1,200 rows a second (2,500 before) are still those of many embedders."""
+"""Rows a request. A search waits for one request at most, which takes 60 to 110 ms; 1,000 rows take 450 ms."""
 
-LARGEST_POOL = 100
-"""Most neighbours a question asks for (REQUIREMENTS B1: pools up to 96); ef_search is a multiple of it."""
+SEARCH_S = 5.0
+"""How long a search waits for the process; after that the question is answered without it."""
+
+WORK_S = 300.0
+"""How long anything else waits. Opening 60,000 vectors takes a second; a million on a cold disk far less than this."""
+
+END_S = 10.0
+"""How long the process may take to end before it is killed."""
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """One pipe to the process: a request and its reply at a time."""
+
+    connection: Connection
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held from a request to its reply."""
+    asked: int = 0
+    answered: int = 0
+
+    def ask(self, operation: str, arguments: tuple[object, ...], timeout_s: float) -> tuple[str, object]:
+        """Send a request; return its outcome and the answer or error.
+
+        `late` leaves the reply to the next request.
+
+        Raises:
+            EOFError: The process is gone.
+            OSError: Likewise.
+        """
+        late = "late", f"no answer within {timeout_s:.0f} s"
+        while self.answered < self.asked:
+            if not self.connection.poll(0):
+                return late
+            self.answered, _, _ = self.connection.recv()
+        self.asked += 1
+        self.connection.send((self.asked, operation, arguments))
+        if not self.connection.poll(timeout_s):
+            return late
+        self.answered, outcome, value = self.connection.recv()
+        return outcome, value
+
+    def hang_up(self) -> None:
+        """Make both sides read the end of the pipe, waiting threads included."""
+        if not self.connection.closed:
+            with suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as same:
+                same.shutdown(socket.SHUT_RDWR)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The process, while it runs."""
+
+    searches: Pipeline
+    writes: Pipeline
+    end: Callable[[float], str]
+    """Wait so many seconds for the process to end, kill it otherwise; return how it ended."""
+
+
+Launch = Callable[[Path, int], Child]
+"""Starts the process for a store's directory and a width of searches (`ef_search`)."""
+
+
+def launch(path: Path, ef_search: int) -> Child:
+    """Start the process."""
+    (searches, theirs), (writes, others) = Pipe(), Pipe()
+    with theirs, others:
+        handles = (theirs.fileno(), others.fileno())
+        process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
+            [sys.executable, "-m", "app.index.dense.chroma.child", str(path.absolute()), str(ef_search), *map(str, handles)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, pass_fds=handles,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def end(timeout_s: float) -> str:
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        return f"ended with {process.returncode}"
+
+    return Child(Pipeline(searches), Pipeline(writes), end)
 
 
 class ChromaStore:
-    """One persistent client for both libraries; thread-safe. `open` it after the probe; until then nothing is ready."""
+    """The VectorStore port; the first request that is no search starts the process.
 
-    def __init__(self, path: Path, steps: Steps, *, ef_search_factor: int) -> None:
-        """Use the store in directory `path`."""
-        self.path = path
-        self._steps = steps
-        self._ef_search = ef_search_factor * LARGEST_POOL
-        self._lock = threading.RLock()
-        self._client: ClientAPI | None = None
-        self._collections: dict[str, Collection] = {}
-        self._counts: dict[str, int] = {}
-        self._ready: frozenset[Library] = frozenset()
-        self._write_failed = False
-        self.on_failure: Callable[[], None] = lambda: None
-        """Called when the store turned out damaged while serving; the keeper rebuilds it."""
+    It starts again after a failure.
+    """
 
-    def ready(self, library: Library) -> bool:
-        """Whether the library's collection is whole and may be searched."""
-        return library in self._ready
-
-    def set_ready(self, library: Library, ready: bool) -> None:
-        """Say that a library's collection is whole, or is being rebuilt."""
-        with self._lock:
-            self._ready = self._ready | {library} if ready else self._ready - {library}
-
-    @property
-    def opened(self) -> bool:
-        """Whether the store is open."""
-        return self._client is not None
-
-    def open(self) -> None:
-        """Open the store; the probe has passed.
-
-        Raises:
-            IndexDamaged: Chroma cannot open it all the same.
-        """
-        # Imported here: chromadb takes a second to import, and a small library answers before it is needed.
-        import chromadb  # noqa: PLC0415
-        from chromadb.config import Settings  # noqa: PLC0415
-
-        with self._lock, _Translated(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            with self._steps.at("chroma.open"):
-                self._client = chromadb.PersistentClient(path=str(self.path), settings=Settings(anonymized_telemetry=False))
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the lock for a write; after one that met a full disk, write through a new client (ADR 0026)."""
-        with self._lock:
-            if self._write_failed:
-                self._exchange_client()
-            try:
-                with _Translated(self.path):
-                    yield
-            except DiskFull:
-                self._write_failed = True
-                raise
-
-    def _exchange_client(self) -> None:
-        """Open the store anew: the old client may keep a connection whose transaction, cut short, has SQLite's write lock."""
-        client, self._client = self._client, None
-        self._collections = {}
-        if client is not None:
-            client.close()
-        self.open()
-        self._write_failed = False
-
-    def _collection(self, name: str) -> Collection:
-        with self._lock:
-            if self._client is None:
-                raise IndexDamaged(f"the vector store {self.path.name!r} is not open yet; lexical search serves meanwhile")
-            found = self._collections.get(name)
-            if found is None:
-                with self._steps.at("chroma.create"):
-                    found = self._client.get_or_create_collection(
-                        name,
-                        embedding_function=None,
-                        configuration={"hnsw": {"space": "cosine", "ef_search": self._ef_search}},
-                    )
-                self._collections[name] = found
-                self._counts[name] = found.count()
-            return found
-
-    def count(self, name: str) -> int:
-        """Return how many vectors a collection holds, as counted when it was opened and by every write since."""
-        with _Translated(self.path):
-            self._collection(name)
-        return self._counts[name]
-
-    def upsert(self, name: str, chunk_ids: Sequence[int], rows: FloatArray, fields: Sequence[tuple[str, str]], model: str) -> None:
-        """Add or replace vectors, durably.
+    def __init__(
+        self, path: Path, steps: Steps, *, ef_search: int, start: Launch | None = None, search_s: float = SEARCH_S
+    ) -> None:
+        """Use the store in directory `path`.
 
         Args:
-            name: The collection.
-            chunk_ids: Up to BATCH chunks.
-            rows: float32 `[n, dim]`, norm 1.
-            fields: Per row its doc_id and section.
-            model: The embedding model, kept with each row.
+            path: Made when it is not there.
+            steps: Told of every write.
+            ef_search: How wide Chroma searches at least.
+            start: Starts the process; None takes `launch`.
+            search_s: How long a search waits, in seconds.
         """
-        if not chunk_ids:
-            return
-        now = utc_now()
-        metadatas: list[dict[str, str]] = [
-            {"doc_id": doc_id, "section": section, "embedding_model": model, "chroma_collection": name, "indexed_at": now}
-            for doc_id, section in fields
-        ]
-        with self._writing():
-            collection = self._collection(name)
-            with self._steps.at("chroma.upsert"):
-                for at in range(0, len(chunk_ids), PIECE):
-                    ids = [str(i) for i in chunk_ids[at : at + PIECE]]
-                    vectors = np.asarray(rows[at : at + PIECE], np.float32)
-                    collection.upsert(ids=ids, embeddings=vectors, metadatas=metadatas[at : at + PIECE])
-            self._counts[name] = collection.count()
+        self.path = path
+        self._steps = steps
+        self._ef_search = ef_search
+        self._start = start or launch
+        self._search_s = search_s
+        self._lock = threading.RLock()
+        self._child: Child | None = None
 
-    def delete(self, name: str, chunk_ids: Sequence[int]) -> None:
-        """Remove vectors; unknown ids are fine."""
-        if not chunk_ids:
-            return
-        with self._writing():
-            collection = self._collection(name)
+    def upsert(self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, fields: Sequence[tuple[str, str]]) -> None:
+        """Add or replace vectors, durably (see `VectorStore.upsert`)."""
+        with self._steps.at("chroma.upsert"):
+            for at in range(0, len(chunk_ids), PIECE):
+                ids = [str(chunk_id) for chunk_id in chunk_ids[at : at + PIECE]]
+                piece = np.ascontiguousarray(rows[at : at + PIECE], np.float32)
+                self._work("upsert", collection, ids, piece, list(fields[at : at + PIECE]))
+
+    def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
+        """Remove vectors, durably."""
+        if chunk_ids:
             with self._steps.at("chroma.delete"):
                 for at in range(0, len(chunk_ids), 4 * PIECE):  # a deletion costs a quarter of a row
-                    collection.delete(ids=[str(i) for i in chunk_ids[at : at + 4 * PIECE]])
-            self._counts[name] = collection.count()
+                    self._work("delete", collection, [str(chunk_id) for chunk_id in chunk_ids[at : at + 4 * PIECE]])
 
-    def query(self, name: str, query: FloatArray, n: int) -> list[Scored]:
-        """Return up to n neighbours by cosine distance, ascending."""
-        with _Translated(self.path):
-            collection = self._collection(name)
-            n = min(n, self._counts[name])
-            if n < 1:
-                return []
-            try:
-                found = collection.query(query_embeddings=[query], n_results=n, include=["distances"])
-            except AttributeError:  # its client was exchanged under this question, and a closed client has lost its bindings
-                found = self._collection(name).query(query_embeddings=[query], n_results=n, include=["distances"])
-        distances = (found["distances"] or [[]])[0]
-        hits = [Scored(int(i), max(0.0, float(d))) for i, d in zip(found["ids"][0], distances, strict=True)]
-        hits.sort(key=lambda hit: (hit.score, hit.chunk_id))
-        return hits
+    def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
+        """Return the ids of up to n neighbours, nearest first.
 
-    def held_of(self, name: str, wanted: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
-        """Return those of some vectors whose ids a collection has."""
-        with _Translated(self.path):
-            return held_of(self._collection(name), wanted)
+        Raises:
+            IndexDamaged: The process does not run, or takes too long.
+        """
+        child = self._child
+        if child is None:
+            raise self._failed("it is not running")
+        return cast("list[int]", self._ask(child, child.searches, self._search_s, "search", collection, query, n))
 
-    def differing(self, name: str, wanted: Mapping[int, FloatArray]) -> list[int]:
-        """Return the chunks whose vector a collection lacks, or holds otherwise."""
-        with _Translated(self.path):
-            return differing(self._collection(name), wanted)
+    def ids(self, collection: str) -> set[int]:
+        """Return the ids of all vectors."""
+        return cast("set[int]", self._work("ids", collection))
 
-    def unfound(self, name: str, wanted: Mapping[int, FloatArray]) -> list[int]:
-        """Return the chunks that no search for their own vector finds (see `app.index.dense.chroma.self_query`)."""
-        with _Translated(self.path):
-            return unfound(self._collection(name), wanted)
+    def count(self, collection: str) -> int:
+        """Return how many vectors there are."""
+        return cast("int", self._work("count", collection))
 
-    def scrub(self, name: str) -> None:
-        """Zero what the collection's files hold of memory that was never used; before it may be searched."""
-        with self._lock:
-            scrub_collection(self.path, name, self._steps)
-
-    def fail(self) -> None:
-        """Stop searching the store: it failed, and is made again."""
-        with self._lock:
-            self._ready = frozenset()
-        self.on_failure()
-
-    def forget(self, name: str) -> None:
-        """Remove a collection; one that is not there is fine."""
-        with self._writing():
-            if self._client is not None and name in self.names():
-                with self._steps.at("chroma.forget"):
-                    self._client.delete_collection(name)
-            self._collections.pop(name, None)
-            self._counts.pop(name, None)
-
-    def names(self) -> list[str]:
+    def collections(self) -> list[str]:
         """Return the names of all collections."""
-        with self._lock, _Translated(self.path):
-            return [] if self._client is None else [collection.name for collection in self._client.list_collections()]
+        return cast("list[str]", self._work("collections"))
 
-    @contextmanager
-    def still(self) -> Iterator[None]:
-        """Let nobody write to the store for as long as the block runs."""
+    def drop(self, collection: str) -> None:
+        """Remove a collection."""
+        with self._steps.at("chroma.drop"):
+            self._work("drop", collection)
+
+    def set_aside(self) -> str:
+        """End the process and keep the files of the store under another name; return it."""
         with self._lock:
-            yield
+            self.close()
+            if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
+                return ""
+            if self.path.is_dir() and (self.path / LOCK_NAME).exists():
+                return move_contents_aside(self.path, LOCK_NAME, self._steps, "chroma.move_aside").name
+            return move_aside(self.path, self._steps, "chroma.move_aside").name
 
     def close(self) -> None:
-        """Let the store go."""
+        """End the process."""
         with self._lock:
-            client, self._client = self._client, None
-            self._collections = {}
-            self._ready = frozenset()
-            self._write_failed = False
-        if client is not None:
-            client.close()
+            if self._child is not None:
+                self._end(self._child)
 
+    # --- the process
 
-class _Translated:
-    """Turns Chroma's errors into ours. Its Rust panics are BaseExceptions (pyo3), so an `except` clause would miss them."""
+    def _work(self, operation: str, *arguments: object) -> object:
+        with self._lock:
+            if self._child is None:
+                if self.path.exists() and not self.path.is_dir():
+                    raise self._failed("it is not a directory")
+                self._child = self._start(self.path, self._ef_search)
+            child = self._child
+        return self._ask(child, child.writes, WORK_S, operation, *arguments)
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def _ask(self, child: Child, pipe: Pipeline, timeout_s: float, operation: str, *arguments: object) -> object:
+        try:
+            with pipe.lock:
+                outcome, value = pipe.ask(operation, arguments, timeout_s)
+        except (EOFError, OSError):
+            outcome, value = "failed", f"its process {self._end(child)}"
+        if outcome == "done":
+            return value
+        if outcome == "full" or pipe is child.writes:
+            self._end(child)  # what it holds in memory is not what is on disk
+        raise disk_full(self.path) if outcome == "full" else self._failed(str(value))
 
-    def __enter__(self) -> Self:
-        return self
+    def _end(self, child: Child) -> str:
+        with self._lock:
+            if self._child is child:
+                self._child = None
+            for pipe in (child.searches, child.writes):
+                pipe.hang_up()
+            return child.end(END_S)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if kind is None or error is None or issubclass(kind, DocuMindError):
-            return
-        if not issubclass(kind, Exception) and kind.__module__ != "pyo3_runtime":
-            return
-        message = str(error)
-        if says_full(message):
-            raise disk_full(self._path) from error
-        raise IndexDamaged(
-            f"the vector store {self._path.name!r} failed ({message[:200]}): it is checked and rebuilt from the catalog"
-            " at the next start; lexical search serves meanwhile"
-        ) from error
+    def _failed(self, reason: str) -> IndexDamaged:
+        return IndexDamaged(f"the vector store {self.path.name!r} failed ({reason}); lexical search serves until it is back")

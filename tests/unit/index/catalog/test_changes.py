@@ -27,19 +27,17 @@ def test_a_projection_is_behind_by_the_changes_that_concern_it(tmp_path: Path, m
         log = ChangeLog(database)
         assert log.lags() == {}
         for library in Library:
-            for projection in ("lexical", "exact", "chroma"):
+            for projection in ("lexical", "chroma"):
                 log.set_mark(library, projection, 1 if library is Library.PAPERS else 3)
         assert log.last() == 4
         assert log.lags() == {
             "papers/lexical": 1,  # the correction; vectors are none of its business
-            "papers/exact": 2,
             "papers/chroma": 2,
             "public/lexical": 0,  # though the newest number is another library's
-            "public/exact": 0,
             "public/chroma": 0,
         }
         monkeypatch.setattr(changes, "LAG_COUNTED", 1)
-        assert log.lags()["papers/exact"] == 1
+        assert log.lags()["papers/chroma"] == 1
     finally:
         database.close()
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.types import FloatArray
-from app.core.vectors import cosine_distances, l2_normalise, nearest
-from app.index.catalog.facts import RowFacts
+from app.core.vectors import l2_normalise, nearest
 from app.index.dense.codes import Codes
-from app.index.dense.exact import ExactIndex
-from app.index.files.steps import Steps
-
-FACTS = RowFacts(1, "body")
 
 
 def spiky(rng: np.random.Generator, n: int, dimension: int) -> FloatArray:
@@ -78,22 +70,3 @@ def test_rows_added_in_pieces_are_coded_as_in_one() -> None:
 def test_an_index_without_rows_has_nothing_near() -> None:
     about, _ = Codes.empty(8).distances(np.eye(8, dtype=np.float32)[0])
     assert len(about) == 0
-
-
-@pytest.mark.parametrize("dead", [0, 40, 300])
-def test_an_index_finds_by_codes_what_a_scan_finds(tmp_path: Path, dead: int) -> None:
-    """Dropped, replaced, written anew and opened again: the codes go with their rows."""
-    rng = np.random.default_rng(7)
-    rows = l2_normalise(rng.normal(size=(900, 33)))
-    index = ExactIndex(tmp_path / "rows", 33, Steps())
-    for at in range(0, 900, 128):
-        block = rows[at : at + 128]
-        index.put(range(at, at + len(block)), block, [FACTS] * len(block))
-    gone = rng.choice(900, size=dead, replace=False).tolist()
-    index.drop(gone)
-    index.save(1)  # a third dead: written anew
-    alive = np.setdiff1d(np.arange(900), gone)
-    query = l2_normalise(rng.normal(size=33))
-    true = alive[np.argsort(cosine_distances(query, rows[alive]), kind="stable")[:20]]
-    for one in (index, ExactIndex(tmp_path / "rows", 33, Steps())):
-        assert [hit.chunk_id for hit in one.search(query, 20)] == true.tolist()

@@ -13,18 +13,17 @@ import pytest
 
 from app.core.types import Library
 from app.index.catalog.facts import LexicalDocument
-from app.index.dense.exact import ExactIndex
 from app.index.files.steps import Steps
 from app.index.lexical.index import TantivyIndex
 from app.index.maintenance.start_checks import CATALOG_NAME
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
-from tests.unit.index.drafts import DIMENSION, FINGERPRINT, make_draft, unit_rows
+from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
 from tests.unit.index.test_writer import embed_all
 
 PAPERS = Library.PAPERS
 
-Inject = Callable[[IndexOptions], None]
+Inject = Callable[[IndexOptions], object]
 
 
 def build(options: IndexOptions, *, chroma: bool) -> None:
@@ -86,15 +85,6 @@ def garble(index: TantivyIndex) -> None:
     index.add(LexicalDocument(1, "x", "", (), None, "text", [(1, "body", "zzz"), (2, "body", "zzz")]))
 
 
-def exact(change: Callable[[ExactIndex], None]) -> Inject:
-    def inject(options: IndexOptions) -> None:
-        index = ExactIndex(options.data_dir / "exact" / "papers-1", DIMENSION, Steps())
-        change(index)
-        index.save(index.seq)
-
-    return inject
-
-
 def original(change: Callable[[Path], object]) -> Inject:
     def inject(options: IndexOptions) -> None:
         change(next((options.data_dir / "originals").glob("*.bin")))
@@ -116,13 +106,11 @@ FAULTS: dict[str, tuple[str, Inject]] = {
     "duplicate": ("catalog_duplicates", sql("UPDATE documents SET duplicate_of = NULL")),
     "orphan vector": ("catalog_orphan_vectors", sql("INSERT INTO vectors VALUES ((1 << 40) | 999, zeroblob(32))")),
     "misshapen vector": ("catalog_vectors", sql("UPDATE vectors SET vector = zeroblob(30) WHERE key = (1 << 40) | 1")),
+    "older catalog": ("catalog_older", lambda options: (options.data_dir / "last_change").write_text("999")),
     "watermark ahead": ("catalog_watermarks", watermark_ahead),
     "lexical lost a document": ("lexical_missing", lexical(lambda index: index.remove(1))),
     "lexical phantom": ("lexical_phantom", lexical(add_phantom)),
     "lexical content": ("lexical_content", lexical(garble)),
-    "exact row differs": ("exact_rows", exact(lambda index: index.put([1], unit_rows(1, seed=8), []))),
-    "exact row missing": ("exact_rows", exact(lambda index: index.drop([1]))),
-    "exact row too many": ("exact_rows", exact(lambda index: index.put([999], unit_rows(1), []))),
     "original missing": ("original_missing", original(Path.unlink)),
     "original damaged": ("original_damaged", original(lambda path: path.write_bytes(b"0riginal bytes"))),
     "deleted original": ("original_orphan", deleted_original),

@@ -79,11 +79,11 @@ def test_an_older_catalog_under_newer_indexes_is_refused_and_repaired(options: I
     for file in options.data_dir.glob("catalog.sqlite3*"):
         file.unlink()
     shutil.copy(tmp_path / "older" / "catalog.sqlite3", catalog_path(options.data_dir))
-    with pytest.raises(IndexDamaged, match=r"older than its indexes: exact/papers-1 holds change \d+, the catalog ends with"):
+    with pytest.raises(IndexDamaged, match=r"older than its indexes: 'last_change' knows change \d+, the catalog ends with"):
         opened(options)
     with IndexStore(options, vector_store="off", heal=False) as store:
         found = store.fsck.run(repair=True)
-        assert "exact_rows" in {fault.code for fault in found.faults}
+        assert "catalog_older" in {fault.code for fault in found.faults}
         assert [fault.code for fault in found.faults if not fault.repaired] == ["original_unknown"]
     with opened(options) as store:
         assert len(store.originals.names()) == 3

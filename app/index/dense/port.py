@@ -1,0 +1,75 @@
+"""Define the port of a vector store; its suite is test_vector_store_contract.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from app.core.types import FloatArray
+
+
+class VectorStore(Protocol):
+    """Proposes a vector's neighbours; the catalog's vectors score them.
+
+    A collection holds the vectors of one build of one library, keyed by chunk id; it comes into being with its first vector. The
+    catalog can fill it again at any time, so a store may lose data. What it must promise:
+
+    - What `upsert` and `delete` were told is durable and found by searches when they return.
+    - `search` may miss neighbours (recall) and may return chunks that were deleted. It never blocks longer than a few seconds.
+    - Every method is thread-safe, and a search does not wait until a long series of writes is over.
+    - A store that cannot do what it is asked raises one of two errors, in every method: `DiskFull` when there is no space, and
+      then nothing that was there is lost; `IndexDamaged` for everything else, and then its owner checks it, and fills it anew
+      after `set_aside` where the check fails. The next call after an error may work again.
+    """
+
+    def upsert(self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, fields: Sequence[tuple[str, str]]) -> None:
+        """Add or replace vectors.
+
+        Args:
+            collection: Which one; made when it is new.
+            chunk_ids: Distinct ids, positive, below 2^40.
+            rows: float32 `[n, dim]`, norm 1; all of a collection have one dimension.
+            fields: Per row its document's id and its section, for people who look into the store.
+        """
+        ...
+
+    def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
+        """Remove vectors; ids and collections that are unknown are fine."""
+        ...
+
+    def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
+        """Return up to n neighbours' ids by cosine distance, nearest first if known.
+
+        Args:
+            collection: Which one; an unknown one holds nothing.
+            query: float32 `[dim]`, norm 1.
+            n: At most this many, from 1.
+        """
+        ...
+
+    def ids(self, collection: str) -> set[int]:
+        """Return the ids of all vectors; empty for an unknown collection."""
+        ...
+
+    def count(self, collection: str) -> int:
+        """Return how many vectors there are; 0 for an unknown collection."""
+        ...
+
+    def collections(self) -> list[str]:
+        """Return the names of all collections."""
+        ...
+
+    def drop(self, collection: str) -> None:
+        """Remove a collection; an unknown one is fine."""
+        ...
+
+    def set_aside(self) -> str:
+        """Move the files to another name and continue empty; return that name.
+
+        An empty name when there were no files.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let the store go; a call after it opens the store again."""
+        ...

@@ -1,0 +1,161 @@
+"""Open a store of vectors, keep it in step, and refill it when not trusted."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from app.core.errors import IndexDamaged, StorageError
+from app.core.types import Library
+from app.index.catalog.changes import ChangeLog
+from app.index.dense.library import DenseLibrary
+from app.index.dense.port import VectorStore
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 30.0
+"""How long to wait before trying again when the disk was full, or the store failed twice in a row."""
+
+REST_S = 10.0
+"""How long a check waits for a store that is being brought up: a small one is ready by then, and uploads wait for the check."""
+
+
+class StoreSupervisor:
+    """One store for all libraries; in a thread of its own, or in the caller's."""
+
+    def __init__(
+        self, store: VectorStore, change_log: ChangeLog, dense: Mapping[Library, DenseLibrary], wanted: threading.Event
+    ) -> None:
+        """Supervise `store` for the libraries in `dense`, whose writes set `wanted`."""
+        self._store = store
+        self._log = change_log
+        self._dense = dense
+        self._wanted = wanted
+        self._stop = threading.Event()
+        self._busy = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self._suspect = False
+        """Whether a full disk may have torn what the store has on disk."""
+
+    def start(self) -> None:
+        """Bring the store up in the background, and keep it in step until `stop`."""
+        self._wanted.set()
+        self._thread = threading.Thread(target=self._run, name="vector-store", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the background work; what is left of it is done after the next start."""
+        self._stop.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait up to `timeout_s` seconds until every library is ready; return if so."""
+        waited = threading.Event()
+        while timeout_s > 0 and not self.ready and not self._stop.is_set():
+            waited.wait(0.02)
+            timeout_s -= 0.02
+        return self.ready
+
+    @property
+    def ready(self) -> bool:
+        """Return whether the store answers for every library."""
+        return all(dense.replica.whole for dense in self._dense.values())
+
+    def _run(self) -> None:
+        failed = 0
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self._work()
+                failed = 0
+            except (StorageError, OSError) as exc:
+                failed += 1
+                self._suspect = True
+                if self._stop.is_set():
+                    return
+                wait_s = 0.0 if failed == 1 and isinstance(exc, IndexDamaged) else RETRY_S
+                log.exception("the vector store is not up to date; trying again in %.0f s", wait_s)
+                self._stop.wait(wait_s)
+                self._wanted.set()
+
+    def _work(self) -> None:
+        for dense in self._dense.values():
+            dense.fill_cache()
+        if self._suspect or not self.ready:
+            self.bring_up()
+        for dense in self._dense.values():
+            dense.replica.follow(self._stop)
+        if not self._wanted.is_set():
+            self._log.save()  # forgets the changes that are applied
+
+    def bring_up(self) -> None:
+        """Check the store, fill what is missing and let searches use it.
+
+        Raises:
+            IndexDamaged: The store failed even when it was filled anew.
+            DiskFull: No space.
+        """
+        with self._busy:
+            if problem := self._problem():
+                self._discard(problem, logging.ERROR)
+            for dense in self._dense.values():
+                dense.replica.bring_up(self._stop)
+            self._suspect = False
+
+    def _problem(self) -> str:
+        try:
+            for dense in self._dense.values():
+                if problem := dense.replica.problem():
+                    return problem
+        except IndexDamaged as exc:
+            return exc.message
+        return ""
+
+    def _discard(self, reason: str, level: int) -> None:
+        with ExitStack() as stack:
+            for dense in self._dense.values():
+                stack.enter_context(dense.replica.lock)
+                dense.replica.forget()
+            moved = self._store.set_aside()
+        log.log(level, "the vector store is filled again from the catalog: %s%s", reason, f"; kept as {moved}" if moved else "")
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep the store as it is for the block; opening and refilling wait."""
+        with self._busy:
+            yield
+
+    @contextmanager
+    def at_rest(self) -> Iterator[bool]:
+        """Hold the store still for a check; yield False while it is being opened.
+
+        It does not wait long for that.
+        """
+        if not self._busy.acquire(timeout=REST_S):
+            yield False
+            return
+        try:
+            with ExitStack() as stack:
+                for dense in self._dense.values():
+                    stack.enter_context(dense.replica.lock)
+                yield True
+        finally:
+            self._busy.release()
+
+    def refill(self, reason: str) -> None:
+        """Move the store aside and refill it from the catalog, now.
+
+        Raises:
+            IndexDamaged: The store failed.
+            DiskFull: No space.
+        """
+        with self._busy:
+            self._discard(reason, logging.INFO)
+            self.bring_up()

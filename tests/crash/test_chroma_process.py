@@ -1,0 +1,187 @@
+"""Chroma's own process: killed, slow, out of space, on a damaged store. Nothing is lost and no question waits for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.client import FileToSend
+from app.core.errors import IndexDamaged
+from app.core.ids import fingerprint8
+from app.core.types import Library
+from app.index.dense.chroma.store import ChromaStore
+from app.index.files.steps import Steps
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
+from evaluation.lib.served import Served
+from evaluation.lib.vector_checks import differences
+from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
+
+PAPERS = Library.PAPERS
+COLLECTION = f"papers__{fingerprint8(FINGERPRINT)}"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def uncached(options: IndexOptions) -> IndexOptions:
+    """Chroma answers every search."""
+    return replace(options, vector_cache_vectors=0)
+
+
+def children(parent: int | None = None) -> list[psutil.Process]:
+    """The processes that own a Chroma store, started by this process or by another."""
+    return [child for child in psutil.Process(parent).children() if "app.index.dense.chroma.child" in child.cmdline()]
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 300
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+def write(store: IndexStore, name: str, chunks: int, seed: int) -> list[int]:
+    """Write a document with a vector for each chunk; return its chunk ids."""
+    store.writer.write([make_draft(name, f"words of {name} " * max(20, chunks), chunks=chunks)])
+    store.writer.claim(PAPERS, FINGERPRINT)
+    ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, 1000)]
+    store.writer.write_vectors(PAPERS, ids, unit_rows(chunks, seed))
+    store.writer.apply(PAPERS)
+    return ids
+
+
+def follows(store: IndexStore) -> bool:
+    return store.supervisor.ready and store.status.lags().get("papers/chroma") == 0
+
+
+@pytest.mark.timeout(600)
+def test_killed_again_and_again_it_loses_nothing(uncached: IndexOptions) -> None:
+    with IndexStore(uncached) as store:
+        assert store.supervisor.wait(300)
+        for n in range(5):
+            ids = write(store, f"{n}.txt", 40, seed=n)
+            for child in children():
+                child.kill()
+            # The catalog answers while Chroma is away, and has what was written.
+            assert [store.vectors.search(PAPERS, row, 1)[0].chunk_id for row in unit_rows(40, n)[::8]] == ids[::8]
+        assert until(lambda: follows(store))
+        assert store.vectors.count(PAPERS) == 200
+        assert differences(store, PAPERS) == []
+        assert len(children()) == 1
+
+
+def test_a_child_that_is_told_to_end_stays_and_ends_with_the_server(uncached: IndexOptions) -> None:
+    with IndexStore(uncached, vector_store="foreground") as store:
+        write(store, "a.txt", 10, seed=1)
+        (child,) = children()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            child.send_signal(number)
+        assert store.vector_store.count(COLLECTION) == 10
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+_OWNER = """
+import sys, time
+from pathlib import Path
+from app.index.dense.chroma.store import ChromaStore
+from app.index.files.steps import Steps
+store = ChromaStore(Path(sys.argv[1]), Steps(), ef_search=100)
+print(store.count("papers__1"), flush=True)
+time.sleep(600)
+"""
+
+
+def test_it_does_not_outlive_a_killed_server(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _OWNER, str(tmp_path / "chroma")]
+    owner = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "0\n"
+    (child,) = children(owner.pid)
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    _, alive = psutil.wait_procs([child], timeout=60)
+    assert alive == []
+
+
+def test_two_never_have_a_store_open_at_a_time(tmp_path: Path) -> None:
+    first, second = (ChromaStore(tmp_path / "chroma", Steps(), ef_search=100) for _ in range(2))
+    first.upsert("papers__1", [1], unit_rows(1), [("a", "body")])
+    (owner,) = children()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.index.dense.chroma.store.WORK_S", 3.0)
+        with pytest.raises(IndexDamaged, match="no answer within"):  # it waits for the first one to let go
+            second.count("papers__1")
+    owner.kill()
+    assert second.count("papers__1") == 1
+    first.close()
+    second.close()
+
+
+def test_a_slow_one_stops_no_question(tmp_path: Path) -> None:
+    store = ChromaStore(tmp_path / "chroma", Steps(), ef_search=100, search_s=0.2)
+    store.upsert("papers__1", [1, 2], unit_rows(2), [("a", "body")] * 2)
+    (child,) = children()
+    child.suspend()
+    for _ in range(3):
+        with pytest.raises(IndexDamaged, match="no answer within"):
+            store.search("papers__1", unit_rows(2)[1], 1)
+    child.resume()
+
+    def answers() -> bool:
+        try:
+            return store.search("papers__1", unit_rows(2)[1], 1) == [2]
+        except IndexDamaged:
+            return False
+
+    assert until(answers)  # a late reply is never taken for another question's
+    assert store.search("papers__1", unit_rows(2)[0], 1) == [1]
+    store.close()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["chroma.sqlite3", "header.bin"])
+def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_again(uncached: IndexOptions, name: str) -> None:
+    with IndexStore(uncached, vector_store="foreground") as store:
+        ids = write(store, "a.txt", 520, seed=1) + write(store, "b.txt", 520, seed=2)
+    damaged = next(uncached.chroma_dir.rglob(name))
+    damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+    with IndexStore(uncached) as store:
+        assert len(store.lexical.search(PAPERS, "words", 5)) == 5
+        assert store.supervisor.wait(300)
+        assert len(list(uncached.data_dir.glob("chroma.broken.*"))) == 1
+        assert differences(store, PAPERS) == []
+        assert store.vectors.search(PAPERS, unit_rows(520, 2)[5], 1)[0].chunk_id == ids[525]
+
+
+@pytest.mark.timeout(600)
+def test_the_server_has_not_loaded_chroma(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Walruses whistle in the wind. " * 20)
+    with Served(tmp_path / "data", VECTOR_CACHE_VECTORS="0", EMBEDDING_PROVIDER="minilm") as server:
+        server.client.ingest([FileToSend(path)], "papers")
+        server.wait_followed("papers")
+        assert server.client.search("walruses", "papers", limit=5)["hits"]
+        (child,) = children(server.process.pid)
+        assert "chromadb" in Path(f"/proc/{child.pid}/maps").read_text()
+        assert "chromadb" not in Path(f"/proc/{server.process.pid}/maps").read_text()
+
+
+def test_no_module_of_the_application_loads_chroma() -> None:
+    program = (
+        "import pkgutil, importlib, sys, app\n"
+        "for module in pkgutil.walk_packages(app.__path__, 'app.'):\n"
+        "    if module.name not in ('app.index.dense.chroma.child', 'app.__main__') and '.migrations.' not in module.name:\n"
+        "        importlib.import_module(module.name)\n"
+        "print([name for name in sys.modules if name.startswith('chromadb')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
