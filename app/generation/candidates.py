@@ -118,19 +118,16 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def _readable(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return quotable spans: table rows alone, long spans cut at every stop.
+    """Return quotable spans: what is too long is cut, a table at its rows.
 
-    Text without capitals shows no sentences otherwise.
+    Other text is cut at every stop: without capitals it shows no sentences otherwise.
     """
+    if word_count(text[start:end]) <= MAX_WORDS:
+        return [(start, end)]
     lines = list(_LINE.finditer(text, start, end))
     if len(lines) > 1 and all(" | " in line.group() for line in lines):
         return [line.span() for line in lines]
-    if word_count(text[start:end]) <= MAX_WORDS:
-        return [(start, end)]
-    pieces = []
-    for match in _PIECE.finditer(text, start, end):
-        pieces.append(match.span())
-    return pieces
+    return [match.span() for match in _PIECE.finditer(text, start, end)]
 
 
 def one_line(text: str) -> str:

@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
     parser.add_argument("--questions", type=int, default=400, help="most questions of a set")
     parser.add_argument("--sets", nargs="+", default=[], help="only these, each put to its own library; default: all")
-    parser.add_argument("--answer-from", type=float, default=0.33, help="least probability for a quote")
+    parser.add_argument("--answer-from", type=float, default=0.34, help="least probability for a quote")
     given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, given.sets)
     even = {name: [one for one in questions if one.even] for name, questions in groups.items()}

@@ -16,8 +16,8 @@ from evaluation.lib.paths import ROOT
 WEIGHTS = ROOT / "app" / "generation" / "extractive.json"
 _RIDGE = 0.5
 _SHARES: Mapping[str, float] = {
-    "squad": 1.0,
-    "squad unanswerable": 0.4,
+    "squad": 2.0,
+    "squad unanswerable": 0.1,
     "clapnq": 1.0,
     "chunking": 0.5,
     "covidqa": 0.25,

@@ -49,9 +49,10 @@ def test_steps_stand_in_reading_order() -> None:
     assert places == sorted(places)
 
 
-def test_one_row_of_a_table_is_quoted_not_the_table() -> None:
+def test_a_long_table_is_quoted_by_the_row() -> None:
+    names = ("acme", "brown", "cole", "dane", "evans", "fox", "gray", "hill")
     rows = "company name | net revenue of 2007 in million dollars | net revenue of 2008\n" + "\n".join(
-        f"{name} works and sons | {n}1 million dollars of net revenue | {n}2 million" for n, name in enumerate(("acme", "brown"), 3)
+        f"{name} works and sons | {n}1 million dollars of net revenue | {n}2 million" for n, name in enumerate(names, 3)
     )
     text = _quoted("What was the net revenue of brown works and sons?", rows)
     assert text.startswith("brown works and sons | 41 million dollars of net revenue | 42 million [1]")
