@@ -123,11 +123,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     References:
         Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
     """
-    m = len(p_values)
-    adjusted = [0.0] * m
+    count = len(p_values)
+    adjusted = [0.0] * count
     highest = 0.0
-    for place, row in enumerate(sorted(range(m), key=lambda i: p_values[i])):
-        highest = max(highest, min(1.0, (m - place) * p_values[row]))
+    for place, row in enumerate(sorted(range(count), key=lambda i: p_values[i])):
+        highest = max(highest, min(1.0, (count - place) * p_values[row]))
         adjusted[row] = highest
     return adjusted
 

@@ -35,7 +35,7 @@ def test_the_permutation_test_by_hand() -> None:
 def test_all_patterns_agree_with_the_exact_test() -> None:
     differences = np.array([0.3, -0.1, 0.2, 0.05, 0.4, -0.02])
     means = [np.mean(np.array(signs) * differences) for signs in itertools.product((1, -1), repeat=6)]
-    exact = np.mean([abs(m) >= abs(differences.mean()) - 1e-12 for m in means])
+    exact = np.mean([abs(mean) >= abs(differences.mean()) - 1e-12 for mean in means])
     assert permutation_p(differences, seed=3) == pytest.approx(float(exact))
 
 

@@ -11,7 +11,7 @@ export function ticks([from, to]: readonly [number, number], count = 5): number[
   if (!(to > from)) return [from];
   const rough = (to - from) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) ?? 10 * power;
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((s) => s >= rough) ?? 10 * power;
   const first = Math.ceil(from / step - 1e-9);
   const last = Math.floor(to / step + 1e-9);
   return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
