@@ -2,8 +2,9 @@
 
 pip-audit asks the package index.
 
-Exit code 0: every package was looked up and none has a known vulnerability. 1: some have. 2: some could not be looked up; without a
-network set AUDIT_OFFLINE=1 to go on without (then nothing was audited, and that is said).
+Exit code 0: every package was looked up and none has a known vulnerability. 1: some have. 2: some
+could not be looked up; without a network set AUDIT_OFFLINE=1 to go on without (then nothing was
+audited, and that is said).
 """
 
 from __future__ import annotations
@@ -23,7 +24,18 @@ Package = Mapping[str, object]
 
 def ask(lock: Path) -> Sequence[Package]:
     """Return what the index says of each package; empty when it cannot be reached."""
-    command = [sys.executable, "-m", "pip_audit", "-r", str(lock), "--no-deps", "--disable-pip", "--require-hashes", "-f", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "-r",
+        str(lock),
+        "--no-deps",
+        "--disable-pip",
+        "--require-hashes",
+        "-f",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603  # our own command
     try:
         return cast("Sequence[Package]", json.loads(done.stdout)["dependencies"])
@@ -43,8 +55,12 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
     for package in packages:
         for fault in cast("Sequence[Package]", package.get("vulns", ())):
             found += 1
-            fixed = ", ".join(cast("Sequence[str]", fault.get("fix_versions", ()))) or "no release yet"
-            lines.append(f"{package['name']} {package.get('version')}: {fault['id']}, fixed in {fixed}")
+            fixed = (
+                ", ".join(cast("Sequence[str]", fault.get("fix_versions", ()))) or "no release yet"
+            )
+            lines.append(
+                f"{package['name']} {package.get('version')}: {fault['id']}, fixed in {fixed}"
+            )
     unknown = [str(package["name"]) for package in packages if package.get("skip_reason")]
     looked_up = len(packages) - len(unknown)
     lines.append(f"{looked_up} packages looked up, {found} vulnerabilities known")
@@ -54,13 +70,21 @@ def verdict(packages: Sequence[Package], *, offline: bool) -> tuple[int, list[st
         return 0, lines
     some = f"{len(unknown)} packages" if packages else "the packages"
     if offline:
-        return 0, [*lines, f"AUDIT_OFFLINE: {some} were NOT audited; run make audit where the package index can be reached"]
-    return 2, [*lines, f"{some} could not be looked up: the package index cannot be reached; AUDIT_OFFLINE=1 goes on without"]
+        return 0, [
+            *lines,
+            f"AUDIT_OFFLINE: {some} were NOT audited; run make audit where the package index can be reached",
+        ]
+    return 2, [
+        *lines,
+        f"{some} could not be looked up: the package index cannot be reached; AUDIT_OFFLINE=1 goes on without",
+    ]
 
 
 def main() -> int:
     """Audit the lock."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     code, lines = verdict(ask(LOCK), offline=os.environ.get("AUDIT_OFFLINE", "") not in {"", "0"})
     print("\n".join(lines))
     return code

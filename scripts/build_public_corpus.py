@@ -1,6 +1,7 @@
 """Fill the public library: `python -m scripts.build_public_corpus --articles N`.
 
-Reads the hub's `wikimedia/wikipedia` by default, or any source that `documind bulk index` reads. Running it again goes on.
+Reads the hub's `wikimedia/wikipedia` by default, or any source that `documind bulk index` reads.
+Running it again goes on.
 """
 
 from __future__ import annotations
@@ -14,9 +15,20 @@ SOURCE = "hub:wikimedia/wikipedia:20231101.en"
 
 def main() -> None:
     """Parse the command line and index."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--source", default=SOURCE, help="hub:owner/name, a dump, .zim, .parquet, .jsonl or a folder")
-    parser.add_argument("--articles", type=int, default=0, help="how many, from the beginning, redirects not counted; 0: all")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument(
+        "--source",
+        default=SOURCE,
+        help="hub:owner/name, a dump, .zim, .parquet, .jsonl or a folder",
+    )
+    parser.add_argument(
+        "--articles",
+        type=int,
+        default=0,
+        help="how many, from the beginning, redirects not counted; 0: all",
+    )
     parser.add_argument("--allow-unbounded", action="store_true", help="allow all of them")
     args = parser.parse_args()
     if args.articles < 0 or (args.articles == 0 and not args.allow_unbounded):

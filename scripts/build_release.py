@@ -2,9 +2,10 @@
 
 `python -m scripts.build_release [--wheel-only] [--twice]`
 
-The build happens in a copy of what git tracks, together with the page that `make page` built, the sample documents, and the graph
-of the embedded model that is made here from the pinned weights. File dates are the commit's, so that the same commit gives the
-same bytes; `--twice` builds again and compares.
+The build happens in a copy of what git tracks, together with the page that `make page` built, the
+sample documents, and the graph of the embedded model that is made here from the pinned weights.
+File dates are the commit's, so that the same commit gives the same bytes; `--twice` builds again
+and compares.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ MOST_MODEL_BYTES = 60_000_000
 def main() -> None:
     """Build, and say what was built."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheel-only", action="store_true", help="without sdist, SBOM and checksums")
+    parser.add_argument(
+        "--wheel-only", action="store_true", help="without sdist, SBOM and checksums"
+    )
     parser.add_argument("--twice", action="store_true", help="build again and compare every byte")
     arguments = parser.parse_args()
     out = ROOT / "dist"
@@ -48,8 +51,14 @@ def main() -> None:
                 raise SystemExit("two builds of the same commit differ")
     if not arguments.wheel_only:
         sbom(out)
-        digests = {path.name: digest_of(path) for path in sorted(out.iterdir()) if path.name != "SHA256SUMS"}
-        (out / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()), encoding="utf-8")
+        digests = {
+            path.name: digest_of(path)
+            for path in sorted(out.iterdir())
+            if path.name != "SHA256SUMS"
+        }
+        (out / "SHA256SUMS").write_text(
+            "".join(f"{digest}  {name}\n" for name, digest in digests.items()), encoding="utf-8"
+        )
     for name in digests:
         print(f"dist/{name}  {(out / name).stat().st_size / 1e6:.1f} MB")
 
@@ -65,10 +74,17 @@ def build(out: Path, kinds: tuple[str, ...]) -> dict[str, str]:
         for kind in kinds:
             hook = f"from setuptools import build_meta as b; print(b.build_{kind}({str(out)!r}))"
             done = subprocess.run(  # noqa: S603  # our own interpreter
-                [sys.executable, "-c", hook], cwd=tree, env=environment, capture_output=True, text=True, check=False
+                [sys.executable, "-c", hook],
+                cwd=tree,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             if done.returncode:
-                raise SystemExit(f"the {kind} could not be built:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+                raise SystemExit(
+                    f"the {kind} could not be built:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+                )
             made.append(out / done.stdout.strip().splitlines()[-1])
             if kind == "sdist":
                 normalise(made[-1], date)
@@ -83,7 +99,13 @@ def stage(tree: Path) -> None:
     """
     if not (ROOT / PAGE / "index.html").is_file():
         raise SystemExit("the page is not built; it needs Node 20: run make page")
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S607
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"],  # noqa: S607
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     for name in filter(None, tracked.split("\0")):
         if name.startswith(("app/", "scripts/", "data/")) or "/" not in name:
             copy(ROOT / name, tree / name)
@@ -118,16 +140,32 @@ def copy(source: Path, target: Path) -> None:
 
 def commit_time() -> int:
     """Return when HEAD was committed, in seconds since 1970."""
-    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
+    done = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"],  # noqa: S607
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return int(done.stdout)
 
 
 def normalise(path: Path, date: int) -> None:
     """Rewrite a tar.gz with one date, one owner and sorted names."""
     packed = io.BytesIO()
-    with tarfile.open(path) as old, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new:
+    with (
+        tarfile.open(path) as old,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new,
+    ):
         for member in sorted(old.getmembers(), key=lambda one: one.name):
-            member.mtime, member.uid, member.gid, member.uname, member.gname, member.pax_headers = date, 0, 0, "", "", {}
+            member.mtime, member.uid, member.gid, member.uname, member.gname, member.pax_headers = (
+                date,
+                0,
+                0,
+                "",
+                "",
+                {},
+            )
             new.addfile(member, old.extractfile(member) if member.isfile() else None)
     with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=date) as zipped:
         zipped.write(packed.getvalue())

@@ -2,8 +2,8 @@
 
 `python -m scripts.bulk_index_public FOLDER`
 
-Interrupted runs go on by themselves: the ledger in the data directory is the checkpoint. `--checkpoint FILE` writes its account to
-a file as well, to watch the progress.
+Interrupted runs go on by themselves: the ledger in the data directory is the checkpoint.
+`--checkpoint FILE` writes its account to a file as well, to watch the progress.
 """
 
 from __future__ import annotations
@@ -19,11 +19,21 @@ from app.cli.main import main as documind
 
 def main() -> None:
     """Parse the command line and plan or index."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("source", help="a folder of .txt files, a dump, .zim, .parquet, .jsonl or hub:owner/name")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would take, index nothing")
-    parser.add_argument("--checkpoint", type=Path, help="write the ledger's account here as JSON when done")
-    parser.add_argument("--workers", type=int, help="parsing processes; by source and cores when not given")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument(
+        "source", help="a folder of .txt files, a dump, .zim, .parquet, .jsonl or hub:owner/name"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what it would take, index nothing"
+    )
+    parser.add_argument(
+        "--checkpoint", type=Path, help="write the ledger's account here as JSON when done"
+    )
+    parser.add_argument(
+        "--workers", type=int, help="parsing processes; by source and cores when not given"
+    )
     args = parser.parse_args()
     if args.dry_run:
         documind_or_exit(["bulk", "plan", args.source, "--library", "public"])

@@ -2,9 +2,10 @@
 
 python -m scripts.bulk_ingest_arxiv [--list FILE] [--base-url URL]
 
-A line of the list is an arXiv id and, if you like, a title; what follows a # is ignored. Papers that the library has are not
-fetched again, so a run that was stopped goes on when it is started again. arXiv is asked once in three seconds, as its terms of
-use say. Exit code 3 when some papers could not be had.
+A line of the list is an arXiv id and, if you like, a title; what follows a # is ignored. Papers
+that the library has are not fetched again, so a run that was stopped goes on when it is started
+again. arXiv is asked once in three seconds, as its terms of use say. Exit code 3 when some papers
+could not be had.
 """
 
 from __future__ import annotations
@@ -52,9 +53,13 @@ def main() -> None:
     Raises:
         SystemExit: Some papers failed; the code is 3.
     """
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     server_options(parser)
-    parser.add_argument("--list", type=Path, default=SEEDS, help="file of ids (default: data/arxiv_seed_list.txt)")
+    parser.add_argument(
+        "--list", type=Path, default=SEEDS, help="file of ids (default: data/arxiv_seed_list.txt)"
+    )
     given = parser.parse_args()
     ids = list(dict.fromkeys(read_list(given.list)))
     with DocuMindClient(given.base_url, given.api_key) as client:
@@ -73,7 +78,9 @@ def read_list(path: Path) -> Iterator[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidInput(f"{str(path)!r} is no readable list ({exc}); expected one arXiv id a line") from exc
+        raise InvalidInput(
+            f"{str(path)!r} is no readable list ({exc}); expected one arXiv id a line"
+        ) from exc
     for number, line in enumerate(lines, start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -86,7 +93,9 @@ def read_list(path: Path) -> Iterator[str]:
         yield words[0]
 
 
-def ingest(client: DocuMindClient, ids: list[str], sleep: Callable[[float], object] = time.sleep) -> Summary:
+def ingest(
+    client: DocuMindClient, ids: list[str], sleep: Callable[[float], object] = time.sleep
+) -> Summary:
     """Fetch the missing papers one after the other; return their outcomes.
 
     Raises:

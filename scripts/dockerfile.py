@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-KNOWN = frozenset("FROM WORKDIR COPY RUN ENV ARG USER VOLUME EXPOSE HEALTHCHECK ENTRYPOINT CMD".split())
+KNOWN = frozenset(
+    "FROM WORKDIR COPY RUN ENV ARG USER VOLUME EXPOSE HEALTHCHECK ENTRYPOINT CMD".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,13 @@ def ignored(path: PurePosixPath, patterns: list[str]) -> bool:
 
 def _matches(path: PurePosixPath, pattern: str) -> bool:
     if pattern.startswith("**/"):
-        return any(fnmatchcase(PurePosixPath(*path.parts[at:]).as_posix(), pattern[3:]) for at in range(len(path.parts)))
-    return path.as_posix().count("/") == pattern.count("/") and fnmatchcase(path.as_posix(), pattern)
+        return any(
+            fnmatchcase(PurePosixPath(*path.parts[at:]).as_posix(), pattern[3:])
+            for at in range(len(path.parts))
+        )
+    return path.as_posix().count("/") == pattern.count("/") and fnmatchcase(
+        path.as_posix(), pattern
+    )
 
 
 def patterns_of(file: Path) -> list[str]:
@@ -91,7 +98,11 @@ def patterns_of(file: Path) -> list[str]:
     Raises:
         ValueError: The file has an exception.
     """
-    lines = [line.strip().strip("/") for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    lines = (
+        [line.strip().strip("/") for line in file.read_text(encoding="utf-8").splitlines()]
+        if file.exists()
+        else []
+    )
     wanted = [line for line in lines if line and not line.startswith("#")]
     if any(line.startswith("!") for line in wanted):
         raise ValueError(f"{file.name} has an exception with '!', which is not known here")

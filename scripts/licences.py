@@ -59,15 +59,21 @@ def expression_of(metadata: Message) -> str:
     if expression := metadata.get("License-Expression"):
         return str(expression)
     classifiers = [
-        str(line).rpartition("::")[2].strip() for line in metadata.get_all("Classifier", []) if "License ::" in str(line)
+        str(line).rpartition("::")[2].strip()
+        for line in metadata.get_all("Classifier", [])
+        if "License ::" in str(line)
     ]
-    said = [text for text in classifiers if text != "OSI Approved"] or [str(metadata.get("License", "")).strip().partition("\n")[0]]
+    said = [text for text in classifiers if text != "OSI Approved"] or [
+        str(metadata.get("License", "")).strip().partition("\n")[0]
+    ]
     return " AND ".join(_TEXTS.get(text.lower(), text) for text in said)
 
 
 def locked(lock: Path = LOCK) -> list[str]:
     """Return the names of the locked packages."""
-    return sorted(set(re.findall(r"^([a-z0-9.-]+)==", lock.read_text(encoding="utf-8"), re.MULTILINE)))
+    return sorted(
+        set(re.findall(r"^([a-z0-9.-]+)==", lock.read_text(encoding="utf-8"), re.MULTILINE))
+    )
 
 
 def licences(names: list[str]) -> list[Licence]:
@@ -83,7 +89,9 @@ def licences(names: list[str]) -> list[Licence]:
 
 def main() -> int:
     """Print every licence, and those that are not allowed last."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     found = licences(locked())
     for one in sorted(found, key=lambda one: (one.expression, one.package)):
         print(f"{one.expression:45} {one.package}")

@@ -47,9 +47,14 @@ def write_pdf(source: str, path: Path) -> None:
         style = {0: "BodyText", 1: "Title", 2: "Heading2"}[level]
         flow += [Paragraph(text.replace("\n", "<br/>"), styles[style]), Spacer(1, 4)]
     title = blocks(source)[0][1]
-    SimpleDocTemplate(str(path), pagesize=A4, title=title, author="the DocuMind developers", subject=INVENTED, invariant=1).build(
-        flow
-    )
+    SimpleDocTemplate(
+        str(path),
+        pagesize=A4,
+        title=title,
+        author="the DocuMind developers",
+        subject=INVENTED,
+        invariant=1,
+    ).build(flow)
 
 
 def write_docx(source: str, path: Path) -> None:
@@ -67,7 +72,9 @@ def write_docx(source: str, path: Path) -> None:
 
 def main() -> None:
     """Render every source into its format."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     (SAMPLES / "papers").mkdir(parents=True, exist_ok=True)
     for name, kind in FORMATS.items():
         source = SAMPLES / "sources" / f"{name}.md"

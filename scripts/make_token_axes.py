@@ -1,8 +1,9 @@
 """Make the axes that code token states: `python -m scripts.make_token_axes`.
 
-Reads the texts of data/sample_docs (written for this project, Apache-2.0), runs the embedded model over parts of 800 characters and
-writes the mean of the token states and their first 128 principal axes to app/providers/token_axes.npy (float16 `[129, 384]`).
-Afterwards raise CODES_VERSION in app/core/types/codes.py: stored codes are then rebuilt.
+Reads the texts of data/sample_docs (written for this project, Apache-2.0), runs the embedded model
+over parts of 800 characters and writes the mean of the token states and their first 128 principal
+axes to app/providers/token_axes.npy (float16 `[129, 384]`). Afterwards raise CODES_VERSION in
+app/core/types/codes.py: stored codes are then rebuilt.
 """
 
 from __future__ import annotations
@@ -29,14 +30,20 @@ def main() -> None:
     texts = [path.read_text("utf-8") for path in files]
     parts = [text[at : at + _PART] for text in texts for at in range(0, len(text), _PART)]
     ids = BertTokenizer(model_folder() / "tokenizer.json").encode(parts)
-    runs = BertSession(minilm_graph(precision="int8")).with_states([feed(cut(one, MAX_TOKENS)) for one in ids])
+    runs = BertSession(minilm_graph(precision="int8")).with_states(
+        [feed(cut(one, MAX_TOKENS)) for one in ids]
+    )
     states = np.concatenate([found for _, found in runs])
     held, share = principal(states)
     np.save(AXES_FILE, held)
-    print(f"{len(files)} files, {len(states):,} tokens: {TOKEN_BITS} axes hold {share:.3f} of the variance")
+    print(
+        f"{len(files)} files, {len(states):,} tokens: {TOKEN_BITS} axes hold {share:.3f} of the variance"
+    )
 
 
-def principal(states: FloatArray) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.float16]], float]:
+def principal(
+    states: FloatArray,
+) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.float16]], float]:
     """Return mean and principal axes, float16 `[129, width]`, and variance share.
 
     An axis points to where its largest component is positive, so that two runs agree.

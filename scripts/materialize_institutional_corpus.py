@@ -2,8 +2,8 @@
 
 python -m scripts.materialize_institutional_corpus --out DIR
 
-Writes DIR/public and DIR/papers, and DIR/manifest.json with the title, source key and SHA-256 of each document: a small corpus in
-the form in which an institution would hand over its own. Then:
+Writes DIR/public and DIR/papers, and DIR/manifest.json with the title, source key and SHA-256 of
+each document: a small corpus in the form in which an institution would hand over its own. Then:
 
 documind sync DIR/public --library public
 documind sync DIR/papers --library papers
@@ -47,11 +47,17 @@ class Entry:
 
 def main() -> None:
     """Parse the command line, copy and say what to do next."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="a folder that is empty or does not exist yet")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="a folder that is empty or does not exist yet"
+    )
     out = parser.parse_args().out
     entries = list(materialize(out))
-    text = json.dumps({"documents": [asdict(entry) for entry in entries]}, indent=1, ensure_ascii=False)
+    text = json.dumps(
+        {"documents": [asdict(entry) for entry in entries]}, indent=1, ensure_ascii=False
+    )
     (out / MANIFEST).write_text(text + "\n", encoding="utf-8")
     print(f"wrote {len(entries)} documents and {MANIFEST} to {out}; next:")
     for library in Library:
@@ -69,9 +75,13 @@ def materialize(out: Path) -> Iterator[Entry]:
         out.mkdir(parents=True, exist_ok=True)
         taken = any(out.iterdir())
     except OSError as exc:
-        raise InvalidInput(f"{str(out)!r} cannot be a folder for the corpus ({exc}); name another one") from exc
+        raise InvalidInput(
+            f"{str(out)!r} cannot be a folder for the corpus ({exc}); name another one"
+        ) from exc
     if taken:
-        raise Conflict(f"{str(out)!r} is not empty; name an empty folder or one that does not exist yet")
+        raise Conflict(
+            f"{str(out)!r} is not empty; name an empty folder or one that does not exist yet"
+        )
     parser = DirectParser(IngestOptions())
     for library in Library:
         folder = out / library.value
@@ -81,7 +91,9 @@ def materialize(out: Path) -> Iterator[Entry]:
             shutil.copyfile(str(raw.content), path)
             title = describe(parser.parse(path, raw.filename), raw.filename).title
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            yield Entry(library.value, raw.filename, source_key(raw.filename), title, digest, LICENCE)
+            yield Entry(
+                library.value, raw.filename, source_key(raw.filename), title, digest, LICENCE
+            )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Record a citation check as an animation: `python -m scripts.moving_picture`.
 
-Starts a server of its own on the sample documents, types a question into the page, presses a citation and opens the document, and
-puts the pictures that Chromium takes into docs/images/citation-checked.webp. Needs the built page, the development dependencies and
-Chromium.
+Starts a server of its own on the sample documents, types a question into the page, presses a
+citation and opens the document, and puts the pictures that Chromium takes into
+docs/images/citation-checked.webp. Needs the built page, the development dependencies and Chromium.
 """
 
 from __future__ import annotations
@@ -31,9 +31,15 @@ Frame = tuple[bytes, int]
 def main() -> None:
     """Take the pictures and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images" / "citation-checked.webp")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "docs" / "images" / "citation-checked.webp"
+    )
     out: Path = parser.parse_args().out
-    with tempfile.TemporaryDirectory() as directory, DocuMind(Path(directory) / "data") as server, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        DocuMind(Path(directory) / "data") as server,
+        sync_playwright() as playwright,
+    ):
         load_samples(server)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport=SIZE, color_scheme="light", reduced_motion="reduce")  # type: ignore[arg-type]  # two ints
@@ -68,10 +74,22 @@ def scenes(page: Page) -> Iterator[Frame]:
 
 def write(frames: list[Frame], out: Path) -> None:
     """Write pictures one after the other into a file that begins again at its end."""
-    pictures = [Image.open(io.BytesIO(content)).convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS) for content, _ in frames]
+    pictures = [
+        Image.open(io.BytesIO(content)).convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS)
+        for content, _ in frames
+    ]
     first, *rest = pictures
     durations = [stands for _, stands in frames]
-    first.save(out, format="WEBP", save_all=True, append_images=rest, duration=durations, loop=0, quality=82, method=6)
+    first.save(
+        out,
+        format="WEBP",
+        save_all=True,
+        append_images=rest,
+        duration=durations,
+        loop=0,
+        quality=82,
+        method=6,
+    )
 
 
 if __name__ == "__main__":

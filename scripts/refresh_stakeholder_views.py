@@ -1,7 +1,8 @@
 """Rebuild the dashboard: `python -m scripts.refresh_stakeholder_views [--html F]`.
 
-Indexes the sample documents in a temporary directory, asks the ablation probes and the samples' question file under every
-strategy and fusion, and writes stakeholder_dashboard.html: one file, nothing from outside.
+Indexes the sample documents in a temporary directory, asks the ablation probes and the samples'
+question file under every strategy and fusion, and writes stakeholder_dashboard.html: one file,
+nothing from outside.
 """
 
 from __future__ import annotations
@@ -22,14 +23,23 @@ QUESTIONS = ROOT / "data" / "sample_docs" / "questions.jsonl"
 
 def main() -> None:
     """Ask both sets and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--html", type=Path, default=reports_folder() / "stakeholder_dashboard.html")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--html", type=Path, default=reports_folder() / "stakeholder_dashboard.html"
+    )
     parser.add_argument("--top-k", type=int, default=5)
     given = parser.parse_args()
     require_writable([given.html])
-    benches = {"retrieval_ablation": load_probes(PROBES / "retrieval_ablation.json"), "questions": sample_questions()}
+    benches = {
+        "retrieval_ablation": load_probes(PROBES / "retrieval_ablation.json"),
+        "questions": sample_questions(),
+    }
     experiments, remarks, made = offline(benches, given.top_k)
-    given.html.write_text(to_html(Report("Retrieval at a glance", made, experiments, remarks)), encoding="utf-8")
+    given.html.write_text(
+        to_html(Report("Retrieval at a glance", made, experiments, remarks)), encoding="utf-8"
+    )
     print(given.html)
 
 

@@ -24,7 +24,9 @@ from scripts.run_retrieval_ablation import server_options
 
 def main() -> None:
     """Ask, time and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     server_options(parser)
     parser.add_argument("--rounds", type=int, default=5, help="times each probe is asked")
     parser.add_argument("--report-md", type=Path, default=reports_folder() / "corpus_scale.md")
@@ -34,14 +36,20 @@ def main() -> None:
     with DocuMindClient(given.base_url, given.api_key) as client:
         lines = ["# Corpus scale", "", *libraries(client, probes, given.rounds), ""]
         lines += disk(cast("Mapping[str, int]", client.diagnostics()["disk"]))
-    lines += ["", f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times, one client."]
+    lines += [
+        "",
+        f"Times are of retrieve_only over HTTP, {len(probes)} probes asked {given.rounds} times, one client.",
+    ]
     given.report_md.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
 
 def libraries(client: DocuMindClient, probes: Sequence[Probe], rounds: int) -> list[str]:
     """Return a table of both libraries: their size, and the time of a search."""
-    lines = ["| library | documents | chunks | with a vector | p50 ms | p95 ms |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| library | documents | chunks | with a vector | p50 ms | p95 ms |",
+        "|---|---|---|---|---|---|",
+    ]
     for library in Library:
         stats = client.stats(library.value)
         times = []
@@ -50,7 +58,9 @@ def libraries(client: DocuMindClient, probes: Sequence[Probe], rounds: int) -> l
             client.query(probe.question, library=library.value, retrieve_only=True, top_k=10)
             times.append((time.perf_counter() - start) * 1000)
         cells = (library.value, stats["documents"], stats["chunks"], stats["embedded"])
-        lines.append(f"| {' | '.join(map(str, cells))} | {percentile(times, 0.5):.1f} | {percentile(times, 0.95):.1f} |")
+        lines.append(
+            f"| {' | '.join(map(str, cells))} | {percentile(times, 0.5):.1f} | {percentile(times, 0.95):.1f} |"
+        )
     return lines
 
 

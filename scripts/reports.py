@@ -40,4 +40,6 @@ def require_writable(paths: Iterable[Path]) -> None:
             if path.exists() and not os.access(path, os.W_OK):
                 raise PermissionError(f"it is write-protected: {path}")
         except OSError as exc:
-            raise InvalidInput(f"{str(path)!r} cannot be written ({exc}); name another file") from exc
+            raise InvalidInput(
+                f"{str(path)!r} cannot be written ({exc}); name another file"
+            ) from exc

@@ -2,10 +2,11 @@
 
 `python -m scripts.run_dockerfile_steps [--keep DIR]`
 
-Every COPY and RUN is done in an empty directory by an unprivileged user, with the environment of its
-stage; absolute paths of the image are put below that directory. Then what the image holds is made read-only and the entry point is
-started with a data directory of its own, until the health check of the image passes and the server is ready.
-Left out, and said so: apt-get, useradd. Stage bases are this machine's Python and Node.
+Every COPY and RUN is done in an empty directory by an unprivileged user, with the environment of
+its stage; absolute paths of the image are put below that directory. Then what the image holds is
+made read-only and the entry point is started with a data directory of its own, until the health
+check of the image passes and the server is ready. Left out, and said so: apt-get, useradd. Stage
+bases are this machine's Python and Node.
 """
 
 from __future__ import annotations
@@ -57,14 +58,19 @@ class Build:
 
     def here(self, value: str) -> str:
         """Return an environment value with the image's own paths put where they are here."""
-        parts = [str(self.root) + part if any(_below(part, own) for own in self.owned) else part for part in value.split(":")]
+        parts = [
+            str(self.root) + part if any(_below(part, own) for own in self.owned) else part
+            for part in value.split(":")
+        ]
         return ":".join(parts) if "://" not in value else value
 
     def run(self, command: list[str], **options: object) -> subprocess.Popen[bytes]:
         """Start a command as the plain user."""
         who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         cwd = self.place(".")
-        return subprocess.Popen(command, cwd=cwd, env=self.env, start_new_session=True, **who, **options)  # type: ignore[call-overload, no-any-return]  # noqa: S603
+        return subprocess.Popen(  # type: ignore[call-overload, no-any-return]  # noqa: S603
+            command, cwd=cwd, env=self.env, start_new_session=True, **who, **options
+        )
 
 
 def _below(path: str, folder: str) -> bool:
@@ -89,7 +95,9 @@ def copy(build: Build, one: Instruction) -> None:
         if origin.is_dir():
             for file in sorted(origin.rglob("*")):
                 relative = file.relative_to(CONTEXT) if not stage else file.relative_to(origin)
-                if (file.is_file() or file.is_symlink()) and (stage or not ignored(PurePosixPath(relative.as_posix()), patterns)):
+                if (file.is_file() or file.is_symlink()) and (
+                    stage or not ignored(PurePosixPath(relative.as_posix()), patterns)
+                ):
                     put(file, to / file.relative_to(origin))
         else:
             put(origin, to / origin.name if target.endswith("/") else to)
@@ -112,7 +120,11 @@ def perform(build: Build, stage: Stage) -> None:
     """Build one stage."""
     build.root.mkdir()
     build.workdir = PurePosixPath("/")
-    build.env = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON) or name.lower().endswith("_proxy")}
+    build.env = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(PASSED_ON) or name.lower().endswith("_proxy")
+    }
     build.env |= {
         "PATH": f"{build.base / 'tools'}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(build.base / "home"),
@@ -154,7 +166,13 @@ def run(build: Build, one: Instruction) -> None:
         fail(f"RUN {one.text}")
 
 
-DONE = {"WORKDIR": change_directory, "COPY": copy, "ENV": set_environment, "VOLUME": make_volume, "RUN": run}
+DONE = {
+    "WORKDIR": change_directory,
+    "COPY": copy,
+    "ENV": set_environment,
+    "VOLUME": make_volume,
+    "RUN": run,
+}
 
 
 def prepare(base: Path, python: str) -> Build:
@@ -171,7 +189,12 @@ def prepare(base: Path, python: str) -> Build:
 
 def build_stages(build: Build, found: list[Stage]) -> None:
     """Do every stage; the last one stays in the directory of the stage in work."""
-    build.owned = {one.text for stage in found for one in stage.instructions if one.name in {"WORKDIR", "VOLUME"}}
+    build.owned = {
+        one.text
+        for stage in found
+        for one in stage.instructions
+        if one.name in {"WORKDIR", "VOLUME"}
+    }
     for stage in found:
         print(f"stage {stage.name} on {stage.base}", flush=True)
         perform(build, stage)
@@ -190,10 +213,19 @@ def start(build: Build, stage: Stage) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    build.env |= {"API_HOST": "127.0.0.1", "API_PORT": port, "DATA_DIR": str(data), "TMPDIR": str(build.base / "home")}
+    build.env |= {
+        "API_HOST": "127.0.0.1",
+        "API_PORT": port,
+        "DATA_DIR": str(data),
+        "TMPDIR": str(build.base / "home"),
+    }
     started = time.monotonic()
     process = build.run(
-        [shutil.which(last["ENTRYPOINT"].words()[0], path=build.env["PATH"]) or fail("no entry point"), *last["CMD"].words()]
+        [
+            shutil.which(last["ENTRYPOINT"].words()[0], path=build.env["PATH"])
+            or fail("no entry point"),
+            *last["CMD"].words(),
+        ]
     )
     try:
         check = last["HEALTHCHECK"].text.partition("CMD ")[2].replace("8001", port)
@@ -231,7 +263,11 @@ def interpreter() -> str:
     """
     if os.geteuid() != 0:
         return sys.executable
-    return shutil.which("python3.11", path=SYSTEM) or shutil.which("python3.12", path=SYSTEM) or fail("no Python 3.11 in " + SYSTEM)
+    return (
+        shutil.which("python3.11", path=SYSTEM)
+        or shutil.which("python3.12", path=SYSTEM)
+        or fail("no Python 3.11 in " + SYSTEM)
+    )
 
 
 def main() -> None:
@@ -242,7 +278,9 @@ def main() -> None:
         default=interpreter(),
         help="interpreter that stands for the image's; the plain user must be able to run it",
     )
-    parser.add_argument("--keep", type=Path, help="build here, in a folder that does not exist yet, and leave it")
+    parser.add_argument(
+        "--keep", type=Path, help="build here, in a folder that does not exist yet, and leave it"
+    )
     options = parser.parse_args()
     began = time.monotonic()
     base = options.keep or Path(tempfile.mkdtemp(prefix="dockerfile-"))

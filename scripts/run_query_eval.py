@@ -2,7 +2,8 @@
 
 Options: [--base-url URL] [--csv F].
 
-Exit code 1 when a case fails. With --skip-empty-corpus-cases those that need documents are left out when there are none.
+Exit code 1 when a case fails. With --skip-empty-corpus-cases those that need documents are left out
+when there are none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def main() -> None:
     Raises:
         SystemExit: A case failed; the code is 1.
     """
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     server_options(parser)
     parser.add_argument("--cases", type=Path, default=PROBES / "query_cases.json")
     parser.add_argument("--csv", type=Path, help="write one row per case")
@@ -50,7 +53,9 @@ def main() -> None:
     if given.csv:
         with given.csv.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([("case", "outcome", "why"), *rows])
-    passed, failed = (sum(outcome == wanted for _, outcome, _ in rows) for wanted in ("passed", "failed"))
+    passed, failed = (
+        sum(outcome == wanted for _, outcome, _ in rows) for wanted in ("passed", "failed")
+    )
     print(f"{passed} of {len(rows)} passed, {failed} failed")
     if failed:
         sys.exit(1)
@@ -66,7 +71,11 @@ def ask(client: DocuMindClient, case: QueryCase) -> CaseReply:
         retrieve_only=case.retrieve_only,
     )
     sources = body["sources"] if isinstance(body["sources"], list) else []
-    return CaseReply(str(body["status"]), str(body["answer"]), frozenset(str(source["title"]).lower() for source in sources))
+    return CaseReply(
+        str(body["status"]),
+        str(body["answer"]),
+        frozenset(str(source["title"]).lower() for source in sources),
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Ask a server the ablation probes under every strategy and fusion; report.
 
-python -m scripts.run_retrieval_ablation [--base-url URL] [--bench FILE] [--report-md F] [--csv F] [--json-out F]
+python -m scripts.run_retrieval_ablation [--base-url URL] [--bench FILE] [--report-md F] [--csv F]
+[--json-out F]
 
 Probes whose article is not indexed are skipped and listed; exit code 4 when that is all of them.
 """
@@ -15,7 +16,14 @@ from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
-from app.evaluation.probes import Probe, ServerAsk, load_probes, run_probes, strategy_arms, with_articles
+from app.evaluation.probes import (
+    Probe,
+    ServerAsk,
+    load_probes,
+    run_probes,
+    strategy_arms,
+    with_articles,
+)
 from app.evaluation.report import Provenance, Report, settings_hash, to_csv, to_json, to_markdown
 from app.evaluation.runner import Experiment
 from scripts.reports import PROBES, reports_folder, require_writable
@@ -32,15 +40,27 @@ def main(given: argparse.Namespace | None = None) -> None:
         probes, skipped = with_articles(probes, lambda probe: titles_like(client, probe))
         ask = ServerAsk(client)
         libraries = client.libraries()["libraries"]
-        counted = [row for row in libraries if isinstance(row, dict)] if isinstance(libraries, list) else []
+        counted = (
+            [row for row in libraries if isinstance(row, dict)]
+            if isinstance(libraries, list)
+            else []
+        )
         documents = sum(int(row["documents"]) for row in counted)
         arms = strategy_arms()
-        experiment = run_probes(given.bench.stem, probes, arms, ask, seed=SEED, top_k=given.top_k, documents=documents)
+        experiment = run_probes(
+            given.bench.stem, probes, arms, ask, seed=SEED, top_k=given.top_k, documents=documents
+        )
         made = client.diagnostics()
-    built = {str(row["library"]): Fingerprint(**row["fingerprint"]) for row in counted if row.get("fingerprint")}
+    built = {
+        str(row["library"]): Fingerprint(**row["fingerprint"])
+        for row in counted
+        if row.get("fingerprint")
+    }
     fingerprint = ", ".join(f"{library} {fingerprint8(found)}" for library, found in built.items())
     models = {found.embedding_model: found.model_digest for found in built.values()}
-    provenance = Provenance(str(made.get("git_sha") or ""), settings_hash([experiment]), fingerprint, models, SEED)
+    provenance = Provenance(
+        str(made.get("git_sha") or ""), settings_hash([experiment]), fingerprint, models, SEED
+    )
     write(experiment, remarks(ask.degraded, skipped), provenance, given)
 
 
@@ -49,10 +69,14 @@ def arguments(description: str, name: str = "retrieval_ablation") -> argparse.Ar
 
     For a bench and reports of this name.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     folder = reports_folder()
     summary = f"{name}_summary.json" if name == "retrieval_ablation" else f"{name}.json"
-    parser.add_argument("--bench", type=Path, default=PROBES / f"{name}.json", help="file of probes")
+    parser.add_argument(
+        "--bench", type=Path, default=PROBES / f"{name}.json", help="file of probes"
+    )
     parser.add_argument("--report-md", type=Path, default=folder / f"{name}.md")
     parser.add_argument("--csv", type=Path, default=folder / f"{name}.csv")
     parser.add_argument("--json-out", type=Path, default=folder / summary)
@@ -74,7 +98,9 @@ def files_of(given: argparse.Namespace) -> tuple[Path, Path, Path]:
 
 def titles_like(client: DocuMindClient, probe: Probe) -> Iterable[str]:
     """Yield titles of a server's documents that contain a probe's article title."""
-    libraries = [library.value for library in Library] if probe.library == "all" else [probe.library]
+    libraries = (
+        [library.value for library in Library] if probe.library == "all" else [probe.library]
+    )
     for library in libraries:
         for document in client.documents(library, query=probe.article):
             yield str(document["title"])
@@ -90,10 +116,14 @@ def remarks(degraded: set[str], skipped: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(found)
 
 
-def write(experiment: Experiment, said: tuple[str, ...], made: Provenance, given: argparse.Namespace) -> None:
+def write(
+    experiment: Experiment, said: tuple[str, ...], made: Provenance, given: argparse.Namespace
+) -> None:
     """Write the three files and print the table."""
     report = Report(f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said)
-    for path, text in zip(files_of(given), (to_markdown(report), to_csv(report), to_json(report)), strict=True):
+    for path, text in zip(
+        files_of(given), (to_markdown(report), to_csv(report), to_json(report)), strict=True
+    ):
         path.write_text(text, encoding="utf-8")
     print(to_markdown(report))
 

@@ -1,6 +1,7 @@
 """Run the ablation without a server, over the samples in this process.
 
-python -m scripts.run_retrieval_ablation_offline [--bench FILE] [--report-md F] [--csv F] [--json-out F]
+python -m scripts.run_retrieval_ablation_offline [--bench FILE] [--report-md F] [--csv F]
+[--json-out F]
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from app.cli.main import run_at_edge
 from app.core.ports import Catalog
 from app.core.release import checkout_sha
 from app.core.types import Library
-from app.evaluation.probes import Probe, ServiceAsk, load_probes, run_probes, strategy_arms, with_articles
+from app.evaluation.probes import (
+    Probe,
+    ServiceAsk,
+    load_probes,
+    run_probes,
+    strategy_arms,
+    with_articles,
+)
 from app.evaluation.report import Provenance, settings_hash
 from app.evaluation.runner import Experiment
 from app.jobs.kinds import SAMPLES
@@ -32,14 +40,21 @@ def main() -> None:
     write(experiments[0], said, made, given)
 
 
-def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[Experiment, ...], tuple[str, ...], Provenance]:
+def offline(
+    benches: Mapping[str, Sequence[Probe]], top_k: int
+) -> tuple[tuple[Experiment, ...], tuple[str, ...], Provenance]:
     """Ask each set of probes over the samples; return notes and provenance too.
 
     Raises:
         NotFound: A set has only probes about articles that are no samples.
     """
     with tempfile.TemporaryDirectory(prefix="documind-ablation-") as folder:
-        settings = Settings(data_dir=Path(folder), samples=False, embedding_provider="minilm", llm_provider="extractive")
+        settings = Settings(
+            data_dir=Path(folder),
+            samples=False,
+            embedding_provider="minilm",
+            llm_provider="extractive",
+        )
         with build_services(settings) as services:
             job = services.jobs.submit(SAMPLES, {}, unit="files")
             while services.store.jobs.get(job.id).state in {"queued", "running"}:
@@ -49,18 +64,40 @@ def offline(benches: Mapping[str, Sequence[Probe]], top_k: int) -> tuple[tuple[E
             experiments: list[Experiment] = []
             skipped: list[str] = []
             for name, probes in benches.items():
-                asked, left_out = with_articles(probes, lambda probe: titles_like(services.catalog, probe))
+                asked, left_out = with_articles(
+                    probes, lambda probe: titles_like(services.catalog, probe)
+                )
                 skipped += left_out
-                experiments.append(run_probes(name, asked, strategy_arms(), ask, seed=SEED, top_k=top_k, documents=documents))
+                experiments.append(
+                    run_probes(
+                        name,
+                        asked,
+                        strategy_arms(),
+                        ask,
+                        seed=SEED,
+                        top_k=top_k,
+                        documents=documents,
+                    )
+                )
             identity = services.embedder.identity
-    made = Provenance(checkout_sha(), settings_hash(experiments), "samples", {identity.model: identity.digest}, SEED)
+    made = Provenance(
+        checkout_sha(),
+        settings_hash(experiments),
+        "samples",
+        {identity.model: identity.digest},
+        SEED,
+    )
     return tuple(experiments), remarks(ask.degraded, skipped), made
 
 
 def titles_like(catalog: Catalog, probe: Probe) -> list[str]:
     """Return titles of sample documents that contain a probe's article title."""
     libraries = list(Library) if probe.library == "all" else [Library(probe.library)]
-    return [document.title for library in libraries for document in catalog.documents(library, probe.article)[0]]
+    return [
+        document.title
+        for library in libraries
+        for document in catalog.documents(library, probe.article)[0]
+    ]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 python -m scripts.run_wiki_public_bench [--base-url URL]
 
-Each question names its article. Those that are not indexed are skipped and listed; exit code 4 when none is.
+Each question names its article. Those that are not indexed are skipped and listed; exit code 4 when
+none is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from scripts import run_retrieval_ablation as ablation
 
 def main() -> None:
     """Run the ablation over the other file of probes, under its own report names."""
-    ablation.main(ablation.server_options(ablation.arguments(__doc__ or "", "wiki_public_bench")).parse_args())
+    ablation.main(
+        ablation.server_options(ablation.arguments(__doc__ or "", "wiki_public_bench")).parse_args()
+    )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 In two themes and two widths, into docs/images.
 
-Starts a server of its own on the sample documents in a temporary directory, asks it a real question, and looks at it with Chromium.
-Needs the built page (`make page`), the development dependencies and Chromium.
+Starts a server of its own on the sample documents in a temporary directory, asks it a real
+question, and looks at it with Chromium. Needs the built page (`make page`), the development
+dependencies and Chromium.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     shown = views(QUESTION)
-    with tempfile.TemporaryDirectory() as directory, DocuMind(Path(directory) / "data") as server, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        DocuMind(Path(directory) / "data") as server,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         take(browser, server, arguments.out, {"first-run": shown.pop("first-run")})
         load_samples(server)
@@ -45,7 +50,10 @@ def load_samples(server: DocuMind, timeout_s: float = 300) -> None:
     server.load_samples()
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        stats = [server.get("/api/v1/collection/stats", library=library) for library in ("papers", "public")]
+        stats = [
+            server.get("/api/v1/collection/stats", library=library)
+            for library in ("papers", "public")
+        ]
         if all(found["chunks"] and found["chunks"] == found["embedded"] for found in stats):
             return
         time.sleep(0.5)

@@ -40,7 +40,9 @@ _OPENER = re.compile(r"(?:What|Who|Whether|Where|How|When)\b")
 _WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
 _PROSE = re.compile(r"\w[^\w\s]*\s+\w")
 _PAGE_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-_WEB_TEXT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`|(?<=>)[^<>{}=;]+(?=[<{])", re.DOTALL)
+_WEB_TEXT = re.compile(
+    r"/\*.*?\*/|(?<!:)//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`|(?<=>)[^<>{}=;]+(?=[<{])", re.DOTALL
+)
 _ALL_WORDS = re.compile(r"[a-z'\s-]{60,}")
 
 
@@ -85,7 +87,9 @@ class Tally:
 
 def page_texts(path: Path, source: str) -> Iterator[Text]:
     """Yield a Markdown page without its code, as one text with the page's lines."""
-    yield Text("docs", path, 1, _PAGE_CODE.sub(lambda match: "\n" * match[0].count("\n") or "x", source))
+    yield Text(
+        "docs", path, 1, _PAGE_CODE.sub(lambda match: "\n" * match[0].count("\n") or "x", source)
+    )
 
 
 def python_texts(path: Path, source: str) -> Iterator[Text]:
@@ -164,7 +168,9 @@ def report(tally: Tally) -> tuple[list[str], bool]:
     ]
     rate = tally.per_10_000(*tally.words)
     passed = rate <= WORDS_LIMIT
-    lines.append(f"{'all':<11}{tally.words.total():>8} words  {rate:5.1f} unwanted per 10,000 (at most {WORDS_LIMIT:g})")
+    lines.append(
+        f"{'all':<11}{tally.words.total():>8} words  {rate:5.1f} unwanted per 10,000 (at most {WORDS_LIMIT:g})"
+    )
     for kind, title, limit in (
         ("openers", "begin with a question word", OPENERS_LIMIT),
         ("long", f"first line over {FIRST_LINE} characters", LONG_LIMIT),

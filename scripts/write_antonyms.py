@@ -36,21 +36,35 @@ def pairs(folder: Path) -> Iterator[tuple[str, str]]:
             own = [word.split("(")[0] for word in fields[4 : 4 + 2 * count : 2]]
             words[fields[2].replace("s", "a"), fields[0]] = own
             at = 5 + 2 * count
-            for symbol, offset, kind, ends in zip(*(fields[at + k :: _POINTER] for k in range(_POINTER)), strict=False):
+            for symbol, offset, kind, ends in zip(
+                *(fields[at + k :: _POINTER] for k in range(_POINTER)), strict=False
+            ):
                 if symbol == "!":
-                    found.append((own[int(ends[:2], 16) - 1], (kind.replace("s", "a"), offset), int(ends[2:], 16) - 1))
+                    found.append(
+                        (
+                            own[int(ends[:2], 16) - 1],
+                            (kind.replace("s", "a"), offset),
+                            int(ends[2:], 16) - 1,
+                        )
+                    )
     yield from ((word, words[target][position]) for word, target, position in found)
 
 
 def main() -> None:
     """Write the file."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="WordNet's folder dict, with data.noun and the others")
+    parser.add_argument(
+        "folder", type=Path, help="WordNet's folder dict, with data.noun and the others"
+    )
     single = (pair for pair in pairs(parser.parse_args().folder) if "_" not in "".join(pair))
     stems = {tuple(sorted((*tokenise(first), *tokenise(second)))) for first, second in single}
-    kept = (pair for pair in stems if len(set(pair)) == len(pair) == 2 and all(map(str.isalpha, pair)))
+    kept = (
+        pair for pair in stems if len(set(pair)) == len(pair) == 2 and all(map(str.isalpha, pair))
+    )
     lines = sorted(" ".join(pair) for pair in kept)
-    (_ROOT / "app" / "generation" / "antonyms.txt").write_text(_HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    (_ROOT / "app" / "generation" / "antonyms.txt").write_text(
+        _HEAD + "\n".join(lines) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -57,7 +57,10 @@ _SETS = {
 def document() -> str:
     """Return the OpenAPI document of the app with default settings, as stable text."""
     settings = Settings(_env_file=None)
-    return json.dumps(create_app(settings).openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(create_app(settings).openapi(), indent=1, sort_keys=True, ensure_ascii=False)
+        + "\n"
+    )
 
 
 def page(agreed: str) -> str:
@@ -67,7 +70,10 @@ def page(agreed: str) -> str:
         for path, operations in sorted(json.loads(agreed)["paths"].items())
         for method, operation in sorted(operations.items())
     ]
-    sets = [f"| {field} | {', '.join(f'`{name}`' for name in get_args(names))} |\n" for field, names in _SETS.items()]
+    sets = [
+        f"| {field} | {', '.join(f'`{name}`' for name in get_args(names))} |\n"
+        for field, names in _SETS.items()
+    ]
     return _HEAD + "".join(rows) + "\n## Names\n\n| field | one of |\n|---|---|\n" + "".join(sets)
 
 

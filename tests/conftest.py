@@ -12,7 +12,8 @@ from app.providers.minilm import MiniLmEmbedder
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell without job control starts what runs in the background deaf to Ctrl-C; each command a test starts would be so too.
+    # A shell without job control starts what runs in the background deaf to Ctrl-C; each command a
+    # test starts would be so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

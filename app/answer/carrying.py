@@ -20,7 +20,9 @@ _WORDS = 2
 """Of them; evaluation/reports/followups.md."""
 
 
-def carried(question: str, earlier: Sequence[str], scope: Scope, searcher_for: SearcherFor) -> str | None:
+def carried(
+    question: str, earlier: Sequence[str], scope: Scope, searcher_for: SearcherFor
+) -> str | None:
     """Return the question with rare words of earlier ones in front; None if complete.
 
     It does where it names things itself, and where the library knows no word of the others.
@@ -35,10 +37,16 @@ def carried(question: str, earlier: Sequence[str], scope: Scope, searcher_for: S
         return None
     said = set(content_tokens(question))
     fresh = {
-        token: word for text in earlier[-_QUESTIONS:] for word in words(text) for token in content_tokens(word) if token not in said
+        token: word
+        for text in earlier[-_QUESTIONS:]
+        for word in words(text)
+        for token in content_tokens(word)
+        if token not in said
     }
     counts = _frequencies(list(fresh), scope, searcher_for)
-    telling = sorted((token for token in fresh if counts.get(token)), key=lambda token: counts[token])
+    telling = sorted(
+        (token for token in fresh if counts.get(token)), key=lambda token: counts[token]
+    )
     added = [fresh[token] for token in telling[:_WORDS]]
     return f"{' '.join(added)}: {question}" if added else None
 

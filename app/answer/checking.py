@@ -42,7 +42,9 @@ class SourcePassage:
 class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
-    def __init__(self, *, searcher_for: SearcherFor, judge: SupportJudge, options: GenerationOptions) -> None:
+    def __init__(
+        self, *, searcher_for: SearcherFor, judge: SupportJudge, options: GenerationOptions
+    ) -> None:
         """Keep what checking takes.
 
         Args:
@@ -57,9 +59,13 @@ class CheckService:
     def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
         """Check a text against another text; findings have offsets and no document."""
         place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
-        return self._check(text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True)
+        return self._check(
+            text, lambda claims: [[place]] * len(claims), cancel or CancelToken(), source_given=True
+        )
 
-    def in_libraries(self, text: str, scope: Scope, cancel: CancelToken | None = None) -> CheckReport:
+    def in_libraries(
+        self, text: str, scope: Scope, cancel: CancelToken | None = None
+    ) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope."""
         known: dict[tuple[Library, int], SourcePassage] = {}
         with ThreadPoolExecutor(_SEARCHES) as pool:
@@ -89,19 +95,34 @@ class CheckService:
         source_given: bool = False,
     ) -> CheckReport:
         spans = claim_spans(text)
-        claims = [(start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says]
+        claims = [
+            (start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says
+        ]
         judged: dict[int, CheckedSentence] = {}
         for batch in _batches(claims):
             cancel.raise_if_cancelled()
             places = places_of([claim for _, _, claim in batch])
-            for (start, end, _), (verdict, findings) in zip(batch, self._judged(batch, places, source_given), strict=True):
+            for (start, end, _), (verdict, findings) in zip(
+                batch, self._judged(batch, places, source_given), strict=True
+            ):
                 support = findings[0].support if findings else 0.0
-                judged[start] = CheckedSentence(text[start:end], start, end, verdict, support, tuple(findings))
-        empty = (CheckedSentence(text[start:end], start, end, "no_claim") for start, end, says in spans if not says)
-        return CheckReport(tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start)))
+                judged[start] = CheckedSentence(
+                    text[start:end], start, end, verdict, support, tuple(findings)
+                )
+        empty = (
+            CheckedSentence(text[start:end], start, end, "no_claim")
+            for start, end, says in spans
+            if not says
+        )
+        return CheckReport(
+            tuple(sorted((*judged.values(), *empty), key=lambda sentence: sentence.start))
+        )
 
     def _judged(
-        self, batch: Sequence[tuple[int, int, Claim]], places: Sequence[Sequence[SourcePassage]], source_given: bool
+        self,
+        batch: Sequence[tuple[int, int, Claim]],
+        places: Sequence[Sequence[SourcePassage]],
+        source_given: bool,
     ) -> Iterator[tuple[CheckVerdict, list[Finding]]]:
         """Yield verdict and findings of each claim of a batch; embed the batch at once."""
         distinct = {id(place.passage): place.passage for found in places for place in found}
@@ -115,7 +136,9 @@ class CheckService:
             best = sorted(found, key=lambda pair: -pair[0].score)
             verdict = self._verdict([one for one, _ in best])
             if verdict == "contradicted":  # what contradicts comes first: it is why
-                best.sort(key=lambda pair: (not self._contradicts(pair[0]), -pair[0].alignment.coverage))
+                best.sort(
+                    key=lambda pair: (not self._contradicts(pair[0]), -pair[0].alignment.coverage)
+                )
             yield verdict, [place.finding(one) for one, place in best[:_FINDINGS]]
 
     def _verdict(self, best: Sequence[Comparison]) -> CheckVerdict:
@@ -127,7 +150,9 @@ class CheckService:
         return one.contradicted and one.alignment.coverage >= _SAME_SUBJECT
 
 
-def _batches(claims: Sequence[tuple[int, int, Claim]]) -> Iterator[Sequence[tuple[int, int, Claim]]]:
+def _batches(
+    claims: Sequence[tuple[int, int, Claim]],
+) -> Iterator[Sequence[tuple[int, int, Claim]]]:
     for at in range(0, len(claims), _BATCH):
         yield claims[at : at + _BATCH]
 
@@ -139,7 +164,15 @@ def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> Sour
     if key not in known:
 
         def told(one: Comparison) -> Finding:
-            return _finding(one, chunk.text, chunk.start, chunk.library, document.doc_id, document.title, chunk.revision)
+            return _finding(
+                one,
+                chunk.text,
+                chunk.start,
+                chunk.library,
+                document.doc_id,
+                document.title,
+                chunk.revision,
+            )
 
         known[key] = SourcePassage(ReadPassage(hit.passage), told)
     return known[key]

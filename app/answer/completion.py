@@ -51,21 +51,35 @@ class Completions:
             Cancelled: The token was cancelled.
         """
         question = answer.question
-        built = self.prompts.task("structured", question=question.text, answer=answer.text, wishes=question.wishes or " ")
+        built = self.prompts.task(
+            "structured", question=question.text, answer=answer.text, wishes=question.wishes or " "
+        )
         text = self._written(
-            Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens, json_schema=schema), cancel
+            Prompt(
+                built.messages,
+                temperature=built.temperature,
+                max_tokens=built.max_tokens,
+                json_schema=schema,
+            ),
+            cancel,
         )
         if text is None:
             raise needs_model()
         try:
             json.loads(text)
         except ValueError as exc:
-            raise ProviderBadResponse("the model wrote something that is no JSON; ask again, or use a larger model") from exc
+            raise ProviderBadResponse(
+                "the model wrote something that is no JSON; ask again, or use a larger model"
+            ) from exc
         return text
 
     def _written(self, prompt: Prompt, cancel: CancelToken) -> str | None:
         model = self.models.select().model
-        return None if model is None else "".join(token.text for token in model.stream(prompt, cancel)).strip()
+        return (
+            None
+            if model is None
+            else "".join(token.text for token in model.stream(prompt, cancel)).strip()
+        )
 
 
 def needs_model() -> InvalidInput:

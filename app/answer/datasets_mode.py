@@ -1,7 +1,8 @@
 """List data sets named in passages (`datasets` mode), without a model.
 
-Three kinds of finding, each with the sentence that says it and its mark: a name that is well known, a name in a phrase such as "the
-X corpus", and a place where data can be had (repository, DOI, accession number).
+Three kinds of finding, each with the sentence that says it and its mark: a name that is well known,
+a name in a phrase such as "the X corpus", and a place where data can be had (repository, DOI,
+accession number).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from app.core.types import Evidence
 _MAX_SENTENCE_CHARS = 320
 _MAX_ROWS = 30
 
-# Names that need no phrase around them; matched as written, so that "Adult" the data set is not "adult" the word.
+# Names that need no phrase around them; matched as written, so that "Adult" the data set is not
+# "adult" the word.
 _KNOWN = tuple(
     "ImageNet CIFAR-10 CIFAR-100 MNIST Fashion-MNIST SVHN CelebA LSUN MS-COCO COCO PASCAL-VOC Cityscapes KITTI nuScenes ADE20K"
     " OpenImages LAION-5B LAION-400M SQuAD GLUE SuperGLUE MultiNLI SNLI MNLI HotpotQA TriviaQA NaturalQuestions MS-MARCO BEIR CoQA"
@@ -29,14 +31,22 @@ _KNOWN = tuple(
 )
 _KNOWN_NAME = re.compile(
     r"(?<![\w-])(?:"
-    + "|".join(re.escape(name).replace(r"\-", r"[-\s]?") for name in sorted(_KNOWN, key=len, reverse=True))
+    + "|".join(
+        re.escape(name).replace(r"\-", r"[-\s]?") for name in sorted(_KNOWN, key=len, reverse=True)
+    )
     + r")(?![\w-])"
 )
 _NOUN = r"(?:data\s?sets?|corpus|corpora|benchmarks?|test collections?|test sets?|testbeds?|cohorts?|treebanks?)"
 _NAME = r"(?:[A-Z][\w+/.'-]*[\w+]|[A-Z]{2,}\d*)"
-_NAMED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*|of|for|and)){{0,4}}) (?:[a-z]+ )?{_NOUN}\b")
-_TITLED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}|databases?|repository|survey))\b")
-_APPOSED = re.compile(rf"\b(?P<name>{_NAME}(?:[ -]{_NAME}){{0,3}})(?:,| is| are) (?:a|an|the) (?:[\w-]+ ){{0,3}}{_NOUN}\b")
+_NAMED = re.compile(
+    rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*|of|for|and)){{0,4}}) (?:[a-z]+ )?{_NOUN}\b"
+)
+_TITLED = re.compile(
+    rf"\b(?P<name>{_NAME}(?:[ -](?:{_NAME}|of|for|and)){{0,5}} (?i:{_NOUN}|databases?|repository|survey))\b"
+)
+_APPOSED = re.compile(
+    rf"\b(?P<name>{_NAME}(?:[ -]{_NAME}){{0,3}})(?:,| is| are) (?:a|an|the) (?:[\w-]+ ){{0,3}}{_NOUN}\b"
+)
 _CALLED = re.compile(
     rf"\b{_NOUN},? (?:called|named|known as|dubbed) [\"'\u201c]?(?P<name>{_NAME}(?:[ -](?:{_NAME}|\d[\w.]*)){{0,3}})"
 )
@@ -73,7 +83,10 @@ def scan(evidence: Sequence[Evidence]) -> tuple[DatasetMention, ...]:
                 _, numbers, _ = found.setdefault((kind, _key(name)), (name, [], sentence))
                 if item.n not in numbers:
                     numbers.append(item.n)
-    return tuple(DatasetMention(name, kind, tuple(numbers), sentence) for (kind, _), (name, numbers, sentence) in found.items())
+    return tuple(
+        DatasetMention(name, kind, tuple(numbers), sentence)
+        for (kind, _), (name, numbers, sentence) in found.items()
+    )
 
 
 def inventory(evidence: Sequence[Evidence]) -> str:
@@ -95,8 +108,14 @@ def _names(sentence: str) -> Iterable[tuple[str, str]]:
     taken: list[tuple[int, int]] = []
     spans = [(match.span(), "source", match.group()) for match in _PLACE.finditer(sentence)]
     for pattern in (_CALLED, _NAMED, _APPOSED):
-        spans += [(match.span("name"), "data set", match["name"]) for match in pattern.finditer(sentence)]
-    spans += [(m.span("name"), "data set", m["name"]) for m in _TITLED.finditer(sentence) if m["name"].split()[-1][0].isupper()]
+        spans += [
+            (match.span("name"), "data set", match["name"]) for match in pattern.finditer(sentence)
+        ]
+    spans += [
+        (m.span("name"), "data set", m["name"])
+        for m in _TITLED.finditer(sentence)
+        if m["name"].split()[-1][0].isupper()
+    ]
     spans += [(match.span(), "data set", match.group()) for match in _KNOWN_NAME.finditer(sentence)]
     for (start, end), kind, raw in sorted(spans, key=lambda span: (span[0][0], -span[0][1])):
         name = raw if kind == "source" else _trimmed(raw)

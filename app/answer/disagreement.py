@@ -1,8 +1,9 @@
 """Find figures that differ between a paper and the encyclopedia.
 
-Two sentences are compared when they share enough words about their subject; they disagree when each gives figures of the same unit
-and none of one is near any of the other, or some are not where the sentences are otherwise nearly the same. It is a pointer for a
-reader, not a verdict: the trace says where both sentences stand.
+Two sentences are compared when they share enough words about their subject; they disagree when each
+gives figures of the same unit and none of one is near any of the other, or some are not where the
+sentences are otherwise nearly the same. It is a pointer for a reader, not a verdict: the trace says
+where both sentences stand.
 """
 
 from __future__ import annotations
@@ -79,13 +80,25 @@ def disagreements(evidence: Sequence[Evidence]) -> tuple[Disagreement, ...]:
     For the same thing.
 
     Args:
-        evidence: The passages of one question over both libraries; of a single library the result is empty.
+        evidence: The passages of one question over both libraries; of a single library the result
+            is empty.
     """
-    papers = [claim for item in evidence if item.hit.passage.chunk.library is Library.PAPERS for claim in _claims(item)]
-    public = [claim for item in evidence if item.hit.passage.chunk.library is Library.PUBLIC for claim in _claims(item)]
+    papers = [
+        claim
+        for item in evidence
+        if item.hit.passage.chunk.library is Library.PAPERS
+        for claim in _claims(item)
+    ]
+    public = [
+        claim
+        for item in evidence
+        if item.hit.passage.chunk.library is Library.PUBLIC
+        for claim in _claims(item)
+    ]
     found: list[tuple[float, Disagreement]] = []
     for paper in papers:
-        # only with the sentence nearest to it: what the encyclopedia says of the same thing, not of a neighbouring one
+        # only with the sentence nearest to it: what the encyclopedia says of the same thing, not of
+        # a neighbouring one
         nearest = max(public, key=lambda article: _shared_subject(paper, article), default=None)
         share = _shared_subject(paper, nearest) if nearest else 0.0
         pair = _contradiction(paper, nearest, share) if nearest and share else None
@@ -102,7 +115,9 @@ def _claims(item: Evidence) -> list[_Claim]:
         sentence = chunk.text[start:end]
         figures = figures_by_unit(sentence)
         if figures:
-            subject = frozenset(token for token in content_tokens(sentence) if not token[0].isdigit())
+            subject = frozenset(
+                token for token in content_tokens(sentence) if not token[0].isdigit()
+            )
             claims.append(_Claim(item, chunk.start + start, chunk.start + end, subject, figures))
     return claims
 
@@ -115,10 +130,17 @@ def figures_by_unit(sentence: str) -> dict[str, frozenset[float]]:
     found: dict[str, set[float]] = {}
     for match in _FIGURE.finditer(_NO_FIGURES.sub(" ", sentence)):
         number, word = match["number"], (match["unit"] or "").lower()
-        value = float(re.sub(r"[,\u00a0\u202f]", "", number)) * _SCALES.get(match["scale"] or "", 1.0)
+        value = float(re.sub(r"[,\u00a0\u202f]", "", number)) * _SCALES.get(
+            match["scale"] or "", 1.0
+        )
         if match["sign"]:
             value = -value
-        is_year = len(number) == 4 and 1000 <= value <= 2100 and not match["scale"] and (not word or word in _NOT_UNITS)
+        is_year = (
+            len(number) == 4
+            and 1000 <= value <= 2100
+            and not match["scale"]
+            and (not word or word in _NOT_UNITS)
+        )
         unit = "year" if is_year else _unit(word)
         found.setdefault(unit, set()).add(value)
     return {unit: frozenset(values) for unit, values in found.items()}

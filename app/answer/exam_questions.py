@@ -28,7 +28,10 @@ class ExamQuestion:
 
     def right(self, text: str) -> bool:
         """Return whether a text holds an expected answer as whole words."""
-        return any(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE) for one in self.expected)
+        return any(
+            re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE)
+            for one in self.expected
+        )
 
 
 def exam_questions() -> tuple[ExamQuestion, ...]:
@@ -36,7 +39,11 @@ def exam_questions() -> tuple[ExamQuestion, ...]:
     data = json.loads(_FILE.read_text(encoding="utf-8"))
     passages = {row["name"]: _passage(at, row) for at, row in enumerate(data["passages"])}
     return tuple(
-        ExamQuestion(row["question"], _evidence([passages[name] for name in row["passages"]]), tuple(row["expected"]))
+        ExamQuestion(
+            row["question"],
+            _evidence([passages[name] for name in row["passages"]]),
+            tuple(row["expected"]),
+        )
         for row in data["questions"]
     )
 

@@ -27,11 +27,12 @@ class CaseRecord(TypedDict):
 def to_case(record: Mapping[str, object]) -> CaseRecord | None:
     """Return the case that a rated answer makes; None if it names nothing right.
 
-    A right passage names the document to find. Thumbs up confirm the documents that the answer cites, or that refusing was right.
-    Thumbs down alone say that something was wrong, not what.
+    A right passage names the document to find. Thumbs up confirm the documents that the answer
+    cites, or that refusing was right. Thumbs down alone say that something was wrong, not what.
 
     Args:
-        record: A stored answer with its `feedback`, as `AnswerStore.list(with_feedback=True)` returns them.
+        record: A stored answer with its `feedback`, as `AnswerStore.list(with_feedback=True)`
+            returns them.
     """
     answer = StoredRecord.model_validate(record)
     feedback = answer.feedback or {}
@@ -48,7 +49,9 @@ def to_case(record: Mapping[str, object]) -> CaseRecord | None:
         intent="question",
         expected_substrings=[],
         keywords=[],
-        expected_docs=[str(passage["doc_id"])] if isinstance(passage, Mapping) else list(dict.fromkeys(documents)),
+        expected_docs=[str(passage["doc_id"])]
+        if isinstance(passage, Mapping)
+        else list(dict.fromkeys(documents)),
         oos=passage is None and answer.status == "abstained",
     )
 

@@ -19,7 +19,10 @@ def find(query: str, context: StrategyContext) -> Found:
     wanted = strategy_of(context)
     try:
         return STRATEGIES[wanted](query, context)
-    except (ProviderError, InvalidInput) as error:  # InvalidInput: the prompt was longer than the model reads
+    except (
+        ProviderError,
+        InvalidInput,
+    ) as error:  # InvalidInput: the prompt was longer than the model reads
         return replace(STRATEGIES["baseline"](query, context), degraded=error.message)
 
 
@@ -33,4 +36,9 @@ def degraded_notice(found: Found, wanted: Strategy) -> tuple[Notice, ...]:
     """Return the notice `strategy_degraded` if another strategy was used."""
     if not found.degraded:
         return ()
-    return (Notice("strategy_degraded", f"{wanted} was not possible, the baseline searched instead: {found.degraded}"),)
+    return (
+        Notice(
+            "strategy_degraded",
+            f"{wanted} was not possible, the baseline searched instead: {found.degraded}",
+        ),
+    )

@@ -25,7 +25,9 @@ def _folded(text: str) -> str:
     """Return text in lower case without accents, with offsets unchanged."""
     if text.isascii():
         return text.lower()
-    return "".join((unicodedata.normalize("NFD", char)[0].lower() or char)[0] for char in text).translate(_SPECIAL)
+    return "".join(
+        (unicodedata.normalize("NFD", char)[0].lower() or char)[0] for char in text
+    ).translate(_SPECIAL)
 
 
 def _any(groups: Iterable[str]) -> str:
@@ -41,7 +43,9 @@ _GAP = rf"[\s,;:.!?\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
 _PLEASANTRIES = [*_flat(phrases.GREETINGS), *_flat(phrases.THANKS)]
 _ONLY_PLEASANTRY = re.compile(rf"{_GAP}(?:\b{_any([*_PLEASANTRIES, *phrases.FILLERS])}{_GAP})+")
 _SAYS: dict[tuple[Pleasantry, Language], re.Pattern[str]] = {
-    (kind, language): re.compile(r"\b" + _any((phrases.THANKS if kind == "thanks" else phrases.GREETINGS)[language]))
+    (kind, language): re.compile(
+        r"\b" + _any((phrases.THANKS if kind == "thanks" else phrases.GREETINGS)[language])
+    )
     for kind, language in phrases.REPLIES
 }
 _RECALL = re.compile(rf"{_GAP}{_any(phrases.RECALLS)}(?:\s+{_any(phrases.RECALL_ENDINGS)})*{_GAP}")
@@ -69,7 +73,8 @@ class Intent:
 def detect(message: str) -> Intent:
     """Return what a message wants; no model, no state.
 
-    A greeting or thanks must be the whole message, in English, Spanish, German or French; the reply is in the same language.
+    A greeting or thanks must be the whole message, in English, Spanish, German or French; the reply
+    is in the same language.
     """
     folded = _folded(message)
     if _ONLY_PLEASANTRY.fullmatch(folded):

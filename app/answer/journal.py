@@ -1,7 +1,8 @@
 """Keep answers whole, hashed, or not at all (STORE_ANSWERS), for a time.
 
-`hash` keeps what was retrieved and how it went, and replaces every text a person wrote or read by its SHA-256. That hides texts
-from a reader of the database, not from a person who can guess a text and compare.
+`hash` keeps what was retrieved and how it went, and replaces every text a person wrote or read by
+its SHA-256. That hides texts from a reader of the database, not from a person who can guess a text
+and compare.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ class AnswerJournal:
     """Keeps finished answers as the privacy options say. Thread-safe."""
 
     def __init__(
-        self, store: AnswerStore, options: AnswerOptions, settings: Callable[[], Mapping[str, str]], clock: Clock = utc_now
+        self,
+        store: AnswerStore,
+        options: AnswerOptions,
+        settings: Callable[[], Mapping[str, str]],
+        clock: Clock = utc_now,
     ) -> None:
         """Take the store, the options, and the settings that affect answers."""
         self._store = store
@@ -81,12 +86,19 @@ def hashed(record: StoredRecord) -> StoredRecord:
         update={
             "answer": _sha256(record.answer),
             "rewritten_query": _hash_or_none(record.rewritten_query),
-            "sources": tuple(source.model_copy(update={"preview": ""}) for source in record.sources),
+            "sources": tuple(
+                source.model_copy(update={"preview": ""}) for source in record.sources
+            ),
             "sentences": _hashed_sentences(record.sentences),
-            "quote": quote and replace(quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)),
+            "quote": quote
+            and replace(
+                quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)
+            ),
             "model_text": _hash_or_none(record.model_text),
             "trace": trace and trace.model_copy(update={"disagreements": ()}),
-            "asked": asked.model_copy(update={"question": _sha256(asked.question), "history": history}),
+            "asked": asked.model_copy(
+                update={"question": _sha256(asked.question), "history": history}
+            ),
             "kept": "hash",
         }
     )

@@ -69,7 +69,9 @@ def manner(
         asked: How much evidence the question asks for; overrides the configuration.
     """
     findings = profile.findings
-    small = not profile.hosted and (profile.parameters is None or profile.parameters < SMALL_PARAMETERS)
+    small = not profile.hosted and (
+        profile.parameters is None or profile.parameters < SMALL_PARAMETERS
+    )
     prompts = options.prompts
     if prompts == "auto":
         prompts = findings.prompts if findings else "compact" if small else "full"
@@ -80,12 +82,27 @@ def manner(
     if mode != "general":
         evidence = "full"
     leads = mode == "general" and (not findings.as_good_as_quotes if findings else small)
-    budget, why = _budget(speed, options.first_token_target_s, quick=quick, wide=mode != "general", full=evidence == "full")
+    budget, why = _budget(
+        speed,
+        options.first_token_target_s,
+        quick=quick,
+        wide=mode != "general",
+        full=evidence == "full",
+    )
     because = "its test" if findings else "its size"
-    return Manner(prompts, evidence, leads, budget, speed.reading if speed else None, f"{why}; prompt and evidence by {because}")
+    return Manner(
+        prompts,
+        evidence,
+        leads,
+        budget,
+        speed.reading if speed else None,
+        f"{why}; prompt and evidence by {because}",
+    )
 
 
-def _budget(speed: ModelSpeed | None, target_s: float, *, quick: bool, wide: bool, full: bool) -> tuple[int, str]:
+def _budget(
+    speed: ModelSpeed | None, target_s: float, *, quick: bool, wide: bool, full: bool
+) -> tuple[int, str]:
     """Return the most evidence in tokens, and why."""
     if quick:
         return 1_000_000, "this host reads quickly, the window is the bound"

@@ -46,7 +46,10 @@ class Memory:
     def messages(self) -> tuple[Message, ...]:
         """Return the history for a prompt, without citation marks of old answers."""
         earlier = (Message("assistant", self.summary),) if self.summary else ()
-        return (*earlier, *(Message(turn.role, without_marks(turn.content)) for turn in self.recent))
+        return (
+            *earlier,
+            *(Message(turn.role, without_marks(turn.content)) for turn in self.recent),
+        )
 
     def transcript(self) -> str:
         """Return summary and turns as lines of text, for the helper's prompts."""
@@ -77,7 +80,11 @@ class ConversationMemory:
         """
         if conversation_id is None:
             title = re.sub(r"\s+", " ", message).strip()
-            short = title if len(title) <= _TITLE_CHARS else f"{title[: _TITLE_CHARS - 1].rstrip()}\u2026"
+            short = (
+                title
+                if len(title) <= _TITLE_CHARS
+                else f"{title[: _TITLE_CHARS - 1].rstrip()}\u2026"
+            )
             return self._store.create(short, library)
         self._store.get(conversation_id)
         return conversation_id
@@ -85,15 +92,19 @@ class ConversationMemory:
     def recall(self, question: Question, summarise: Summarise) -> Memory:
         """Return what is remembered for a question, folding what is overdue.
 
-        A conversation on the server is remembered by the configured strategy. History that came with the question counts as it
-        is, within the token budget.
+        A conversation on the server is remembered by the configured strategy. History that came
+        with the question counts as it is, within the token budget.
 
         Raises:
             NotFound: The question names a conversation that does not exist.
         """
         if question.conversation_id is None:
             history = question.history[-_HISTORY_MESSAGES:]
-            return Memory("", _within(history, self._options.memory_token_budget), tuple(past_questions(history)))
+            return Memory(
+                "",
+                _within(history, self._options.memory_token_budget),
+                tuple(past_questions(history)),
+            )
         conversation = self._store.get(question.conversation_id)
         turns = _turns(conversation)
         if self._options.memory_strategy == "none":
@@ -101,8 +112,13 @@ class ConversationMemory:
         asked = tuple(past_questions(turns))
         buffered = 2 * self._options.memory_buffer_size
         if self._options.memory_strategy == "buffer":
-            return Memory("", _within(_last(turns, buffered), self._options.memory_token_budget), asked)
-        summary, folded = str(conversation["summary"] or ""), int(cast("int", conversation["folded"]) or 0)
+            return Memory(
+                "", _within(_last(turns, buffered), self._options.memory_token_budget), asked
+            )
+        summary, folded = (
+            str(conversation["summary"] or ""),
+            int(cast("int", conversation["folded"]) or 0),
+        )
         budget = self._options.memory_token_budget
         keep = _kept(turns[folded:], buffered, budget - _ESTIMATE.tokens(summary))
         last_due = len(turns) - len(keep)
@@ -117,7 +133,9 @@ class ConversationMemory:
 
     def record(self, conversation_id: str, question: str, answer: str, answer_id: str) -> None:
         """Add a finished exchange; interrupted ones are never recorded."""
-        self._store.append(conversation_id, [Message("user", question), Message("assistant", answer)], answer_id)
+        self._store.append(
+            conversation_id, [Message("user", question), Message("assistant", answer)], answer_id
+        )
 
 
 def recollection(memory: Memory) -> str:
@@ -143,8 +161,8 @@ def _last(turns: tuple[Message, ...], count: int) -> tuple[Message, ...]:
 def _kept(unfolded: tuple[Message, ...], buffered: int, room_tokens: int) -> tuple[Message, ...]:
     """Return the turns kept word for word; older ones go into the summary.
 
-    Nothing is due until twice the buffer has gathered or the room is full, and then so much at once that the next fold is about a
-    buffer's length away: a summary costs a call of the model.
+    Nothing is due until twice the buffer has gathered or the room is full, and then so much at once
+    that the next fold is about a buffer's length away: a summary costs a call of the model.
     """
     if len(_within(unfolded, room_tokens)) < len(unfolded):
         newest = _last(unfolded, buffered)

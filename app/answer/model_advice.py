@@ -113,7 +113,9 @@ def findings_of(report: TestReport, at: str) -> ModelFindings:
     as_good = report.prompts[taken].right >= report.quotes_right
     line = f"{_line(report, taken)}; quotes alone {report.quotes_right} of {report.questions}"
     then = "its answers stand alone" if as_good else "its words stand below the quotes"
-    return ModelFindings(taken, EVIDENCE[taken], as_good, f"{line}; {then}", at, json.dumps(asdict(report)))
+    return ModelFindings(
+        taken, EVIDENCE[taken], as_good, f"{line}; {then}", at, json.dumps(asdict(report))
+    )
 
 
 def compared(tests: Sequence[tuple[str, ModelFindings]]) -> str:
@@ -136,7 +138,13 @@ def _kept(findings: ModelFindings) -> tuple[int, str, str]:
     report = json.loads(findings.report)
     counts = report["prompts"][findings.prompts]
     told = f"{report['quotes_right']} of {report['questions']}"
-    line = _words(report["model"], counts["right"], report["questions"], findings.prompts, counts["first_word_s"])
+    line = _words(
+        report["model"],
+        counts["right"],
+        report["questions"],
+        findings.prompts,
+        counts["first_word_s"],
+    )
     return int(counts["right"]), line, told
 
 

@@ -58,7 +58,10 @@ class ModelTester:
         """
         choice = self.models.select(model)
         if choice.model is None:
-            why = choice.reason or "no model host has a model for this server (documind doctor says more)"
+            why = (
+                choice.reason
+                or "no model host has a model for this server (documind doctor says more)"
+            )
             raise InvalidInput(f"there is no model to test: {why}")
         return choice, choice.model
 
@@ -93,29 +96,59 @@ class ModelTester:
                 if (prompts, at) not in asked:
                     replies.append(self._reply(choice, writer, prompts, at, question, cancel))
                     watch(replies, total)
-        found = findings_of(self._report(choice, writer, questions, replies), datetime.now(UTC).isoformat(timespec="seconds"))
+        found = findings_of(
+            self._report(choice, writer, questions, replies),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+        )
         self.store.keep_findings(choice.profile.digest, writer.name, found)
         return found
 
     def _reply(
-        self, choice: ModelChoice, writer: Generator, prompts: Prompts, at: int, question: ExamQuestion, cancel: CancelToken
+        self,
+        choice: ModelChoice,
+        writer: Generator,
+        prompts: Prompts,
+        at: int,
+        question: ExamQuestion,
+        cancel: CancelToken,
     ) -> ModelReply:
         """Ask one question as a user's question is asked, and say what became of it."""
         how = self._manner(choice, writer, prompts)
-        selection, quoted = quote_of(self.answer_writer, self.grounder, question.text, question.evidence, leads=False)
+        selection, quoted = quote_of(
+            self.answer_writer, self.grounder, question.text, question.evidence, leads=False
+        )
         absent = not question.expected
-        if quoted is None and how.evidence == "short":  # the engine finds no answer and asks no model
-            return ModelReply(prompts, at, absent, absent, True, False, False, None, None, None, 0.0)
+        if (
+            quoted is None and how.evidence == "short"
+        ):  # the engine finds no answer and asks no model
+            return ModelReply(
+                prompts, at, absent, absent, True, False, False, None, None, None, 0.0
+            )
         parameters = choice.profile.parameters
-        few = prompts == "compact" and (parameters is None or parameters < self.answer_writer.few_below)
+        few = prompts == "compact" and (
+            parameters is None or parameters < self.answer_writer.few_below
+        )
         asked = Question(question.text, "public")
-        task = Assignment(asked, question.text, question.evidence, selection, (), how, few, self.answer_writer.reasoning(asked))
+        task = Assignment(
+            asked,
+            question.text,
+            question.evidence,
+            selection,
+            (),
+            how,
+            few,
+            self.answer_writer.reasoning(asked),
+        )
         written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
         grounded = self.grounder.ground(written.text, question.evidence)
-        outcome = settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
+        outcome = settle(
+            quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
+        )
         own = outcome.model_text or ""
         refused = is_refusal(grounded.text) or (not own and reads_as_refusal(grounded.text))
-        marks = [citation.cited_by for sentence in grounded.sentences for citation in sentence.citations]
+        marks = [
+            citation.cited_by for sentence in grounded.sentences for citation in sentence.citations
+        ]
         return ModelReply(
             prompts,
             at,
@@ -148,14 +181,21 @@ class ModelTester:
             )
             begun = time.perf_counter()
             try:
-                written, first_word_s = _timed(write(self.answer_writer, task, writer, calls), begun)
+                written, first_word_s = _timed(
+                    write(self.answer_writer, task, writer, calls), begun
+                )
             except ProviderError as error:
                 if not error.retryable or attempt == _ATTEMPTS:
                     raise
                 cancel.wait(_PAUSE_S)
             else:
                 planned = trace.context.planned if trace.context else None
-                return written, calls.usage.prompt_tokens or planned, first_word_s, time.perf_counter() - begun
+                return (
+                    written,
+                    calls.usage.prompt_tokens or planned,
+                    first_word_s,
+                    time.perf_counter() - begun,
+                )
         raise AssertionError("the last attempt returns or raises")
 
     def _manner(self, choice: ModelChoice, writer: Generator, prompts: Prompts) -> Manner:
@@ -164,13 +204,26 @@ class ModelTester:
         return replace(manner(choice.profile, speed, forced), leads=False)
 
     def _report(
-        self, choice: ModelChoice, writer: Generator, questions: Sequence[ExamQuestion], replies: Sequence[ModelReply]
+        self,
+        choice: ModelChoice,
+        writer: Generator,
+        questions: Sequence[ExamQuestion],
+        replies: Sequence[ModelReply],
     ) -> TestReport:
-        counts = {prompts: counted([one for one in replies if one.prompts == prompts]) for prompts in EVIDENCE}
+        counts = {
+            prompts: counted([one for one in replies if one.prompts == prompts])
+            for prompts in EVIDENCE
+        }
         quotes = 0
         for one in questions:
-            _, quoted = quote_of(self.answer_writer, self.grounder, one.text, one.evidence, leads=False)
-            quotes += one.right(without_marks(quoted.text)) if quoted and one.expected else quoted is None and not one.expected
+            _, quoted = quote_of(
+                self.answer_writer, self.grounder, one.text, one.evidence, leads=False
+            )
+            quotes += (
+                one.right(without_marks(quoted.text))
+                if quoted and one.expected
+                else quoted is None and not one.expected
+            )
         speed = self.speeds.of(choice.profile.host, writer.name)
         report = TestReport(
             writer.name,
@@ -184,10 +237,16 @@ class ModelTester:
         )
         found = findings_of(report, "")
         budget = manner(replace(choice.profile, findings=found), speed, self.options).budget_tokens
-        return replace(report, budget_tokens=budget, budget_s=round(budget / speed.reading, 2) if speed else None)
+        return replace(
+            report,
+            budget_tokens=budget,
+            budget_s=round(budget / speed.reading, 2) if speed else None,
+        )
 
 
-def _timed(steps: Steps[ReadingEvent | TokenEvent, None, ModelText], begun: float) -> tuple[ModelText, float | None]:
+def _timed(
+    steps: Steps[ReadingEvent | TokenEvent, None, ModelText], begun: float
+) -> tuple[ModelText, float | None]:
     """Return the text, and seconds until its first word; None if none was shown."""
     first: float | None = None
     while True:

@@ -43,7 +43,8 @@ class ModelSelector(Protocol):
             model: Overrides the configured answering model for one question.
 
         Raises:
-            ModelNotInstalled: The host answers but does not have the model that was asked for by name.
+            ModelNotInstalled: The host answers but does not have the model that was asked for by
+                name.
         """
         ...
 
@@ -67,7 +68,8 @@ class ModelCalls:
     def usage(self) -> Usage:
         """Tokens of all calls so far; None where no host reported any."""
         return Usage(
-            _sum([usage.prompt_tokens for usage in self._usages]), _sum([usage.completion_tokens for usage in self._usages])
+            _sum([usage.prompt_tokens for usage in self._usages]),
+            _sum([usage.completion_tokens for usage in self._usages]),
         )
 
     def stream(self, model: Generator, prompt: Prompt) -> Steps[Token, None, None]:
@@ -80,7 +82,9 @@ class ModelCalls:
         self.cancel.raise_if_cancelled()
         self.trace.llm_calls += 1
         # Names of OpenTelemetry's conventions for generative AI.
-        with self.trace.within("chat", {"gen_ai.operation.name": "chat", "gen_ai.request.model": model.name}) as span:
+        with self.trace.within(
+            "chat", {"gen_ai.operation.name": "chat", "gen_ai.request.model": model.name}
+        ) as span:
             for token in model.stream(prompt, self.cancel):
                 self.cancel.raise_if_cancelled()
                 if token.usage is not None:
@@ -111,11 +115,17 @@ def _counted(usage: Usage, prompt: Prompt) -> Usage:
     """Return a usage with the prompt's tokens, estimated if not counted."""
     if usage.prompt_tokens is not None:
         return usage
-    return replace(usage, prompt_tokens=sum(len(message.content) for message in prompt.messages) // _CHARS_PER_TOKEN)
+    return replace(
+        usage,
+        prompt_tokens=sum(len(message.content) for message in prompt.messages) // _CHARS_PER_TOKEN,
+    )
 
 
 def _told(usage: Usage) -> dict[str, int]:
-    counts = {"gen_ai.usage.input_tokens": usage.prompt_tokens, "gen_ai.usage.output_tokens": usage.completion_tokens}
+    counts = {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+    }
     return {name: count for name, count in counts.items() if count is not None}
 
 

@@ -46,7 +46,9 @@ class Outcome:
     """The quote is the whole answer."""
 
 
-def settle(quote: Quote | None, grounded: Grounded, stopped: Runaway | None, *, confident: bool) -> Outcome:
+def settle(
+    quote: Quote | None, grounded: Grounded, stopped: Runaway | None, *, confident: bool
+) -> Outcome:
     """Return what the reader gets.
 
     Args:
@@ -56,15 +58,24 @@ def settle(quote: Quote | None, grounded: Grounded, stopped: Runaway | None, *, 
         confident: The quote answers the question with good probability.
 
     Returns:
-        The model's answer, the quote with the model's words below it, the quote alone, or the refusal.
+        The model's answer, the quote with the model's words below it, the quote alone, or the
+        refusal.
     """
     own = _holding(grounded.sentences)
     words = " ".join(sentence.text for sentence in own)
     refused = is_refusal(grounded.text)
     if quote is None:
-        return Outcome(grounded.text, grounded.sentences, words) if own and not refused and not stopped else _refusal(words)
+        return (
+            Outcome(grounded.text, grounded.sentences, words)
+            if own and not refused and not stopped
+            else _refusal(words)
+        )
     if refused or (not own and reads_as_refusal(grounded.text)):
-        return quoted_instead(quote, _REASONS["refused"], "") if confident or quote.leads else _refusal("")
+        return (
+            quoted_instead(quote, _REASONS["refused"], "")
+            if confident or quote.leads
+            else _refusal("")
+        )
     if stopped or not own:
         return quoted_instead(quote, _REASONS[stopped or "unsupported"], words)
     if quote.leads:
@@ -117,11 +128,16 @@ def _below(quote: Quote, own: Sequence[Sentence], words: str) -> Outcome:
     for at, one in enumerate(fresh):
         text += "\n\n" if at == 0 else " "
         moved = len(text) - one.answer_start
-        sentences.append(replace(one, answer_start=one.answer_start + moved, answer_end=one.answer_end + moved))
+        sentences.append(
+            replace(one, answer_start=one.answer_start + moved, answer_end=one.answer_end + moved)
+        )
         text += one.text
     return Outcome(text, tuple(sentences), words)
 
 
 def _repeats(one: Sentence, said: Sequence[frozenset[str]]) -> bool:
     tokens = frozenset(tokenise(without_marks(one.text)))
-    return any(len(tokens & other) >= _SAME * max(1, len(tokens | other)) or tokens <= other for other in said)
+    return any(
+        len(tokens & other) >= _SAME * max(1, len(tokens | other)) or tokens <= other
+        for other in said
+    )

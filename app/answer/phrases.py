@@ -42,7 +42,9 @@ THANKS: dict[Language, tuple[str, ...]] = {
         r"(?:vielen |herzlichen |besten |tausend )?dank(?: fur (?:die|deine|ihre) hilfe)?",
         r"danke(?: dir| ihnen)?(?: schon| sehr| vielmals)?(?: fur (?:die|deine|ihre) hilfe)?",
     ),
-    "fr": (r"(?:un grand |mille )?mercis?(?: beaucoup| bien| infiniment)?(?: (?:pour|de) (?:votre |ton |l')aide)?",),
+    "fr": (
+        r"(?:un grand |mille )?mercis?(?: beaucoup| bien| infiniment)?(?: (?:pour|de) (?:votre |ton |l')aide)?",
+    ),
 }
 
 FILLERS = (
@@ -61,7 +63,10 @@ REPLIES: dict[tuple[Pleasantry, Language], str] = {
     ("greeting", "en"): "Hello! Ask me anything about the documents in your libraries.",
     ("greeting", "es"): "¡Hola! Pregúntame lo que quieras sobre los documentos de tus bibliotecas.",
     ("greeting", "de"): "Hallo! Frag mich gern etwas zu den Dokumenten in deinen Bibliotheken.",
-    ("greeting", "fr"): "Bonjour\u00a0! Posez-moi vos questions sur les documents de vos bibliothèques.",
+    (
+        "greeting",
+        "fr",
+    ): "Bonjour\u00a0! Posez-moi vos questions sur les documents de vos bibliothèques.",
 }
 """Canned answers; thanks come first, because "hi, thanks" deserves a you're welcome."""
 

@@ -1,7 +1,7 @@
 """Answers as JSON: the one place that knows the field names of a reply.
 
-The API sends these models, the answer store keeps them, and replay reads them back. Parts that have no
-other name in JSON (sentences, citations, notices, traces) are the value objects themselves.
+The API sends these models, the answer store keeps them, and replay reads them back. Parts that have
+no other name in JSON (sentences, citations, notices, traces) are the value objects themselves.
 """
 
 from __future__ import annotations
@@ -171,7 +171,13 @@ class TraceStage(JsonRecord):
     @classmethod
     def of(cls, stage: StageTrace, *, full: bool) -> Self:
         """Return the record of a step."""
-        return cls(name=stage.name, ms=stage.ms, n_in=stage.n_in, n_out=stage.n_out, items=stage.items if full else None)
+        return cls(
+            name=stage.name,
+            ms=stage.ms,
+            n_in=stage.n_in,
+            n_out=stage.n_out,
+            items=stage.items if full else None,
+        )
 
 
 class AnswerTrace(JsonRecord):
@@ -279,7 +285,9 @@ class AskedFilters(JsonRecord):
 
     def filters(self) -> Filters:
         """Return the filters."""
-        return Filters(self.section, self.doc_ids, self.year_from, self.year_to, self.author, self.type)
+        return Filters(
+            self.section, self.doc_ids, self.year_from, self.year_to, self.author, self.type
+        )
 
 
 class AskedQuestion(JsonRecord):
@@ -345,13 +353,22 @@ class StoredRecord(AnswerRecord):
             settings: Names and values of settings that can change an answer.
             at: When it was answered, UTC ISO 8601.
         """
-        return cls.of(answer, "full", asked=AskedQuestion.of(answer.question), settings=dict(settings), at=at, kept="full")
+        return cls.of(
+            answer,
+            "full",
+            asked=AskedQuestion.of(answer.question),
+            settings=dict(settings),
+            at=at,
+            kept="full",
+        )
 
 
 def view_url(hit: Hit) -> str:
     """Return our page's address of the highlighted passage, relative to the root."""
     chunk = hit.passage.chunk
-    where = f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
+    where = (
+        f"library={chunk.library.value}&doc={quote_plus(chunk.doc_id)}&revision={chunk.revision}"
+    )
     return f"/?{where}&start={chunk.start}&end={chunk.end}"
 
 
@@ -374,5 +391,7 @@ def _preview(text: str) -> str:
     if len(text) <= PREVIEW_CHARACTERS:
         return text
     cut = text[:PREVIEW_CHARACTERS]
-    head = cut.rsplit(maxsplit=1)[0] if cut[-1:].strip() and text[PREVIEW_CHARACTERS].strip() else cut
+    head = (
+        cut.rsplit(maxsplit=1)[0] if cut[-1:].strip() and text[PREVIEW_CHARACTERS].strip() else cut
+    )
     return f"{head.rstrip()}\u2026"

@@ -1,7 +1,8 @@
 """Repeat a stored answer's search, and explain what differs.
 
-Retrieval is repeated with the query and the strategy of then; nothing is written. Strategies that need a model ask it again, so
-their queries may differ even over the same documents; the report says so.
+Retrieval is repeated with the query and the strategy of then; nothing is written. Strategies that
+need a model ask it again, so their queries may differ even over the same documents; the report says
+so.
 """
 
 from __future__ import annotations
@@ -103,24 +104,37 @@ class Replayer:
         """
         record = StoredRecord.model_validate(self._store.get(answer_id))
         if record.kept != "full":
-            raise Conflict(f"answer {answer_id!r} was kept as a hash, its question is not known; set STORE_ANSWERS=full to replay")
+            raise Conflict(
+                f"answer {answer_id!r} was kept as a hash, its question is not known; set STORE_ANSWERS=full to replay"
+            )
         question = _question(record)
         query = record.rewritten_query or without_politeness(question.text)
         strategy = question.strategy
-        # who needs no model looks for none: a model host that hangs must not hold up a comparison of documents
+        # who needs no model looks for none: a model host that hangs must not hold up a comparison
+        # of documents
         choice = self._models.select(question.model) if strategy != "baseline" else None
         trace = Trace()
-        calls = ModelCalls(trace, cancel or CancelToken(), self._prompts, choice.helper if choice else None)
+        calls = ModelCalls(
+            trace, cancel or CancelToken(), self._prompts, choice.helper if choice else None
+        )
         search = Search(question, self._top_k, self._searcher_for, trace)
-        found = find(query, StrategyContext(search, calls, self._options, choice.model if choice else None))
+        found = find(
+            query, StrategyContext(search, calls, self._options, choice.model if choice else None)
+        )
         now = numbered(found.retrieval.hits)
-        remarks = [] if strategy == "baseline" else [f"{strategy} asks a model, whose words may differ each time"]
+        remarks = (
+            []
+            if strategy == "baseline"
+            else [f"{strategy} asks a model, whose words may differ each time"]
+        )
         if found.degraded:
             remarks.append(f"{strategy} was not possible now: {found.degraded}")
         elif found.strategy != record.retrieval_strategy:
             remarks.append(f"{record.retrieval_strategy} searched then, {found.strategy} now")
         if record.status == "abstained":
-            remarks.append("the answer was an abstention, which keeps no sources: every passage counts as added")
+            remarks.append(
+                "the answer was an abstention, which keeps no sources: every passage counts as added"
+            )
         changes = self._changes(record, now)
         return Replay(
             answer_id=answer_id,
@@ -144,15 +158,21 @@ class Replayer:
                 changes.append(self._appeared(item, record))
             elif old.n != item.n:
                 changes.append(_change("moved", item, old.n, f"ranked {old.n} then, {item.n} now"))
-        changes += [self._vanished(source) for place, source in before.items() if place not in current]
-        return tuple(sorted(changes, key=lambda change: (change.n_now or 10**6, change.n_before or 0)))
+        changes += [
+            self._vanished(source) for place, source in before.items() if place not in current
+        ]
+        return tuple(
+            sorted(changes, key=lambda change: (change.n_now or 10**6, change.n_before or 0))
+        )
 
     def _appeared(self, item: Evidence, record: StoredRecord) -> PassageChange:
         document = item.hit.passage.document
         olds = [source for source in record.sources if source.doc_id == document.doc_id]
         revisions = sorted({source.revision for source in olds})
         if revisions and document.revision not in revisions:
-            reason = f"the document was revised: revision {revisions[-1]} then, {document.revision} now"
+            reason = (
+                f"the document was revised: revision {revisions[-1]} then, {document.revision} now"
+            )
             return _change("revised", item, olds[0].n, reason)
         if document.added_at > record.at:
             return _change("added", item, None, "the document was added after the answer")
@@ -169,14 +189,25 @@ class Replayer:
             revised = document.revision != source.revision
             changed = f"the document was revised: revision {source.revision} then, {document.revision} now"
             reason = changed if revised else "ranks lower now"
-        return PassageChange("removed", source.library.value, source.doc_id, source.title, source.section, source.n, None, reason)
+        return PassageChange(
+            "removed",
+            source.library.value,
+            source.doc_id,
+            source.title,
+            source.section,
+            source.n,
+            None,
+            reason,
+        )
 
     def _setting_changes(self, record: StoredRecord, scope: Scope) -> tuple[SettingChange, ...]:
         then, now = {**record.settings, "embedder": record.embedder}, dict(self._settings())
         now["embedder"] = embedder_names(self._searcher_for, scope)
         names = sorted({*then, *now})
         return tuple(
-            SettingChange(name, then.get(name, ""), now.get(name, "")) for name in names if then.get(name, "") != now.get(name, "")
+            SettingChange(name, then.get(name, ""), now.get(name, ""))
+            for name in names
+            if then.get(name, "") != now.get(name, "")
         )
 
 
@@ -208,4 +239,13 @@ def _place_now(item: Evidence) -> tuple[str, str, int, int, int]:
 
 def _change(kind: ChangeKind, item: Evidence, n_before: int | None, reason: str) -> PassageChange:
     chunk, document = item.hit.passage.chunk, item.hit.passage.document
-    return PassageChange(kind, chunk.library.value, chunk.doc_id, document.title, chunk.section, n_before, item.n, reason)
+    return PassageChange(
+        kind,
+        chunk.library.value,
+        chunk.doc_id,
+        document.title,
+        chunk.section,
+        n_before,
+        item.n,
+        reason,
+    )

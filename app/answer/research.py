@@ -114,7 +114,9 @@ class Research:
         if not turn.evidence:
             return Outcome(REFUSAL, ()), NO_WRITER
         if turn.question.mode == "datasets":
-            grounded = self.grounder.ground(inventory(turn.evidence) or REFUSAL, turn.evidence, by="engine")
+            grounded = self.grounder.ground(
+                inventory(turn.evidence) or REFUSAL, turn.evidence, by="engine"
+            )
             return Outcome(grounded.text, grounded.sentences), SCANNER
         _, quoted = self._selected(turn, query, leads=True)
         name = self.answer_writer.extractive.name
@@ -144,7 +146,11 @@ class Research:
             yield SourcesEvent(turn.evidence)
             selection, quoted = yield from self._quote(turn, query, how)
         if not worth_asking(turn.evidence, quoted, how):
-            return self._answer(turn, Outcome(REFUSAL, ()), self.answer_writer.extractive.name if turn.evidence else NO_WRITER)
+            return self._answer(
+                turn,
+                Outcome(REFUSAL, ()),
+                self.answer_writer.extractive.name if turn.evidence else NO_WRITER,
+            )
         if quoted is not None and quoted.leads:
             yield TokenEvent(f"{quoted.text}\n\n")
         outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
@@ -153,9 +159,13 @@ class Research:
         self._note_hosted(turn)
         turn.cancel.raise_if_cancelled()
         turn.quote = quoted
-        return self._answer(turn, outcome, self.answer_writer.extractive.name if outcome.quoted else model.name)
+        return self._answer(
+            turn, outcome, self.answer_writer.extractive.name if outcome.quoted else model.name
+        )
 
-    def _quote(self, turn: Turn, query: str, how: Manner) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
+    def _quote(
+        self, turn: Turn, query: str, how: Manner
+    ) -> Steps[AnswerEvent, None, tuple[Selection, Quote | None]]:
         with turn.trace.stage("quote", len(turn.evidence)) as stage:
             selection, quoted = self._selected(turn, query, leads=how.leads)
             stage.n_out = len(selection.chosen)
@@ -164,7 +174,13 @@ class Research:
         return selection, quoted
 
     def _phrased(
-        self, turn: Turn, query: str, model: Generator, how: Manner, selection: Selection, quoted: Quote | None
+        self,
+        turn: Turn,
+        query: str,
+        model: Generator,
+        how: Manner,
+        selection: Selection,
+        quoted: Quote | None,
     ) -> Steps[AnswerEvent, None, Outcome]:
         """Yield what the model writes and return what becomes of it."""
         compact = how.prompts == "compact"
@@ -192,13 +208,19 @@ class Research:
         with turn.trace.stage("ground") as stage:
             grounded = self.grounder.ground(written.text, turn.evidence)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        return settle(quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT)
+        return settle(
+            quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
+        )
 
     def _answer(self, turn: Turn, outcome: Outcome, generator: str) -> Answer:
         """Return the answer; the refusal is an abstention."""
         if outcome.text == REFUSAL:
             turn.note(*missing_notice(turn.missing))
-            return replace(turn.answer(REFUSAL, "abstained", generator), model_text=outcome.model_text, quote=None)
+            return replace(
+                turn.answer(REFUSAL, "abstained", generator),
+                model_text=outcome.model_text,
+                quote=None,
+            )
         answer = turn.answer(outcome.text, "answered", generator)
         return replace(
             answer,
@@ -210,7 +232,9 @@ class Research:
     def _manner(self, turn: Turn, model: Generator) -> Manner:
         profile, question = turn.choice.profile, turn.question
         speed = self.speeds.of(profile.host, model.name)
-        return manner(profile, speed, self.options.manner, mode=question.mode, asked=question.evidence)
+        return manner(
+            profile, speed, self.options.manner, mode=question.mode, asked=question.evidence
+        )
 
     def _search(self, turn: Turn) -> Search:
         return Search(turn.question, self.top_k, self.searcher_for, turn.trace)
@@ -218,12 +242,16 @@ class Research:
     def _remember_and_rewrite(self, turn: Turn, asked: str) -> str:
         """Return the search query; the datasets mode uses no model and no rewrite."""
         with turn.trace.stage("memory"):
-            turn.memory = self.memory.recall(turn.question, lambda old, new: self._summary(turn, old, new))
+            turn.memory = self.memory.recall(
+                turn.question, lambda old, new: self._summary(turn, old, new)
+            )
         if not turn.memory or turn.question.mode == "datasets":
             return asked
         with turn.trace.stage("rewrite"):
             written = rewrite(asked, turn.memory, turn.calls)
-            turn.rewritten = written or carried(asked, turn.memory.questions, turn.question.library, self.searcher_for)
+            turn.rewritten = written or carried(
+                asked, turn.memory.questions, turn.question.library, self.searcher_for
+            )
         return turn.rewritten or asked
 
     @staticmethod
@@ -247,7 +275,12 @@ class Research:
         turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
         turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(context)))
         if flagged := _flagged(turn.evidence):
-            turn.note(Notice("injection_flagged", f"text that looks like instructions to a model was found in {flagged}"))
+            turn.note(
+                Notice(
+                    "injection_flagged",
+                    f"text that looks like instructions to a model was found in {flagged}",
+                )
+            )
         if question.library == "all":
             with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
                 turn.trace.disagreements = disagreements(turn.evidence)
@@ -285,5 +318,9 @@ def _flagged(evidence: Sequence[Evidence]) -> str:
     """Return the quoted titles of documents that hold instructions, each once."""
     documents = (item.hit.passage.document for item in evidence)
     return ", ".join(
-        dict.fromkeys(repr(document.title) for document in documents if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags))
+        dict.fromkeys(
+            repr(document.title)
+            for document in documents
+            if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags)
+        )
     )

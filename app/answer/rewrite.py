@@ -20,7 +20,8 @@ MAX_QUERY_CHARS = 500
 """A longer rewrite is an answer or an explanation."""
 
 _LABEL = re.compile(
-    r"^\s*(?:[-*]\s+|(?:re-?written|standalone|search|new)?\s*(?:question|query|message|rewrite|rewritten)?\s*:\s*)", re.IGNORECASE
+    r"^\s*(?:[-*]\s+|(?:re-?written|standalone|search|new)?\s*(?:question|query|message|rewrite|rewritten)?\s*:\s*)",
+    re.IGNORECASE,
 )
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019* "
 _REFERRING = frozenset(
@@ -39,7 +40,8 @@ _FEW_WORDS = 2
 def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
     """Return a standalone search query, or None when the literal question serves.
 
-    It does on the first turn, after nothing but pleasantries, without a model and without a usable rewrite.
+    It does on the first turn, after nothing but pleasantries, without a model and without a usable
+    rewrite.
 
     Args:
         question: The newest message, politeness taken off.
@@ -79,7 +81,11 @@ def stands_alone(question: str) -> bool:
     Nothing in it points back.
     """
     said = words(question)
-    return not _REFERRING.intersection(said) and not _OPENERS.search(question) and len(content_tokens(question)) >= _FEW_WORDS
+    return (
+        not _REFERRING.intersection(said)
+        and not _OPENERS.search(question)
+        and len(content_tokens(question)) >= _FEW_WORDS
+    )
 
 
 def holds(question: str, query: str, memory: Memory) -> bool:

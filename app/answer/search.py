@@ -57,7 +57,9 @@ def libraries(scope: Scope) -> tuple[Library, ...]:
 def embedder_names(searcher_for: SearcherFor, scope: Scope) -> str:
     """Return `provider:model` of the embedders, joined by ` + `; `none` without."""
     embedders = [searcher_for(library).embedder for library in libraries(scope)]
-    names = [f"{one.identity.provider}:{one.identity.model}" for one in embedders if one is not None]
+    names = [
+        f"{one.identity.provider}:{one.identity.model}" for one in embedders if one is not None
+    ]
     return " + ".join(dict.fromkeys(names)) or "none"
 
 
@@ -108,7 +110,9 @@ class Search:
                 asked.filters,
                 asked.fusion,
                 asked.rerank,
-                hypothetical_vector(searcher.embedder, text, passage) if passage and searcher.embedder else None,
+                hypothetical_vector(searcher.embedder, text, passage)
+                if passage and searcher.embedder
+                else None,
                 keep_weak=asked.retrieve_only,
                 fallback=asked.fallback,
             )
@@ -123,7 +127,8 @@ def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatAr
     the last sentence that the model reads whole.
 
     References:
-        Gao 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels, arXiv 2212.10496, equation 8 with N = 1.
+        Gao 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels, arXiv 2212.10496,
+        equation 8 with N = 1.
     """
     try:
         rows = embedder.embed_passages([_fitting(embedder, passage)])
@@ -153,11 +158,16 @@ def joined(own: Retrieval, further: Sequence[Retrieval], places: int) -> Retriev
     return replace(found, hits=hits)
 
 
-def fused(retrievals: Sequence[Retrieval], places: int, weights: Sequence[float] | None = None, rrf_k: int = 60) -> Retrieval:
+def fused(
+    retrievals: Sequence[Retrieval],
+    places: int,
+    weights: Sequence[float] | None = None,
+    rrf_k: int = 60,
+) -> Retrieval:
     """Fuse several results by weighted reciprocal rank, best first.
 
-    Fallback hits count only where no search found anything better. A passage keeps the signals of the search that ranked it
-    highest; ties keep first-seen order.
+    Fallback hits count only where no search found anything better. A passage keeps the signals of
+    the search that ranked it highest; ties keep first-seen order.
 
     Args:
         retrievals: One per search, in the order they were made.
@@ -195,7 +205,11 @@ def _key(hit: Hit) -> tuple[Library, int]:
 def _notices(retrievals: Sequence[Retrieval], *, fallback: bool) -> tuple[Notice, ...]:
     """Return each notice once, without fallbacks if another search succeeded."""
     said = dict.fromkeys(notice for found in retrievals for notice in found.notices)
-    return tuple(notice for notice in said if fallback or notice.code not in ("fallback_used", "filter_matched_nothing"))
+    return tuple(
+        notice
+        for notice in said
+        if fallback or notice.code not in ("fallback_used", "filter_matched_nothing")
+    )
 
 
 def _fitting(embedder: Embedder, passage: str) -> str:
@@ -206,7 +220,11 @@ def _fitting(embedder: Embedder, passage: str) -> str:
     limit = embedder.identity.max_tokens
     ends = [end for _, end in sentence_spans(passage)] or [len(passage)]
     heads = [passage[:end] for end in ends]
-    fitting = [head for head, tokens in zip(heads, embedder.count_tokens(heads), strict=True) if tokens <= limit]
+    fitting = [
+        head
+        for head, tokens in zip(heads, embedder.count_tokens(heads), strict=True)
+        if tokens <= limit
+    ]
     if fitting:
         return fitting[-1]
     words = heads[0].split()

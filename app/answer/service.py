@@ -72,7 +72,8 @@ class RAGService:
         """Return the final answer: `stream` folded.
 
         Raises:
-            ProviderError: The model host failed after its first word, or lacks the model that was asked for.
+            ProviderError: The model host failed after its first word, or lacks the model that was
+                asked for.
             NotFound: The question names a conversation that does not exist.
             Cancelled: The token was cancelled.
         """
@@ -84,10 +85,12 @@ class RAGService:
     def stream(self, question: Question, cancel: CancelToken) -> Steps[AnswerEvent, None, None]:
         """Yield meta, sources, tokens and the final answer.
 
-        Closing the iterator before the end cancels the token, which stops the model; such a turn is neither remembered nor stored.
+        Closing the iterator before the end cancels the token, which stops the model; such a turn is
+        neither remembered nor stored.
 
         Raises:
-            ProviderError: The model host failed after its first word, or lacks the model that was asked for.
+            ProviderError: The model host failed after its first word, or lacks the model that was
+                asked for.
             NotFound: The question names a conversation that does not exist.
             Cancelled: The token was cancelled.
         """
@@ -99,17 +102,38 @@ class RAGService:
             raise
 
     def _events(self, question: Question, cancel: CancelToken) -> Steps[AnswerEvent, None, None]:
-        full = question.trace == "full" or (self._journal.keeps_traces and not question.retrieve_only)
-        trace = Trace(full, self._spans.begin("question", {"documind.library": question.library, "documind.mode": question.mode}))
-        with ended_with_block(trace.span) as span, closing(self._answered(question, cancel, trace)) as events:
+        full = question.trace == "full" or (
+            self._journal.keeps_traces and not question.retrieve_only
+        )
+        trace = Trace(
+            full,
+            self._spans.begin(
+                "question", {"documind.library": question.library, "documind.mode": question.mode}
+            ),
+        )
+        with (
+            ended_with_block(trace.span) as span,
+            closing(self._answered(question, cancel, trace)) as events,
+        ):
             for event in events:
                 if isinstance(event, FinalEvent):
-                    span.put({"documind.status": event.answer.status, "documind.strategy": event.answer.strategy})
+                    span.put(
+                        {
+                            "documind.status": event.answer.status,
+                            "documind.strategy": event.answer.strategy,
+                        }
+                    )
                 yield event
 
-    def _answered(self, question: Question, cancel: CancelToken, trace: Trace) -> Steps[AnswerEvent, None, None]:
+    def _answered(
+        self, question: Question, cancel: CancelToken, trace: Trace
+    ) -> Steps[AnswerEvent, None, None]:
         with trace.stage("intent"):
-            intent = Intent("question", without_politeness(question.text)) if question.retrieve_only else detect(question.text)
+            intent = (
+                Intent("question", without_politeness(question.text))
+                if question.retrieve_only
+                else detect(question.text)
+            )
         turn = self._turn(question, intent, cancel, trace)
         if intent.reply:
             yield from self._say(turn, intent.reply, "chitchat")
@@ -119,7 +143,9 @@ class RAGService:
             yield from self._say(turn, recollection(memory), "conversation")
         elif is_empty(self._catalog, question.library):
             turn.note(empty_notice(question.library))
-            yield from self._say(turn, *(("", "retrieved") if question.retrieve_only else (REFUSAL, "abstained")))
+            yield from self._say(
+                turn, *(("", "retrieved") if question.retrieve_only else (REFUSAL, "abstained"))
+            )
         else:
             yield from self._researched(turn, intent.text)
 
@@ -129,7 +155,13 @@ class RAGService:
         searches_only = question.retrieve_only and question.strategy == "baseline" and not remembers
         needs_none = intent.kind != "question" or question.mode == "datasets" or searches_only
         choice = ModelChoice(None) if needs_none else self._models.select(question.model)
-        calls = ModelCalls(trace, cancel, self._research.answer_writer.prompts, choice.helper, self._observer(choice))
+        calls = ModelCalls(
+            trace,
+            cancel,
+            self._research.answer_writer.prompts,
+            choice.helper,
+            self._observer(choice),
+        )
         embedder = embedder_names(self._research.searcher_for, question.library)
         return Turn(new_id(), question, embedder, cancel, trace, calls, choice)
 
@@ -166,7 +198,9 @@ class RAGService:
         turn.cancel.raise_if_cancelled()
         try:
             if answer.conversation_id is not None and answer.status != "retrieved":
-                self._memory.record(answer.conversation_id, answer.question.text, answer.text, answer.answer_id)
+                self._memory.record(
+                    answer.conversation_id, answer.question.text, answer.text, answer.answer_id
+                )
             self._journal.keep(answer)
         except StorageError as error:
             _LOG.error("answer %s could not be stored: %s", answer.answer_id, error)

@@ -43,7 +43,9 @@ class ModelSpeeds:
         if not usage.prompt_seconds or (usage.prompt_tokens or 0) < _MIN_TOKENS:
             return
         old = self.of(host, model)
-        reading = _mean(old.reading if old else None, (usage.prompt_tokens or 0) / usage.prompt_seconds)
+        reading = _mean(
+            old.reading if old else None, (usage.prompt_tokens or 0) / usage.prompt_seconds
+        )
         writing = old.writing if old else None
         if usage.completion_seconds and usage.completion_tokens:
             writing = _mean(writing, usage.completion_tokens / usage.completion_seconds)

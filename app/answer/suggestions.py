@@ -1,8 +1,8 @@
 """Example questions that the library can really answer.
 
-They are made of sentences of a known form ("X is a ...", "X was founded in ...") and of section headings, without a model: a page
-that opens waits for none. A question is only shown when the quoting answerer answers it from one of the documents they were made
-of.
+They are made of sentences of a known form ("X is a ...", "X was founded in ...") and of section
+headings, without a model: a page that opens waits for none. A question is only shown when the
+quoting answerer answers it from one of the documents they were made of.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class Suggester:
     Thread-safe.
     """
 
-    def __init__(self, *, catalog: Catalog, searcher_for: SearcherFor, extractive: Generator) -> None:
+    def __init__(
+        self, *, catalog: Catalog, searcher_for: SearcherFor, extractive: Generator
+    ) -> None:
         """Take the catalog, the searchers and the quoting answerer."""
         self._catalog = catalog
         self._searcher_for = searcher_for
@@ -99,7 +101,12 @@ class Suggester:
         """
         wanted = min(n, MAX_SUGGESTIONS)
         documents = self._documents(scope, doc_id)
-        key = (scope, wanted, doc_id, tuple((document.doc_id, document.revision) for document in documents))
+        key = (
+            scope,
+            wanted,
+            doc_id,
+            tuple((document.doc_id, document.revision) for document in documents),
+        )
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
@@ -113,8 +120,16 @@ class Suggester:
 
     def _documents(self, scope: Scope, doc_id: str | None) -> list[Document]:
         if doc_id is None:
-            pages = [self._catalog.documents(library, limit=_DOCUMENTS)[0] for library in libraries(scope)]
-            return [document for row in itertools.zip_longest(*pages) for document in row if document is not None]
+            pages = [
+                self._catalog.documents(library, limit=_DOCUMENTS)[0]
+                for library in libraries(scope)
+            ]
+            return [
+                document
+                for row in itertools.zip_longest(*pages)
+                for document in row
+                if document is not None
+            ]
         for library in libraries(scope):
             try:
                 return [self._catalog.document(library, doc_id)]
@@ -126,13 +141,18 @@ class Suggester:
     def _questions(self, documents: Sequence[Document]) -> Iterator[str]:
         """Yield questions to try: one per document, then more."""
         passages = [
-            [Passage(chunk, document) for chunk in self._catalog.chunks(document.library, document.doc_id)[:_CHUNKS]]
+            [
+                Passage(chunk, document)
+                for chunk in self._catalog.chunks(document.library, document.doc_id)[:_CHUNKS]
+            ]
             for document in documents
         ]
         for row in itertools.zip_longest(*map(made_of, passages)):
             yield from (question for question in row if question is not None)
 
-    def _answerable(self, scope: Scope, documents: Sequence[Document], wanted: int) -> Iterator[Suggestion]:
+    def _answerable(
+        self, scope: Scope, documents: Sequence[Document], wanted: int
+    ) -> Iterator[Suggestion]:
         """Yield questions answered from the documents, unserved documents first."""
         allowed = {document.doc_id: document for document in documents}
         second: list[Suggestion] = []
@@ -154,7 +174,10 @@ class Suggester:
         """Return the document that an answer cites first; empty without an answer."""
         retrieval = Search(Question(question, scope), _TOP_K, self._searcher_for, Trace())(question)
         evidence = numbered([hit for hit in retrieval.hits if not hit.fallback])
-        text = "".join(token.text for token in self._extractive.stream(Prompt((), question, evidence), CancelToken()))
+        text = "".join(
+            token.text
+            for token in self._extractive.stream(Prompt((), question, evidence), CancelToken())
+        )
         cited = mark_numbers(text)
         return evidence[cited[0] - 1].hit.passage.chunk.doc_id if cited else ""
 
@@ -165,12 +188,22 @@ def made_of(passages: Sequence[Passage]) -> list[str]:
     No model takes part.
     """
     sentences = [
-        " ".join(passage.chunk.text[start:end].split()) for passage in passages for start, end in sentence_spans(passage.chunk.text)
+        " ".join(passage.chunk.text[start:end].split())
+        for passage in passages
+        for start, end in sentence_spans(passage.chunk.text)
     ]
     defined = [question for sentence in sentences if (question := _definition(sentence))]
     dated = [question for sentence in sentences if (question := _date(sentence))]
-    sections = dict.fromkeys(passage.chunk.section for passage in passages if passage.chunk.section not in _PLAIN_SECTIONS)
-    titled = [f"What does {passages[0].document.title} say about {section}?" for section in sections] if passages else []
+    sections = dict.fromkeys(
+        passage.chunk.section
+        for passage in passages
+        if passage.chunk.section not in _PLAIN_SECTIONS
+    )
+    titled = (
+        [f"What does {passages[0].document.title} say about {section}?" for section in sections]
+        if passages
+        else []
+    )
     return list(dict.fromkeys([*defined[:1], *dated[:2], *defined[1:3], *titled[:2]]))
 
 

@@ -50,7 +50,9 @@ class Turn:
             self.embedder,
             strategy=self.found.strategy if self.found else "baseline",
             evidence=self.evidence if shown else (),
-            notices=self.notices if shown else tuple(n for n in self.notices if n.code != "fallback_used"),
+            notices=self.notices
+            if shown
+            else tuple(n for n in self.notices if n.code != "fallback_used"),
             rewritten_query=self.rewritten,
             confidence=self._confidence if shown else 0.0,
             trace=self.trace.report(),

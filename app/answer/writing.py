@@ -14,7 +14,16 @@ from app.answer.manner import Manner
 from app.answer.models import ModelCalls
 from app.core.errors import InvalidInput
 from app.core.ports import Generator
-from app.core.types import Evidence, Message, Notice, Question, Quote, ReadingEvent, Reasoning, TokenEvent
+from app.core.types import (
+    Evidence,
+    Message,
+    Notice,
+    Question,
+    Quote,
+    ReadingEvent,
+    Reasoning,
+    TokenEvent,
+)
 from app.generation.citations import StreamGuard
 from app.generation.context import (
     ComposedPrompt,
@@ -100,10 +109,19 @@ class Assignment:
             found = extracts(self.selection, budget, estimate, only_chosen=self.few)
             evidence = tuple(one.item for one in found)
             texts = {one.item.n: one.text for one in found}
-            budget = max(budget, sum(estimate.tokens(rendered_evidence(one.item, "", one.text)) + 24 for one in found))
+            budget = max(
+                budget,
+                sum(
+                    estimate.tokens(rendered_evidence(one.item, "", one.text)) + 24 for one in found
+                ),
+            )
         else:
             evidence = self.evidence
-            texts = {one.n: without_instructions(one.hit.passage.chunk.text) for one in evidence} if compact else {}
+            texts = (
+                {one.n: without_instructions(one.hit.passage.chunk.text) for one in evidence}
+                if compact
+                else {}
+            )
         question = self.question
         request = PromptRequest(
             question.mode,
@@ -120,7 +138,12 @@ class Assignment:
 
 
 def quote_of(
-    answer_writer: AnswerWriter, grounder: Grounder, query: str, evidence: Sequence[Evidence], *, leads: bool
+    answer_writer: AnswerWriter,
+    grounder: Grounder,
+    query: str,
+    evidence: Sequence[Evidence],
+    *,
+    leads: bool,
 ) -> tuple[Selection, Quote | None]:
     """Return the best sentences and their quote; None if nothing is on topic."""
     selection = answer_writer.extractive.select(query, evidence)
@@ -170,7 +193,9 @@ def write(
 class _Stream:
     """One call of a model, its words read by both guards."""
 
-    def __init__(self, composed: ComposedPrompt, task: Assignment, tokens: TokenCalibrator, calls: ModelCalls) -> None:
+    def __init__(
+        self, composed: ComposedPrompt, task: Assignment, tokens: TokenCalibrator, calls: ModelCalls
+    ) -> None:
         self._composed, self._task, self._tokens, self._calls = composed, task, tokens, calls
         quoted = [REFUSAL, task.asked, *(item.hit.passage.chunk.text for item in task.evidence)]
         self.guard = RunawayGuard(composed.instructions, quoted)
@@ -184,7 +209,9 @@ class _Stream:
         seen: int | None = None
         self._trace(None)
         speed = task.manner.reads_tokens_s
-        yield ReadingEvent(model.name, plan.planned_tokens, plan.planned_tokens / speed if speed else None)
+        yield ReadingEvent(
+            model.name, plan.planned_tokens, plan.planned_tokens / speed if speed else None
+        )
         with closing(self._calls.stream(model, prompt)) as tokens:
             for token in tokens:
                 if token.usage is not None:
@@ -196,10 +223,16 @@ class _Stream:
         if shown := marks.feed(self.guard.close()) + marks.close():
             yield TokenEvent(shown)
         self._trace(seen)
-        self.was_cut = self._tokens.observe(model.name, self._composed.prompt_size, len(prompt.messages), seen)
+        self.was_cut = self._tokens.observe(
+            model.name, self._composed.prompt_size, len(prompt.messages), seen
+        )
 
     def _trace(self, seen: int | None) -> None:
         manner = self._task.manner
         self._calls.trace.context = context_trace(
-            self._composed.plan, seen, prompts=manner.prompts, evidence=manner.evidence, why=manner.why
+            self._composed.plan,
+            seen,
+            prompts=manner.prompts,
+            evidence=manner.evidence,
+            why=manner.why,
         )

@@ -16,14 +16,27 @@ from app.api.pump import Pump, StreamSlots, last_item
 from app.api.schemas.answers import QueryResponse
 from app.api.services import Answering
 from app.api.sse import EventStream, Made, cancel_on_disconnect, each, event
-from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, Question, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    FinalEvent,
+    MetaEvent,
+    Question,
+    QuoteEvent,
+    ReadingEvent,
+    SourcesEvent,
+    TokenEvent,
+)
 
 
-async def reply(rag: Answering, question: Question, slots: StreamSlots, request_id: str, *, stream: bool) -> Response:
+async def reply(
+    rag: Answering, question: Question, slots: StreamSlots, request_id: str, *, stream: bool
+) -> Response:
     """Return the response to a question.
 
-    A search without an answer is quick and runs in the loop's own pool (0.24 ms there and back; FastAPI's takes 0.33). Everything
-    else may wait for a model: it runs in a thread of its own, so that answers use up no pool, and stops when the client leaves.
+    A search without an answer is quick and runs in the loop's own pool (0.24 ms there and back;
+    FastAPI's takes 0.33). Everything else may wait for a model: it runs in a thread of its own, so
+    that answers use up no pool, and stops when the client leaves.
 
     Raises:
         Busy: As many answers as are allowed are being written.
@@ -33,9 +46,22 @@ async def reply(rag: Answering, question: Question, slots: StreamSlots, request_
         return Response(found, media_type="application/json")
     if stream:
         return EventStream(
-            Pump(lambda cancel: each(rag.stream(question, cancel), lambda item: render(item, request_id)), slots), request_id
+            Pump(
+                lambda cancel: each(
+                    rag.stream(question, cancel), lambda item: render(item, request_id)
+                ),
+                slots,
+            ),
+            request_id,
         )
-    return AnswerReply(Pump(lambda cancel: finals(rag.stream(question, cancel), lambda answer: body(answer, request_id)), slots))
+    return AnswerReply(
+        Pump(
+            lambda cancel: finals(
+                rag.stream(question, cancel), lambda answer: body(answer, request_id)
+            ),
+            slots,
+        )
+    )
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
@@ -43,7 +69,9 @@ def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Ite
 
     A reply in one piece need not wake the event loop for every token.
     """
-    with closing(each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)) as found:
+    with closing(
+        each(events, lambda item: make(item.answer) if isinstance(item, FinalEvent) else None)
+    ) as found:
         yield from (made for made in found if made is not None)
 
 
@@ -86,12 +114,19 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
                 },
             )
         case SourcesEvent():
-            return event("sources", {"sources": [Source.of(evidence).json_values() for evidence in item.evidence]})
+            return event(
+                "sources",
+                {"sources": [Source.of(evidence).json_values() for evidence in item.evidence]},
+            )
         case QuoteEvent():
             return event("quote", asdict(item.quote))
         case ReadingEvent():
-            return event("reading", {"model": item.model, "tokens": item.tokens, "seconds": item.seconds})
+            return event(
+                "reading", {"model": item.model, "tokens": item.tokens, "seconds": item.seconds}
+            )
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
-            return event("final", QueryResponse.of(item.answer, request_id=request_id).json_values())
+            return event(
+                "final", QueryResponse.of(item.answer, request_id=request_id).json_values()
+            )

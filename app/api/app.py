@@ -105,7 +105,8 @@ def create_app(
 
     Args:
         settings: None reads the environment.
-        build: Makes the services; runs in a thread while probes are already answered. None is `app.bootstrap.build_services`.
+        build: Makes the services; runs in a thread while probes are already answered. None is
+            `app.bootstrap.build_services`.
         on_failure: Called in that thread when the services cannot be built.
         on_ready: Called in that thread when requests are answered and the embedder is warm.
 
@@ -121,7 +122,9 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = settings.thread_pool_size
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.thread_pool_size, "search"))
+        asyncio.get_running_loop().set_default_executor(
+            ThreadPoolExecutor(settings.thread_pool_size, "search")
+        )
         await to_thread.run_sync(_remove_orphans, settings)
         startup.begin()
         try:
@@ -175,7 +178,13 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
     upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
 
     def limit_of(path: str) -> int:
-        return upload_bytes if path == "/api/v1/ingest" else _CHECK_BYTES if path == "/api/v1/check" else _JSON_BYTES
+        return (
+            upload_bytes
+            if path == "/api/v1/ingest"
+            else _CHECK_BYTES
+            if path == "/api/v1/check"
+            else _JSON_BYTES
+        )
 
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),

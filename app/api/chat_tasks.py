@@ -1,10 +1,12 @@
 """Recognise chat programs' own requests: titles, tags, follow-ups, queries.
 
-Open WebUI sends them to the chat's own model, with prompts that begin with `### Task:` and show the chat between `<chat_history>`
-tags. The library would be searched for them in vain, so they go to the model as they are, or get a plain reply without one.
+Open WebUI sends them to the chat's own model, with prompts that begin with `### Task:` and show the
+chat between `<chat_history>` tags. The library would be searched for them in vain, so they go to
+the model as they are, or get a plain reply without one.
 
 References:
-    https://docs.openwebui.com/getting-started/env-configuration (TITLE_GENERATION_PROMPT_TEMPLATE and the like)
+    https://docs.openwebui.com/getting-started/env-configuration (TITLE_GENERATION_PROMPT_TEMPLATE
+    and the like)
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ def task_of(message: str) -> ChatTask | None:
 def plain_reply(task: ChatTask, message: str, library: str) -> str:
     """Return the JSON that the task asks for, made without a model.
 
-    A title is the first question's first 60 characters, the tag is the library, and there are no follow-ups or queries.
+    A title is the first question's first 60 characters, the tag is the library, and there are no
+    follow-ups or queries.
     """
     if task == "title":
         return json.dumps({"title": _title(message)}, ensure_ascii=False)

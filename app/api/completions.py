@@ -1,7 +1,8 @@
 """OpenAI's shapes of an answer: a whole reply, or the chunks of a stream.
 
-Every citation that was verified is a `url_citation` annotation that leads to the exact characters. A stream cannot take words
-back, so its last chunk carries the annotations of what was shown and, under `documind`, the guarded answer.
+Every citation that was verified is a `url_citation` annotation that leads to the exact characters.
+A stream cannot take words back, so its last chunk carries the annotations of what was shown and,
+under `documind`, the guarded answer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.sse import stream_problem
-from app.core.types import Answer, AnswerEvent, FinalEvent, MetaEvent, QuoteEvent, ReadingEvent, SourcesEvent, TokenEvent, Usage
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    FinalEvent,
+    MetaEvent,
+    QuoteEvent,
+    ReadingEvent,
+    SourcesEvent,
+    TokenEvent,
+    Usage,
+)
 from app.generation.citations import MARK
 
 
@@ -71,7 +82,14 @@ class Completion:
         evidence = {item.n: item for item in answer.evidence}
         found: list[Annotation] = []
         for (place, n), (start, end) in marks_of(answer.text).items():
-            sentence = next((one for one in answer.sentences if one.answer_start <= start and end <= one.answer_end), None)
+            sentence = next(
+                (
+                    one
+                    for one in answer.sentences
+                    if one.answer_start <= start and end <= one.answer_end
+                ),
+                None,
+            )
             for citation in sentence.citations if sentence else ():
                 if citation.n != n or (place, n) not in places:
                     continue
@@ -126,8 +144,16 @@ class Chunks:
         """Return all chunks of a reply in one piece; `answer` None: no document answer."""
         self._id = completion_id(answer.answer_id if answer else self._completion.request_id)
         ours = {"documind": self._completion.record(answer)} if answer else {}
-        counts = _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()}) if self._usage else b""
-        return self._chunk({"role": "assistant", "content": content}) + self._chunk({}, finish="stop", **ours) + counts
+        counts = (
+            _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
+            if self._usage
+            else b""
+        )
+        return (
+            self._chunk({"role": "assistant", "content": content})
+            + self._chunk({}, finish="stop", **ours)
+            + counts
+        )
 
     def end(self, error: BaseException | None) -> bytes:
         """Return what closes the stream."""
@@ -138,27 +164,47 @@ class Chunks:
     def _last(self, answer: Answer) -> bytes:
         """Return text not shown yet, the citations and, if wanted, the token counts."""
         rest, lead = b"", ""
-        if any(notice.code == "quoted_instead" for notice in answer.notices) and not answer.text.startswith(self._shown):
-            lead, self._shown = f"{self._shown}\n\n", answer.text  # what was said does not hold: the quote follows it
+        if any(
+            notice.code == "quoted_instead" for notice in answer.notices
+        ) and not answer.text.startswith(self._shown):
+            lead, self._shown = (
+                f"{self._shown}\n\n",
+                answer.text,
+            )  # what was said does not hold: the quote follows it
             rest = self._chunk({"content": f"\n\n{answer.text}"})
         elif answer.text.startswith(self._shown) and answer.text != self._shown:
             missing = answer.text[len(self._shown) :]
             self._shown = answer.text
             rest = self._chunk({"content": missing})
-        annotations = [one.model_dump() for one in self._completion.annotations(answer, self._shown, len(lead))]
+        annotations = [
+            one.model_dump() for one in self._completion.annotations(answer, self._shown, len(lead))
+        ]
         closing = self._chunk(
-            {"annotations": annotations} if annotations else {}, finish="stop", documind=self._completion.record(answer)
+            {"annotations": annotations} if annotations else {},
+            finish="stop",
+            documind=self._completion.record(answer),
         )
-        counts = _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()}) if self._usage else b""
+        counts = (
+            _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
+            if self._usage
+            else b""
+        )
         return rest + closing + counts
 
-    def _chunk(self, delta: Mapping[str, object], finish: str | None = None, **ours: object) -> bytes:
+    def _chunk(
+        self, delta: Mapping[str, object], finish: str | None = None, **ours: object
+    ) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return _event({**self._frame(), "choices": [choice], **ours})
 
     def _frame(self) -> dict[str, object]:
         shared = self._completion
-        return {"id": self._id, "object": "chat.completion.chunk", "created": shared.created, "model": shared.model}
+        return {
+            "id": self._id,
+            "object": "chat.completion.chunk",
+            "created": shared.created,
+            "model": shared.model,
+        }
 
 
 def completion_id(answer_id: str) -> str:
@@ -170,7 +216,9 @@ def usage_of(answer: Answer | None) -> CompletionUsage:
     """Return token counts, 0 if not counted: OpenAI's clients expect numbers."""
     usage = answer.usage if answer else Usage()
     read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
-    return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
+    return CompletionUsage(
+        prompt_tokens=read, completion_tokens=written, total_tokens=read + written
+    )
 
 
 def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
@@ -189,4 +237,8 @@ def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def _event(data: Mapping[str, object]) -> bytes:
-    return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+    return (
+        b"data: "
+        + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        + b"\n\n"
+    )

@@ -44,7 +44,10 @@ def _responses(document: Node) -> Iterator[Node]:
 
 _EVENT = {
     "type": "object",
-    "properties": {"event": {"type": "string"}, "data": {"type": "string", "description": "a JSON object"}},
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "description": "a JSON object"},
+    },
 }
 
 

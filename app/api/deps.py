@@ -50,7 +50,8 @@ class Edge:
         return Measured(services.rag, self.metrics)
 
 
-# These are async so that FastAPI calls them in place: a plain def would cost each request a trip through the thread pool.
+# These are async so that FastAPI calls them in place: a plain def would cost each request a trip
+# through the thread pool.
 
 
 async def _edge(request: Request) -> Edge:
@@ -95,13 +96,17 @@ RequestIdentity = Annotated[str, Depends(_request_id)]
 
 
 async def _one_library(
-    request: Request, library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None
+    request: Request,
+    library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> Library:
     edge: Edge = request.app.state.edge
     return Library(library or edge.settings.default_library)
 
 
-async def _scope(request: Request, library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None) -> Scope:
+async def _scope(
+    request: Request,
+    library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
+) -> Scope:
     edge: Edge = request.app.state.edge
     return library or edge.settings.default_library
 

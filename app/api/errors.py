@@ -71,7 +71,9 @@ def status_of_code(code: str) -> int:
     return status_of(max(classes, key=lambda cls: len(cls.__mro__))) if classes else 500
 
 
-def problem(*, status: int, code: str, detail: str, retryable: bool, request_id: str) -> ProblemDict:
+def problem(
+    *, status: int, code: str, detail: str, retryable: bool, request_id: str
+) -> ProblemDict:
     """Return a problem body; the title is the status's own phrase."""
     return ProblemDict(
         type=f"urn:documind:{code}",
@@ -87,14 +89,20 @@ def problem(*, status: int, code: str, detail: str, retryable: bool, request_id:
 def problem_of(error: errors.DocuMindError, request_id: str) -> ProblemDict:
     """Return the problem body of one of our errors."""
     return problem(
-        status=status_of(type(error)), code=error.code, detail=error.message, retryable=error.retryable, request_id=request_id
+        status=status_of(type(error)),
+        code=error.code,
+        detail=error.message,
+        retryable=error.retryable,
+        request_id=request_id,
     )
 
 
 def internal_problem(request_id: str) -> ProblemDict:
     """Return the body for an error that is not ours: nothing of it leaves the log."""
     detail = f"something failed that should not have; the server's log has the details under request id {request_id}"
-    return problem(status=500, code="internal", detail=detail, retryable=False, request_id=request_id)
+    return problem(
+        status=500, code="internal", detail=detail, retryable=False, request_id=request_id
+    )
 
 
 def problem_response(body: ProblemDict, retry_after_s: float | None = None) -> Response:
@@ -105,7 +113,9 @@ def problem_response(body: ProblemDict, retry_after_s: float | None = None) -> R
     if body["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
     # ASCII only: a detail may quote lone surrogates from the request, which UTF-8 cannot carry.
-    return Response(json.dumps(body), status_code=body["status"], headers=headers, media_type=PROBLEM_TYPE)
+    return Response(
+        json.dumps(body), status_code=body["status"], headers=headers, media_type=PROBLEM_TYPE
+    )
 
 
 def response_of(error: errors.DocuMindError, request_id: str) -> Response:
@@ -116,12 +126,17 @@ def response_of(error: errors.DocuMindError, request_id: str) -> Response:
 def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
     """Return OpenAPI `responses` for stable codes and for the middleware's own."""
     by_status: dict[int, list[str]] = {}
-    for code in dict.fromkeys((*codes_, "invalid_input", "unauthorized", "host_refused", "rate_limited", "busy")):
+    for code in dict.fromkeys(
+        (*codes_, "invalid_input", "unauthorized", "host_refused", "rate_limited", "busy")
+    ):
         by_status.setdefault(status_of_code(code), []).append(code)
     by_status.setdefault(403, []).append("origin_refused")
     by_status.setdefault(431, []).append("too_large")  # request line and headers
     return {
-        status: {"description": f"{HTTPStatus(status).phrase}: {', '.join(names)}", "model": Problem}
+        status: {
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(names)}",
+            "model": Problem,
+        }
         for status, names in sorted(by_status.items())
     }
 

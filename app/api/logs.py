@@ -8,7 +8,11 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
-_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+}
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127, *range(128, 160))}
 """Everything but tab and line feed: a document's or client's text must not steer a terminal (docs/facts/libraries.md)."""
 
@@ -44,7 +48,9 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        fields.update((name, value) for name, value in record.__dict__.items() if name not in _STANDARD)
+        fields.update(
+            (name, value) for name, value in record.__dict__.items() if name not in _STANDARD
+        )
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
         return json.dumps(fields, default=str)
@@ -64,9 +70,15 @@ def configure(level: str, *, as_json: bool, stream: TextIO | None = None) -> Non
     for old in root.handlers[:]:
         root.removeHandler(old)
     root.addHandler(handler)
-    root.setLevel(logging.WARNING if level == "INFO" else level)  # libraries chat at INFO; ours is what INFO asks for
+    root.setLevel(
+        logging.WARNING if level == "INFO" else level
+    )  # libraries chat at INFO; ours is what INFO asks for
     logging.getLogger("app").setLevel(level)
 
 
 def _utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(seconds, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )

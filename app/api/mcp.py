@@ -1,7 +1,7 @@
 """Serve the MCP tools over streamable HTTP at /mcp; `documind mcp` uses stdio.
 
-Stateless: no session outlives a request, so nothing is lost at a restart and nothing piles up. Host, origin, key and limits are
-the middleware's, as on every other path.
+Stateless: no session outlives a request, so nothing is lost at a restart and nothing piles up.
+Host, origin, key and limits are the middleware's, as on every other path.
 
 References:
     https://modelcontextprotocol.io/specification (streamable HTTP)
@@ -65,8 +65,13 @@ class McpDoor:
             try:
                 manager = await to_thread.run_sync(self._make)
                 break
-            except OSError:  # too many open files, for one; what is imported by half is imported again
-                logger.exception("the MCP door cannot be opened; everything else works, trying again in %.0f s", RETRY_S)
+            except (
+                OSError
+            ):  # too many open files, for one; what is imported by half is imported again
+                logger.exception(
+                    "the MCP door cannot be opened; everything else works, trying again in %.0f s",
+                    RETRY_S,
+                )
                 await anyio.sleep(RETRY_S)
         async with manager.run():
             self._manager = manager
@@ -76,7 +81,8 @@ class McpDoor:
                 self._manager = None
 
     def _make(self) -> StreamableHTTPSessionManager:
-        # The SDK takes half a second to import: in a thread, after the server has begun to answer probes.
+        # The SDK takes half a second to import: in a thread, after the server has begun to answer
+        # probes.
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
 
         from app.api.tool_server import make_server  # noqa: PLC0415

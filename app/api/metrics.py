@@ -1,7 +1,7 @@
 """Collect Prometheus metrics: counters fed by requests, gauges read on demand.
 
-Every app has a registry of its own. Labels are bounded: route templates, stage names, statuses; never a question, a document or an
-address.
+Every app has a registry of its own. Labels are bounded: route templates, stage names, statuses;
+never a question, a document or an address.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
@@ -35,7 +42,10 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._requests = Counter(
-            "documind_requests", "Requests by route and status", ("method", "route", "status"), registry=self.registry
+            "documind_requests",
+            "Requests by route and status",
+            ("method", "route", "status"),
+            registry=self.registry,
         )
         self._durations = Histogram(
             "documind_request_duration_seconds",
@@ -45,7 +55,10 @@ class Metrics:
             registry=self.registry,
         )
         self._answers = Counter(
-            "documind_answers", "Finished answers by status and strategy", ("status", "strategy"), registry=self.registry
+            "documind_answers",
+            "Finished answers by status and strategy",
+            ("status", "strategy"),
+            registry=self.registry,
         )
         self._first_tokens = Histogram(
             "documind_first_token_seconds",
@@ -60,11 +73,21 @@ class Metrics:
             buckets=_STAGE_S,
             registry=self.registry,
         )
-        self._calls = Counter("documind_model_calls", "Calls of a language model", ("generator",), registry=self.registry)
-        self._tokens = Counter(
-            "documind_tokens", "Tokens as the provider reports them", ("generator", "kind"), registry=self.registry
+        self._calls = Counter(
+            "documind_model_calls",
+            "Calls of a language model",
+            ("generator",),
+            registry=self.registry,
         )
-        self._streams = Gauge("documind_active_answers", "Answers and event streams under way", registry=self.registry)
+        self._tokens = Counter(
+            "documind_tokens",
+            "Tokens as the provider reports them",
+            ("generator", "kind"),
+            registry=self.registry,
+        )
+        self._streams = Gauge(
+            "documind_active_answers", "Answers and event streams under way", registry=self.registry
+        )
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
@@ -78,7 +101,10 @@ class Metrics:
             self._stages.labels(stage.name).observe(stage.ms / 1000)
         if answer.trace.llm_calls:
             self._calls.labels(answer.generator).inc(answer.trace.llm_calls)
-        for kind, count in (("prompt", answer.usage.prompt_tokens), ("completion", answer.usage.completion_tokens)):
+        for kind, count in (
+            ("prompt", answer.usage.prompt_tokens),
+            ("completion", answer.usage.completion_tokens),
+        ):
             if count:
                 self._tokens.labels(answer.generator, kind).inc(count)
 
@@ -117,8 +143,12 @@ class _State:
     def _libraries(self) -> Iterator[Metric]:
         documents = GaugeMetricFamily("documind_documents", "Live documents", labels=("library",))
         chunks = GaugeMetricFamily("documind_chunks", "Live chunks", labels=("library",))
-        embedded = GaugeMetricFamily("documind_embedded_chunks", "Live chunks with a vector", labels=("library",))
-        size = GaugeMetricFamily("documind_text_bytes", "Bytes of the live documents", labels=("library",))
+        embedded = GaugeMetricFamily(
+            "documind_embedded_chunks", "Live chunks with a vector", labels=("library",)
+        )
+        size = GaugeMetricFamily(
+            "documind_text_bytes", "Bytes of the live documents", labels=("library",)
+        )
         for library in Library:
             counts = self._services.catalog.counts(library)
             values = (counts.documents, counts.chunks, counts.embedded, counts.bytes)
@@ -127,17 +157,28 @@ class _State:
         yield from (documents, chunks, embedded, size)
 
     def _jobs(self) -> Metric:
-        family = GaugeMetricFamily("documind_jobs", f"Jobs by state, of the newest {_JOBS_SEEN}", labels=("kind", "state"))
-        for (kind, state), count in sorted(Tally((job.kind, job.state) for job in self._services.jobs.list(_JOBS_SEEN)).items()):
+        family = GaugeMetricFamily(
+            "documind_jobs", f"Jobs by state, of the newest {_JOBS_SEEN}", labels=("kind", "state")
+        )
+        for (kind, state), count in sorted(
+            Tally((job.kind, job.state) for job in self._services.jobs.list(_JOBS_SEEN)).items()
+        ):
             family.add_metric((kind, state), count)
         return family
 
     def _projections(self) -> Iterator[Metric]:
-        marks, lags = dict(self._services.projections.watermarks()), self._services.projections.lags()
+        marks, lags = (
+            dict(self._services.projections.watermarks()),
+            self._services.projections.lags(),
+        )
         newest = marks.pop("changes", 0)
-        yield GaugeMetricFamily("documind_changes", "Number of the newest change of the catalog", value=newest)
+        yield GaugeMetricFamily(
+            "documind_changes", "Number of the newest change of the catalog", value=newest
+        )
         applied = GaugeMetricFamily(
-            "documind_projection_watermark", "Last change that a projection has applied", labels=("library", "projection")
+            "documind_projection_watermark",
+            "Last change that a projection has applied",
+            labels=("library", "projection"),
         )
         lag = GaugeMetricFamily(
             "documind_projection_lag",

@@ -41,17 +41,31 @@ from app.core.types import (
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 
-MODELS: Mapping[str, Scope] = {"documind-public": "public", "documind-papers": "papers", "documind-all": "all"}
+MODELS: Mapping[str, Scope] = {
+    "documind-public": "public",
+    "documind-papers": "papers",
+    "documind-all": "all",
+}
 
 
 def _errors(*codes: str) -> dict[int | str, dict[str, object]]:
     """Return OpenAPI `responses` for errors in OpenAI's shape."""
     failures = {status_of_code(code) for code in (*codes, "busy")}
-    refused: dict[int | str, dict[str, object]] = {"4XX": {"model": OpenAIErrorReply, "description": "Refused"}}
-    return {**refused, **{status: {"model": OpenAIErrorReply} for status in sorted(failures) if status >= 500}}
+    refused: dict[int | str, dict[str, object]] = {
+        "4XX": {"model": OpenAIErrorReply, "description": "Refused"}
+    }
+    return {
+        **refused,
+        **{status: {"model": OpenAIErrorReply} for status in sorted(failures) if status >= 500},
+    }
 
 
-_PROVIDER = ("model_not_installed", "provider_unreachable", "provider_timeout", "provider_bad_response")
+_PROVIDER = (
+    "model_not_installed",
+    "provider_unreachable",
+    "provider_timeout",
+    "provider_bad_response",
+)
 
 
 @router.get("/models", operation_id="openai_models", response_model=ModelPage, responses=_errors())
@@ -60,7 +74,12 @@ def models(edge: AtEdge) -> ModelPage:
     return ModelPage(data=[_model(name, edge.uptime_s()) for name in MODELS])
 
 
-@router.get("/models/{model}", operation_id="openai_model", response_model=Model, responses=_errors("not_found"))
+@router.get(
+    "/models/{model}",
+    operation_id="openai_model",
+    response_model=Model,
+    responses=_errors("not_found"),
+)
 def model(edge: AtEdge, model: str) -> Model:
     """One library, as a model."""
     _scope_of(model)
@@ -72,7 +91,9 @@ def model(edge: AtEdge, model: str) -> Model:
     operation_id="openai_chat_completion",
     response_model=ChatCompletion,
     responses={
-        **events("The answer; with `stream: true` server-sent events of chat.completion.chunk, then [DONE]"),
+        **events(
+            "The answer; with `stream: true` server-sent events of chat.completion.chunk, then [DONE]"
+        ),
         **_errors(*_PROVIDER, "not_found", "index_damaged", "disk_full"),
     },
 )
@@ -87,7 +108,14 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
         return await chat_task(task, asked, door)
     text, history = asked.question()
     strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
-    question = Question(text=text, library=scope, strategy=strategy, history=history, trace="none", wishes=asked.wishes())
+    question = Question(
+        text=text,
+        library=scope,
+        strategy=strategy,
+        history=history,
+        trace="none",
+        wishes=asked.wishes(),
+    )
     shown = Completion(asked.model, str(request.base_url).rstrip("/"), door.request_id)
     schema = asked.response_format.schema_wanted() if asked.response_format else None
     if schema is not None and not await asyncio.to_thread(door.services.completions.can_write):
@@ -98,7 +126,9 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
     def make(cancel: CancelToken) -> Iterator[bytes]:
         steps = rag.stream(question, cancel)
         if schema is not None:
-            shape = _shaped(shown, door.services.completions, schema, chunks if asked.stream else None)
+            shape = _shaped(
+                shown, door.services.completions, schema, chunks if asked.stream else None
+            )
             return finals(steps, lambda answer: shape(answer, cancel))
         return each(steps, chunks.render) if asked.stream else finals(steps, shown.whole)
 
@@ -122,14 +152,28 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
     """Answer a chat program's own request by the model, or with a plain reply."""
     library = asked.model.removeprefix("documind-").capitalize()
     shown = Completion(asked.model, "", door.request_id)
-    messages = [Message("system" if one.role == "system" else "user", one.plain()) for one in asked.messages if one.plain()]
+    messages = [
+        Message("system" if one.role == "system" else "user", one.plain())
+        for one in asked.messages
+        if one.plain()
+    ]
 
     def make(cancel: CancelToken) -> Iterator[bytes]:
-        content = door.services.completions.reply(messages, cancel) or plain_reply(task, asked.last_words(), library)
-        yield Chunks(shown, usage=False).at_once(None, content) if asked.stream else shown.whole(None, content)
+        content = door.services.completions.reply(messages, cancel) or plain_reply(
+            task, asked.last_words(), library
+        )
+        yield (
+            Chunks(shown, usage=False).at_once(None, content)
+            if asked.stream
+            else shown.whole(None, content)
+        )
 
     pump = Pump(make, door.edge.streams)
-    return EventStream(pump, door.request_id, end=Chunks(shown, usage=False).end) if asked.stream else AnswerReply(pump)
+    return (
+        EventStream(pump, door.request_id, end=Chunks(shown, usage=False).end)
+        if asked.stream
+        else AnswerReply(pump)
+    )
 
 
 def _scope_of(model: str) -> Scope:

@@ -43,7 +43,11 @@ def add_page(app: FastAPI, directory: Path = PAGE_DIR) -> None:
 
     def front() -> Response:
         # The index names hashed assets; a stale copy would ask for files that are gone.
-        return FileResponse(index, headers={"Cache-Control": "no-cache"}) if built else HTMLResponse(_NO_PAGE)
+        return (
+            FileResponse(index, headers={"Cache-Control": "no-cache"})
+            if built
+            else HTMLResponse(_NO_PAGE)
+        )
 
     # async, like liveness: the page must come up when the thread pool is busy.
     @app.get("/", include_in_schema=False)
@@ -75,7 +79,11 @@ async def _file(path: Path) -> Response:
 def _asks_for_page(request: Request) -> bool:
     """Return whether a browser follows a link into the page, not an API client."""
     path = request.scope["path"]
-    return not needs_key(path) and "." not in path.rpartition("/")[2] and "text/html" in request.headers.get("accept", "")
+    return (
+        not needs_key(path)
+        and "." not in path.rpartition("/")[2]
+        and "text/html" in request.headers.get("accept", "")
+    )
 
 
 def add_docs(app: FastAPI) -> None:

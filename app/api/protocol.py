@@ -1,8 +1,9 @@
 """HTTP connections with the bounds that uvicorn leaves open.
 
-They are the size and the time of a request's head, readers that do not read, how many connections there may be, and how many of
-them one address may hold without finishing a head. Measured without them: 180 MB of header lines were accepted in one request, and
-a connection that never finishes its head, or never reads its reply, stayed for ever (docs/decisions/0082).
+They are the size and the time of a request's head, readers that do not read, how many connections
+there may be, and how many of them one address may hold without finishing a head. Measured without
+them: 180 MB of header lines were accepted in one request, and a connection that never finishes its
+head, or never reads its reply, stayed for ever (docs/decisions/0082).
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ class GuardedHttp(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection, unless a request waits in its socket.
 
-        uvloop runs timers before it looks at sockets: when something held the interpreter for longer than the time-out, the next
-        request of a client that is in use would be dropped unread.
+        uvloop runs timers before it looks at sockets: when something held the interpreter for
+        longer than the time-out, the next request of a client that is in use would be dropped
+        unread.
         """
         if not self._has_unread():
             super().timeout_keep_alive_handler()
@@ -165,16 +167,24 @@ class GuardedHttp(HttpToolsProtocol):
 
         A head is open while it is incomplete.
         """
-        if self._allowed is None or self.client is None or self._timer is None or self.transport.is_closing():
+        if (
+            self._allowed is None
+            or self.client is None
+            or self._timer is None
+            or self.transport.is_closing()
+        ):
             return
         address = self.client[0]
         if isinstance(self.app, ProxyHeadersMiddleware) and address in self.app.trusted_hosts:
             return  # a proxy speaks for many
         waiting = sum(
-            isinstance(other, GuardedHttp) and other is not self and other.waits_for_head(address) for other in self.connections
+            isinstance(other, GuardedHttp) and other is not self and other.waits_for_head(address)
+            for other in self.connections
         )
         if waiting >= max(1, self._allowed // 2):
-            self._refuse_crowd(f"{waiting} connections of {address} have not sent a whole request yet; finish those first")
+            self._refuse_crowd(
+                f"{waiting} connections of {address} have not sent a whole request yet; finish those first"
+            )
 
     def waits_for_head(self, address: str) -> bool:
         """Return whether this connection of the address still waits for its head.
@@ -188,13 +198,19 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _refuse_head(self) -> None:
         detail = f"request line and headers are over {MAX_HEAD_BYTES:,} bytes; send less"
-        self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too_large", detail, retryable=False)
+        self._refuse(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too_large", detail, retryable=False
+        )
 
     def _refuse(self, status: HTTPStatus, code: str, detail: str, *, retryable: bool) -> None:
         """Answer before any application does, and close."""
         found = problem(status=status, code=code, detail=detail, retryable=retryable, request_id="")
         body = json.dumps(found).encode()
-        lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"content-type: {PROBLEM_TYPE}", f"content-length: {len(body)}"]
+        lines = [
+            f"HTTP/1.1 {status.value} {status.phrase}",
+            f"content-type: {PROBLEM_TYPE}",
+            f"content-length: {len(body)}",
+        ]
         lines += ["connection: close", *(["retry-after: 1"] if retryable else [])]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()

@@ -47,7 +47,10 @@ class StreamSlots:
         """
         with self._lock:
             if self._taken >= self._limit:
-                raise Busy(f"{self._limit} answers are being written already; try again in a moment", retry_after_s=2)
+                raise Busy(
+                    f"{self._limit} answers are being written already; try again in a moment",
+                    retry_after_s=2,
+                )
             self._taken += 1
 
     def release(self) -> None:
@@ -87,12 +90,15 @@ class Pump(Generic[T]):
         self.cancel.on_cancel(self._wake_producer)
         around = contextvars.copy_context()  # the request's span surrounds what the thread does
         thread = threading.Thread(target=around.run, args=(self._run,), name="stream", daemon=True)
-        # Starting waits until the thread runs, for as long as others compute: not on the event loop.
+        # Starting waits until the thread runs, for as long as others compute: not on the event
+        # loop.
         try:
             await asyncio.shield(self._loop.run_in_executor(None, thread.start))
         except RuntimeError as error:
             self._slots.release()
-            raise Busy("no more threads can be started now; try again in a moment", retry_after_s=2) from error
+            raise Busy(
+                "no more threads can be started now; try again in a moment", retry_after_s=2
+            ) from error
 
     async def next_batch(self, timeout_s: float) -> list[T] | None:
         """Return the items that came since the last call.

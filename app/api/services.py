@@ -1,6 +1,7 @@
 """Define what the edge needs of the composition, as Protocols.
 
-`app.bootstrap.Services` implements them. Routes know only these. All calls are synchronous and thread-safe.
+`app.bootstrap.Services` implements them. Routes know only these. All calls are synchronous and
+thread-safe.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from app.answer.checking import CheckService
 from app.answer.completion import Completions
 from app.answer.suggestions import Suggester
 from app.core.cancel import CancelToken
-from app.core.ports import AnswerStore, BulkLedger, Catalog, ConversationStore, Embedder, Generator, IndexWriter, PageLocator
+from app.core.ports import (
+    AnswerStore,
+    BulkLedger,
+    Catalog,
+    ConversationStore,
+    Embedder,
+    Generator,
+    IndexWriter,
+    PageLocator,
+)
 from app.core.spans import Spans
 from app.core.trace import Trace
 from app.core.types import (
@@ -46,7 +56,9 @@ class DocumentReader(Catalog, Protocol):
         """
         ...
 
-    def pages(self, library: Library, doc_id: str, revision: int | None = None) -> tuple[PageSpan, ...]:
+    def pages(
+        self, library: Library, doc_id: str, revision: int | None = None
+    ) -> tuple[PageSpan, ...]:
         """Return the spans of a revision's pages in its text; empty without pages."""
         ...
 

@@ -34,7 +34,8 @@ with two of them (docs/decisions/0102)."""
 
 _SWITCH_S = 0.001
 """After how long a thread that computes must let another have the interpreter. A request changes threads several times and may
-wait so long each time: with Python's 5 ms, `/health` took 33 ms (median, two cores, while files were read), with less 17 ms."""
+wait so long each time: with Python's 5 ms, `/health` took 33 ms (median, two cores, while files
+were read), with less 17 ms."""
 
 
 class StoppingServer(uvicorn.Server):
@@ -58,7 +59,9 @@ class StoppingServer(uvicorn.Server):
 
 
 def _end_now() -> None:
-    logger.warning("something did not end in time; the process ends now, and the next start goes on with it")
+    logger.warning(
+        "something did not end in time; the process ends now, and the next start goes on with it"
+    )
     os._exit(0)
 
 

@@ -1,7 +1,8 @@
 """Send server-sent events from a pump.
 
-Queued events leave in one write, and a comment is sent in silence. A reader that leaves cancels the token at
-once, also before the first item: the reply starts immediately, so there is a connection to watch.
+Queued events leave in one write, and a comment is sent in silence. A reader that leaves cancels the
+token at once, also before the first item: the reply starts immediately, so there is a connection to
+watch.
 """
 
 from __future__ import annotations
@@ -49,12 +50,17 @@ class EventStream(Response):
         """Bind a pump.
 
         Args:
-            pump: Yields the bytes of events, made in its thread (see `each`): the event loop only passes them on. Not yet started.
+            pump: Yields the bytes of events, made in its thread (see `each`): the event loop only
+                passes them on. Not yet started.
             request_id: For the `error` event.
             heartbeat_s: Seconds of silence after which a comment is sent.
-            end: Returns the last bytes, given what ended the iterator; None sends an `error` event, or nothing.
+            end: Returns the last bytes, given what ended the iterator; None sends an `error` event,
+                or nothing.
         """
-        super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        super().__init__(
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
         del self.headers["content-length"]
         self._pump = pump
         self._request_id = request_id
@@ -67,12 +73,22 @@ class EventStream(Response):
         watcher = asyncio.create_task(cancel_on_disconnect(receive, pump.cancel))
         try:
             await pump.start()
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            await send({"type": "http.response.body", "body": b": connected\n\n", "more_body": True})
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": self.status_code,
+                    "headers": self.raw_headers,
+                }
+            )
+            await send(
+                {"type": "http.response.body", "body": b": connected\n\n", "more_body": True}
+            )
             while (batch := await pump.next_batch(self._heartbeat_s)) is not None:
                 if body := b"".join(batch) if batch else b": heartbeat\n\n":
                     await send({"type": "http.response.body", "body": body, "more_body": True})
-            await send({"type": "http.response.body", "body": self._end(pump.error), "more_body": False})
+            await send(
+                {"type": "http.response.body", "body": self._end(pump.error), "more_body": False}
+            )
         finally:
             pump.cancel.cancel()
             watcher.cancel()

@@ -20,7 +20,10 @@ class Startup:
     """Builds the services off the event loop and knows what is still missing."""
 
     def __init__(
-        self, build: Build, on_failure: Callable[[BaseException], None], on_ready: Callable[[], None] | None = None
+        self,
+        build: Build,
+        on_failure: Callable[[BaseException], None],
+        on_ready: Callable[[], None] | None = None,
     ) -> None:
         """Store how to build, and what to call on failure and when ready.
 
@@ -54,7 +57,10 @@ class Startup:
             Busy: They are still being built; the message names what is missing.
         """
         if self._services is None:
-            raise Busy(f"the server is starting; still missing: {', '.join(self._missing)}", retry_after_s=1)
+            raise Busy(
+                f"the server is starting; still missing: {', '.join(self._missing)}",
+                retry_after_s=1,
+            )
         return self._services
 
     def begin(self) -> None:
@@ -81,7 +87,9 @@ class Startup:
             services = self._stack.enter_context(self._build())
         except Exception as error:
             ours = error if isinstance(error, DocuMindError) else refusal(error)
-            self._failure = ours.message if ours is not None else f"{type(error).__name__}: see the log"
+            self._failure = (
+                ours.message if ours is not None else f"{type(error).__name__}: see the log"
+            )
             if ours is not None:
                 logger.critical("the server cannot start: %s", ours.message)
             else:
@@ -94,8 +102,12 @@ class Startup:
         try:
             services.embedder.embed_query("warm up")
         except ProviderError as error:
-            # Opening never fails for a missing embedder: the library serves lexical search and says so.
-            logger.warning("the embedder does not answer yet; search is lexical until it does: %s", error.message)
+            # Opening never fails for a missing embedder: the library serves lexical search and says
+            # so.
+            logger.warning(
+                "the embedder does not answer yet; search is lexical until it does: %s",
+                error.message,
+            )
         self._missing = ()
         logger.info("ready")
         if self._on_ready is not None and not self._closing:

@@ -36,11 +36,15 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
         version: To report.
     """
 
-    async def list_tools(_: ServerRequestContext[Any], page: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListToolsResult:
         del page  # they fit on one
         return ListToolsResult(tools=[tool.listing() for tool in TOOLS.values()])
 
-    async def call_tool(_: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(
+        _: ServerRequestContext[Any], asked: CallToolRequestParams
+    ) -> CallToolResult:
         return await _call(edge, asked)
 
     return Server(
@@ -57,15 +61,22 @@ async def _call(edge: Edge, asked: CallToolRequestParams) -> CallToolResult:
     """Run a tool. Errors that a model can correct become the tool's error text."""
     tool = TOOLS.get(asked.name)
     if tool is None:
-        raise MCPError(INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}")
+        raise MCPError(
+            INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}"
+        )
     try:
         result = await tool.call(edge, asked.arguments or {})
     except DocuMindError as error:
         return _failed(f"{error.code}: {error.message}")
     except ValidationError as error:
-        found = (f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()[:20])
+        found = (
+            f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"
+            for one in error.errors()[:20]
+        )
         return _failed(f"invalid_input: {'; '.join(found)}")
-    return CallToolResult(content=[TextContent(text=result.text)], structured_content=dict(result.data))
+    return CallToolResult(
+        content=[TextContent(text=result.text)], structured_content=dict(result.data)
+    )
 
 
 def _failed(message: str) -> CallToolResult:

@@ -45,7 +45,9 @@ class SearchArguments(Tolerant):
 class AskArguments(Tolerant):
     """The question to answer."""
 
-    question: Annotated[str, Field(min_length=1, max_length=4000, description="a complete question")]
+    question: Annotated[
+        str, Field(min_length=1, max_length=4000, description="a complete question")
+    ]
     library: Scope = Field("all", description="where to look")
     mode: Mode = Field("general", description="mode of the answer")
 
@@ -54,15 +56,28 @@ class GetDocumentArguments(Tolerant):
     """Which characters of which document."""
 
     library: LibraryName
-    document: Annotated[str, Field(min_length=1, max_length=1024, description="doc_id, file name or title")]
-    start: Annotated[int, Field(ge=0, le=2**31, description="first character, in Unicode code points")] = 0
-    length: Annotated[int, Field(ge=1, le=_MAX_TEXT_CHARACTERS, description="characters to return")] = _MAX_TEXT_CHARACTERS
+    document: Annotated[
+        str, Field(min_length=1, max_length=1024, description="doc_id, file name or title")
+    ]
+    start: Annotated[
+        int, Field(ge=0, le=2**31, description="first character, in Unicode code points")
+    ] = 0
+    length: Annotated[
+        int, Field(ge=1, le=_MAX_TEXT_CHARACTERS, description="characters to return")
+    ] = _MAX_TEXT_CHARACTERS
 
 
 class CheckArguments(Tolerant):
     """The text to check."""
 
-    text: Annotated[str, Field(min_length=1, max_length=_MAX_TEXT_CHARACTERS, description="sentences to check against documents")]
+    text: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=_MAX_TEXT_CHARACTERS,
+            description="sentences to check against documents",
+        ),
+    ]
     library: Scope = Field("all", description="where to look")
 
 
@@ -107,7 +122,9 @@ async def _search(edge: Edge, asked: SearchArguments) -> ToolResult:
         f" {hit.start} to {hit.end}{_warning(hit.flags)})\n{hit.text}"
         for n, hit in enumerate(found.hits, 1)
     ]
-    return ToolResult("\n\n".join(passages) or "Nothing was found.", found.model_dump(mode="json", by_alias=True))
+    return ToolResult(
+        "\n\n".join(passages) or "Nothing was found.", found.model_dump(mode="json", by_alias=True)
+    )
 
 
 def _warning(flags: Sequence[str]) -> str:
@@ -116,21 +133,30 @@ def _warning(flags: Sequence[str]) -> str:
 
 
 async def _ask(edge: Edge, asked: AskArguments) -> ToolResult:
-    wanted = QueryRequest(question=asked.question, library=asked.library, query_mode=asked.mode, trace="none")
+    wanted = QueryRequest(
+        question=asked.question, library=asked.library, query_mode=asked.mode, trace="none"
+    )
     question = wanted.to_question(asked.library, edge.settings.flare_active_retrieval)
     rag = edge.answering(edge.startup.services())
 
-    answer = await last_item(Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), edge.streams))
+    answer = await last_item(
+        Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), edge.streams)
+    )
     if answer is None:
         raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
     sources = [
         f"[{item.n}] {item.hit.passage.document.title} (library {item.hit.passage.chunk.library.value}, document"
         f" {item.hit.passage.chunk.doc_id}{_warning(item.hit.passage.document.flags)})"
         for item in answer.evidence
-        if any(citation.n == item.n for sentence in answer.sentences for citation in sentence.citations)
+        if any(
+            citation.n == item.n for sentence in answer.sentences for citation in sentence.citations
+        )
     ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
-    return ToolResult("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer).json_values())
+    return ToolResult(
+        "\n".join([answer.text, "", *sources, *notices]).strip(),
+        AnswerRecord.of(answer).json_values(),
+    )
 
 
 async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
@@ -152,19 +178,33 @@ async def _get_document(edge: Edge, asked: GetDocumentArguments) -> ToolResult:
 
 async def _check(edge: Edge, asked: CheckArguments) -> ToolResult:
     checker = edge.startup.services().checker
-    report = CheckResponse.of(await to_thread.run_sync(checker.in_libraries, asked.text, asked.library))
+    report = CheckResponse.of(
+        await to_thread.run_sync(checker.in_libraries, asked.text, asked.library)
+    )
     lines = []
     for sentence in report.sentences:
         best = sentence.citations[0] if sentence.citations else None
-        place = f'\n  "{best.quote}" ({best.title}, library {best.library}, document {best.doc_id})' if best else ""
+        place = (
+            f'\n  "{best.quote}" ({best.title}, library {best.library}, document {best.doc_id})'
+            if best
+            else ""
+        )
         lines.append(f"{sentence.verdict}: {sentence.text}{place}")
-    return ToolResult("\n".join(lines) or "There is no sentence in it.", report.model_dump(mode="json"))
+    return ToolResult(
+        "\n".join(lines) or "There is no sentence in it.", report.model_dump(mode="json")
+    )
 
 
 TOOLS: Mapping[str, _Tool[Any]] = {
     tool.name: tool
     for tool in (
-        _Tool("search", "Search", "Find passages in the libraries, best first, each with its place.", SearchArguments, _search),
+        _Tool(
+            "search",
+            "Search",
+            "Find passages in the libraries, best first, each with its place.",
+            SearchArguments,
+            _search,
+        ),
         _Tool(
             "ask",
             "Ask",
@@ -180,6 +220,12 @@ TOOLS: Mapping[str, _Tool[Any]] = {
             CheckArguments,
             _check,
         ),
-        _Tool("get_document", "Read a document", "Return a document's text, or a part of it.", GetDocumentArguments, _get_document),
+        _Tool(
+            "get_document",
+            "Read a document",
+            "Return a document's text, or a part of it.",
+            GetDocumentArguments,
+            _get_document,
+        ),
     )
 }

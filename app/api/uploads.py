@@ -60,10 +60,18 @@ class _Part:
 class UploadReceiver:
     """Parses a multipart body; stages its files in a new directory.
 
-    Blocking (it writes files): call it on a worker thread. `discard` removes what was staged, always.
+    Blocking (it writes files): call it on a worker thread. `discard` removes what was staged,
+    always.
     """
 
-    def __init__(self, content_type: str, staging: Path, *, max_file_bytes: int, allowed_fields: frozenset[str]) -> None:
+    def __init__(
+        self,
+        content_type: str,
+        staging: Path,
+        *,
+        max_file_bytes: int,
+        allowed_fields: frozenset[str],
+    ) -> None:
         """Read the boundary and make the directory.
 
         Raises:
@@ -72,7 +80,9 @@ class UploadReceiver:
         """
         kind, options = parse_options_header(content_type)
         if kind != b"multipart/form-data":
-            raise UnsupportedType(f"content type {content_type!r:.80} must be multipart/form-data; try: curl -F file=@paper.pdf")
+            raise UnsupportedType(
+                f"content type {content_type!r:.80} must be multipart/form-data; try: curl -F file=@paper.pdf"
+            )
         boundary = options.get(b"boundary", b"")
         if not boundary:
             raise InvalidInput("the multipart body has no boundary in its content type")
@@ -115,7 +125,9 @@ class UploadReceiver:
         except OSError as exc:
             if exc.errno not in _FULL:
                 raise
-            raise DiskFull(f"an uploaded file cannot be written ({exc.strerror}); free some space and send it again") from exc
+            raise DiskFull(
+                f"an uploaded file cannot be written ({exc.strerror}); free some space and send it again"
+            ) from exc
 
     def finish(self) -> Upload:
         """Return what was received.
@@ -126,13 +138,17 @@ class UploadReceiver:
         if not self._ended:
             raise InvalidInput("the multipart body ends before its closing boundary; send it again")
         if not self._files:
-            raise InvalidInput("no file in the form; send at least one part named 'file' with a file name")
+            raise InvalidInput(
+                "no file in the form; send at least one part named 'file' with a file name"
+            )
         return Upload(tuple(self._files), self._fields)
 
     def discard(self) -> None:
         """Remove the staged files; what was taken from them is elsewhere by now."""
         if self._part.file is not None:
-            with suppress(OSError):  # on a full disk, what is still buffered cannot be written at the close either
+            with suppress(
+                OSError
+            ):  # on a full disk, what is still buffered cannot be written at the close either
                 self._part.file.close()
         with suppress(OSError):
             shutil.rmtree(self._directory)
@@ -170,7 +186,9 @@ class UploadReceiver:
                 raise InvalidInput(f"part {part.name!r} has no file name; send it as a file")
             if len(self._files) >= MAX_FILES:
                 raise InvalidInput(f"over {MAX_FILES} files in one request; send them in several")
-            part.filename = _text(filename).replace("%22", '"')  # as browsers send a quote (WHATWG, multipart encoding)
+            part.filename = _text(filename).replace(
+                "%22", '"'
+            )  # as browsers send a quote (WHATWG, multipart encoding)
             part.path = self._directory / f"{len(self._files):04d}.part"
             part.file = part.path.open("wb")
         elif part.name not in self._allowed_fields:
@@ -189,7 +207,9 @@ class UploadReceiver:
             return
         if part.size_bytes > self._max_file_bytes:
             megabytes = self._max_file_bytes / 2**20
-            raise TooLarge(f"file {part.filename!r:.80} is over {megabytes:g} MiB (MAX_FILE_SIZE_MB)")
+            raise TooLarge(
+                f"file {part.filename!r:.80} is over {megabytes:g} MiB (MAX_FILE_SIZE_MB)"
+            )
         part.file.write(data[start:end])
 
     def _on_part_end(self) -> None:

@@ -13,7 +13,9 @@ from app.core.types import Job
 from app.jobs.board import JobBoard, is_finished
 
 
-async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool], stopping: CancelToken) -> Job | None:
+async def settled(
+    board: JobBoard, job_id: str, until: Callable[[Job], bool], stopping: CancelToken
+) -> Job | None:
     """Return the job once `until` holds or it has ended; None if the server stops.
 
     After a stop, the next start continues the job. Many uploads may wait at once, each for minutes;
@@ -34,7 +36,10 @@ async def settled(board: JobBoard, job_id: str, until: Callable[[Job], bool], st
         if look() is not None:
             loop.call_soon_threadsafe(woken.set)
 
-    with board.subscribe(job_id, wake), stopping.calling(partial(loop.call_soon_threadsafe, woken.set)):
+    with (
+        board.subscribe(job_id, wake),
+        stopping.calling(partial(loop.call_soon_threadsafe, woken.set)),
+    ):
         while True:
             woken.clear()
             job = await to_thread.run_sync(look)

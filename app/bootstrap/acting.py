@@ -28,7 +28,9 @@ def inert_settings(settings: Settings) -> list[str]:
     ]
 
 
-def acting_constants(options: RetrievalOptions, library: Library, row: Calibration | None) -> dict[str, float]:
+def acting_constants(
+    options: RetrievalOptions, library: Library, row: Calibration | None
+) -> dict[str, float]:
     """Return the constants that decide in a library, by fusion and calibration.
 
     `row` None: MiniLM's.
@@ -40,13 +42,20 @@ def acting_constants(options: RetrievalOptions, library: Library, row: Calibrati
     """
     acting = row.applied(options) if row else options
     constants = {name: float(getattr(acting, name)) for name in ("band_strong", "band_partial")}
-    constants |= {"similarity_offset": acting.similarity_offset, "similarity_scale": acting.similarity_scale}
+    constants |= {
+        "similarity_offset": acting.similarity_offset,
+        "similarity_scale": acting.similarity_scale,
+    }
     if options.fusion == "dense":
         papers = library is Library.PAPERS
         return {
             **constants,
-            "distance_threshold": options.relevance_threshold if papers else options.public_relevance_threshold,
-            "keyword_weight": options.keyword_rerank_weight if papers else options.public_keyword_rerank_weight,
+            "distance_threshold": options.relevance_threshold
+            if papers
+            else options.public_relevance_threshold,
+            "keyword_weight": options.keyword_rerank_weight
+            if papers
+            else options.public_keyword_rerank_weight,
         }
     weighs = options.fusion == "relative_score"
     return {

@@ -1,7 +1,7 @@
 """Offer each library the configured model when it becomes available later.
 
-An empty library takes the model by itself; any other library is offered it, because embedding a person's
-documents again takes time and changes what is found.
+An empty library takes the model by itself; any other library is offered it, because embedding a
+person's documents again takes time and changes what is found.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class LibraryEmbedders:
         fingerprint = self._store.made_with(library)
         better = None if fingerprint is None else self._embedders.better(fingerprint)
         previous = self._store.builds.of(library, "previous")
-        if better is None or (previous is not None and same_model(previous.fingerprint.embedding_model, better.model)):
+        if better is None or (
+            previous is not None and same_model(previous.fingerprint.embedding_model, better.model)
+        ):
             return None
         return better
 
@@ -74,7 +76,11 @@ class LibraryEmbedders:
             better = None
         offer = ""
         fingerprint = self._store.made_with(library)
-        if better is not None and fingerprint is not None and not self._store.catalog.counts(library).is_disposable:
+        if (
+            better is not None
+            and fingerprint is not None
+            and not self._store.catalog.counts(library).is_disposable
+        ):
             offer = (
                 f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r}, and {better.model!r}"
                 f" ({better.provider}) is there now; to use it, run: documind reembed --library {library.value}"
@@ -147,8 +153,13 @@ class Adopter:
         if (library, better.model) in self._asked or self._is_filled(library):
             return True
         self._asked.add((library, better.model))
-        logger.info("library %s takes %s (%s), which has come", library.value, better.model, better.provider)
-        request_reembed(self._runner, ReembedPayload(library, provider=better.provider, model=better.model, force=True))
+        logger.info(
+            "library %s takes %s (%s), which has come", library.value, better.model, better.provider
+        )
+        request_reembed(
+            self._runner,
+            ReembedPayload(library, provider=better.provider, model=better.model, force=True),
+        )
         return True
 
     def _calibrate(self, library: Library) -> None:
@@ -161,12 +172,17 @@ class Adopter:
         if enough and counts.embedded == counts.chunks and not self._is_filled(library):
             self._calibrated_at[tried] = counts.documents
             self._runner.submit(
-                CALIBRATE, {"library": library.value, "retry": True, "automatic": True}, unit="pairs", coalesce=True
+                CALIBRATE,
+                {"library": library.value, "retry": True, "automatic": True},
+                unit="pairs",
+                coalesce=True,
             )
 
     def _is_filled(self, library: Library) -> bool:
         """Return whether a job writes to the library now; the next check comes soon."""
         return any(
-            job.kind in _WRITERS and job.state in ("queued", "running") and job.payload.get("library", library) == library.value
+            job.kind in _WRITERS
+            and job.state in ("queued", "running")
+            and job.payload.get("library", library) == library.value
             for job in self._runner.list(1000)
         )

@@ -37,12 +37,30 @@ def compose_answering(base: Foundation) -> AnswerParts:
     settings, store, models = base.settings, base.store, base.models
     memory = ConversationMemory(store.conversations, settings.answer())
     journal = AnswerJournal(store.answers, settings.answer(), base.influences)
-    writer = AnswerWriter(models.embedded.extractive, base.prompts, TokenCalibrator(), settings.generation())
-    grounder = Grounder(models.embedded.grounding_embedder, settings.generation(), base.prompts.instructions())
+    writer = AnswerWriter(
+        models.embedded.extractive, base.prompts, TokenCalibrator(), settings.generation()
+    )
+    grounder = Grounder(
+        models.embedded.grounding_embedder, settings.generation(), base.prompts.instructions()
+    )
     speeds = ModelSpeeds(store.models)
-    research = Research(base.libraries.searcher, writer, grounder, memory, speeds, settings.answer(), settings.retrieval().top_k)
+    research = Research(
+        base.libraries.searcher,
+        writer,
+        grounder,
+        memory,
+        speeds,
+        settings.answer(),
+        settings.retrieval().top_k,
+    )
     return AnswerParts(
-        rag=RAGService(catalog=store.catalog, models=models, research=research, journal=journal, spans=base.spans),
+        rag=RAGService(
+            catalog=store.catalog,
+            models=models,
+            research=research,
+            journal=journal,
+            spans=base.spans,
+        ),
         checker=CheckService(
             searcher_for=base.libraries.searcher,
             judge=SupportJudge(models.embedded.grounding_embedder),

@@ -129,15 +129,25 @@ def bench(
                 def progress(done: int, of: int = wanted) -> None:
                     step("vectors", done, of)
 
-                VectorBackfill(store.writer, embedder, ingest).run(library, limit=wanted, progress=progress)
+                VectorBackfill(store.writer, embedder, ingest).run(
+                    library, limit=wanted, progress=progress
+                )
                 if encoder is not None:
-                    CodeBackfill(store.codes, encoder, store.catalog, ingest.late_interaction_max_chunks).run(library)
+                    CodeBackfill(
+                        store.codes, encoder, store.catalog, ingest.late_interaction_max_chunks
+                    ).run(library)
             embed_s = time.perf_counter() - indexed_at
-            yield Bench(store, embedder, passage_of, fingerprint8(fingerprint), indexed_at - start, embed_s)
+            yield Bench(
+                store, embedder, passage_of, fingerprint8(fingerprint), indexed_at - start, embed_s
+            )
 
 
 def _fill(
-    store: IndexStore, collections: Mapping[Library, Sequence[Collection]], embedder: Embedder, ingest: IngestOptions, step: Step
+    store: IndexStore,
+    collections: Mapping[Library, Sequence[Collection]],
+    embedder: Embedder,
+    ingest: IngestOptions,
+    step: Step,
 ) -> dict[str, str]:
     pipeline = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest)
     passage_of: dict[str, str] = {}
@@ -146,12 +156,15 @@ def _fill(
         for collection in some:
             names = [f"{collection.name}-{passage.id}.txt" for passage in collection.passages]
             raw = (
-                RawDocument(name, name, passage.document.encode()) for name, passage in zip(names, collection.passages, strict=True)
+                RawDocument(name, name, passage.document.encode())
+                for name, passage in zip(names, collection.passages, strict=True)
             )
             outcomes = pipeline.ingest(library, raw)
             for passage, outcome in zip(collection.passages, outcomes, strict=True):
                 if outcome.doc_id is None:
-                    raise InvalidInput(f"passage {passage.id!r} of {collection.name!r} cannot be indexed: {outcome.reason}")
+                    raise InvalidInput(
+                        f"passage {passage.id!r} of {collection.name!r} cannot be indexed: {outcome.reason}"
+                    )
                 passage_of[outcome.doc_id] = passage.id
                 step("documents", len(passage_of), total)
     return passage_of

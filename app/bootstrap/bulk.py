@@ -34,7 +34,9 @@ class ScratchIndex:
     def disk_bytes(self) -> int:
         """Return what its files take."""
         self.store.database.checkpoint()
-        return sum(path.stat().st_size for path in self.store.options.data_dir.rglob("*") if path.is_file())
+        return sum(
+            path.stat().st_size for path in self.store.options.data_dir.rglob("*") if path.is_file()
+        )
 
 
 @contextmanager
@@ -42,11 +44,15 @@ def scratch_index(options: IndexOptions) -> Iterator[ScratchIndex]:
     """Yield an empty index on the data's disk, so that measurements fit it."""
     with tempfile.TemporaryDirectory(prefix="plan-", dir=options.data_dir) as directory:
         there = Path(directory)
-        with IndexStore(replace(options, data_dir=there, chroma_dir=there / "chroma"), vector_store="off") as store:
+        with IndexStore(
+            replace(options, data_dir=there, chroma_dir=there / "chroma"), vector_store="off"
+        ) as store:
             yield ScratchIndex(store)
 
 
-def compose_bulk(settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner) -> BulkService:
+def compose_bulk(
+    settings: Settings, store: IndexStore, libraries: Libraries, jobs: JobRunner
+) -> BulkService:
     """Register the bulk jobs over an open store."""
     index = BulkIndexJob(
         indexer=BulkIndexer(store.writer, store.ledger),

@@ -14,7 +14,9 @@ from app.providers.arxiv import ArxivClient
 from app.providers.options import ProviderOptions
 
 
-def register_collecting(jobs: JobRunner, store: IndexStore, libraries: Libraries, hosts: ProviderOptions) -> None:
+def register_collecting(
+    jobs: JobRunner, store: IndexStore, libraries: Libraries, hosts: ProviderOptions
+) -> None:
     """Register the jobs that read documents into a library."""
     register_ingest(
         jobs,
@@ -34,7 +36,9 @@ def register_collecting(jobs: JobRunner, store: IndexStore, libraries: Libraries
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
     arxiv = ArxivJob(
-        client=ArxivClient(hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s),
+        client=ArxivClient(
+            hosts.arxiv_base_url, max_bytes=hosts.arxiv_max_bytes, interval_s=hosts.arxiv_interval_s
+        ),
         catalog=store.catalog,
         pipeline_of=lambda library: libraries.wired(library).pipeline,
         backfill_of=libraries.backfill,

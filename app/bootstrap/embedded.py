@@ -47,7 +47,9 @@ class EmbeddedModels:
         """
         with self._lock:
             if self._minilm is None:
-                self._minilm = MiniLmEmbedder(self._options.model_cache_dir, threads=self._options.model_threads)
+                self._minilm = MiniLmEmbedder(
+                    self._options.model_cache_dir, threads=self._options.model_threads
+                )
             return self._minilm
 
     @property
@@ -68,12 +70,17 @@ class EmbeddedModels:
         """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
 
         Raises:
-            InvalidInput: The directory holds no such model; the message names the setting and the file.
+            InvalidInput: The directory holds no such model; the message names the setting and the
+                file.
         """
         folder = self._options.cross_encoder_dir
         if folder is None:
             return None
         try:
-            return CrossEncoder(folder, self._options.model_cache_dir, threads=self._options.model_threads)
+            return CrossEncoder(
+                folder, self._options.model_cache_dir, threads=self._options.model_threads
+            )
         except Unreadable as error:
-            raise InvalidInput(f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}") from error
+            raise InvalidInput(
+                f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}"
+            ) from error

@@ -25,7 +25,12 @@ class Embedders:
     """Makes each embedder that `app.providers.selection` chooses once; thread-safe."""
 
     def __init__(
-        self, options: ProviderOptions, ollama: OllamaHost, watch: OllamaWatch, endpoints: Endpoints, embedded: EmbeddedModels
+        self,
+        options: ProviderOptions,
+        ollama: OllamaHost,
+        watch: OllamaWatch,
+        endpoints: Endpoints,
+        embedded: EmbeddedModels,
     ) -> None:
         """Prepare; no model is loaded and no host asked before it is needed.
 
@@ -78,8 +83,16 @@ class Embedders:
         if status is None or status.has(choice.model):
             return EmbeddingState(name, reachable=True)
         if not status.reachable:
-            return EmbeddingState(name, reachable=False, detail=f"{status.trouble}; start it: documind up, or: ollama serve")
-        return EmbeddingState(name, reachable=False, detail=f"Ollama does not have the model; run: ollama pull {choice.model}")
+            return EmbeddingState(
+                name,
+                reachable=False,
+                detail=f"{status.trouble}; start it: documind up, or: ollama serve",
+            )
+        return EmbeddingState(
+            name,
+            reachable=False,
+            detail=f"Ollama does not have the model; run: ollama pull {choice.model}",
+        )
 
     def better(self, fingerprint: Fingerprint) -> EmbedderChoice | None:
         """Return the configured, available embedder if a library has another.
@@ -101,7 +114,9 @@ class Embedders:
         if provider is not None:
             options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
         elif model is not None and options.embedding_provider == "auto":
-            options = replace(options, embedding_provider="ollama")  # the only one of the automatic two that has models to name
+            options = replace(
+                options, embedding_provider="ollama"
+            )  # the only one of the automatic two that has models to name
         if model is not None:
             options = replace(options, embedding_model=model)
         choice = choose_embedder(options, self._watch, None)
@@ -112,8 +127,12 @@ class Embedders:
     def _make_embedder(self, choice: EmbedderChoice, dimension: int | None) -> Embedder:
         if choice.provider == "ollama":
             keep_alive = self._options.ollama_keep_alive
-            return OllamaEmbedder(self._ollama, choice.model, keep_alive=keep_alive, dimension=dimension)
-        return OpenAICompatibleEmbedder(self._endpoints.of(choice.provider), choice.model, dimension=dimension)
+            return OllamaEmbedder(
+                self._ollama, choice.model, keep_alive=keep_alive, dimension=dimension
+            )
+        return OpenAICompatibleEmbedder(
+            self._endpoints.of(choice.provider), choice.model, dimension=dimension
+        )
 
     def _tell(self, choice: EmbedderChoice) -> None:
         """Log a notice of a choice once."""

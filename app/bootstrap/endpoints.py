@@ -26,7 +26,9 @@ class Endpoints:
         with self._lock:
             if provider not in self._made:
                 hosted = self._options.hosted.get(provider, HostedOptions())
-                self._made[provider] = HostedEndpoint(provider, hosted, timeout_s=self._options.ollama_timeout_s)
+                self._made[provider] = HostedEndpoint(
+                    provider, hosted, timeout_s=self._options.ollama_timeout_s
+                )
             return self._made[provider]
 
     def close(self) -> None:

@@ -76,10 +76,14 @@ class EvaluationWorkshop:
     def made_with(self, chunking: Chunking) -> tuple[str, Mapping[str, str]]:
         """Return the fingerprint of an index cut like this, and digests by model name."""
         identity = self.bench_embedder().identity
-        return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {identity.model: identity.digest}
+        return fingerprint8(fingerprint_of(identity, chunking.options(self.ingest))), {
+            identity.model: identity.digest
+        }
 
     @contextmanager
-    def indexed(self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool) -> Iterator[SearchableIndex]:
+    def indexed(
+        self, collection: Collection, chunking: Chunking, step: Step, *, keep_vectors: bool
+    ) -> Iterator[SearchableIndex]:
         """Index a collection apart from the libraries; remove the index afterwards.
 
         Its vectors may be kept for the next run.
@@ -89,9 +93,19 @@ class EvaluationWorkshop:
         if keep_vectors:
             embedder = CachedEmbedder(embedder, self.folder / "vectors")
         ingest = chunking.options(self.ingest)
-        with bench({Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, step=step) as open_:
+        with bench(
+            {Library.PUBLIC: [collection]}, embedder, ingest=ingest, parent=self.folder, step=step
+        ) as open_:
             made, models = self.made_with(chunking)
-            yield self._place(open_.store, Library.PUBLIC, lambda _: embedder, embedder, made, models, open_.passage_of)
+            yield self._place(
+                open_.store,
+                Library.PUBLIC,
+                lambda _: embedder,
+                embedder,
+                made,
+                models,
+                open_.passage_of,
+            )
 
     def _place(
         self,
@@ -105,7 +119,9 @@ class EvaluationWorkshop:
     ) -> SearchableIndex:
         def retriever(arm: Arm, by: Embedder | None) -> Retriever:
             # without a writer: an evaluation leaves nothing behind
-            return Retriever(store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker)
+            return Retriever(
+                store.catalog, store.vectors, store.lexical, by, arm.options, reranker=self.reranker
+            )
 
         def searcher(of: Library, arm: Arm) -> LibrarySearcher:
             by = embedder_of(of)
@@ -123,15 +139,28 @@ class EvaluationWorkshop:
                 arm.options.top_k,
             )
             journal = AnswerJournal(self.store.answers, quiet, dict)
-            return RAGService(catalog=store.catalog, models=self.models, research=research, journal=journal).answer
+            return RAGService(
+                catalog=store.catalog, models=self.models, research=research, journal=journal
+            ).answer
 
         def retriever_of(arm: Arm) -> Retriever:
             return retriever(arm, embedder)
 
-        return SearchableIndex(library, store.catalog, store.lexical, retriever_of, ask_of, fingerprint, models, passage_of)
+        return SearchableIndex(
+            library,
+            store.catalog,
+            store.lexical,
+            retriever_of,
+            ask_of,
+            fingerprint,
+            models,
+            passage_of,
+        )
 
 
-def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str) -> EvaluationService:
+def compose_evaluation(
+    workshop: EvaluationWorkshop, prompts: PromptLibrary, jobs: JobRunner, git_sha: str
+) -> EvaluationService:
     """Register the evaluation job; the judge is the model in use when a run begins.
 
     What a run that was killed left of its index is removed.
@@ -141,6 +170,8 @@ def compose_evaluation(workshop: EvaluationWorkshop, prompts: PromptLibrary, job
 
     def session() -> Session:
         model = workshop.models.select().model
-        return Session(workshop, git_sha or checkout_sha(), Judge(model, prompts) if model else None)
+        return Session(
+            workshop, git_sha or checkout_sha(), Judge(model, prompts) if model else None
+        )
 
     return register_evaluation(jobs, session, ReportArchive(workshop.folder))

@@ -49,7 +49,10 @@ class Foundation:
     def influences(self) -> Mapping[str, str]:
         """Return what can change an answer besides the documents, as text."""
         chosen = {**asdict(self.settings.retrieval()), **asdict(self.settings.generation())}
-        return {**{name: str(value) for name, value in chosen.items()}, "generator": self.models.generator_name}
+        return {
+            **{name: str(value) for name, value in chosen.items()},
+            "generator": self.models.generator_name,
+        }
 
 
 def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
@@ -64,8 +67,12 @@ def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
         logger.warning("%s", line)
     prompts = PromptLibrary.load(settings.prompts_dir)
     parser = stack.enter_context(SandboxedParser(settings.ingest()))
-    store = stack.enter_context(IndexStore(settings.index(), crash_at=settings.documind_crash_at or None))
-    models = stack.enter_context(Models(settings.providers(), settings.generation(), store.models.findings))
+    store = stack.enter_context(
+        IndexStore(settings.index(), crash_at=settings.documind_crash_at or None)
+    )
+    models = stack.enter_context(
+        Models(settings.providers(), settings.generation(), store.models.findings)
+    )
     reranker = models.embedded.reranker()
     embedders = LibraryEmbedders(store, models.embedders)
     libraries = Libraries(
@@ -78,4 +85,6 @@ def open_foundation(settings: Settings, stack: ExitStack) -> Foundation:
         embedders.notices,
         lambda: models.embedded.late_encoder,
     )
-    return Foundation(settings, spans, prompts, parser, store, models, reranker, embedders, libraries)
+    return Foundation(
+        settings, spans, prompts, parser, store, models, reranker, embedders, libraries
+    )

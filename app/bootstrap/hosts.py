@@ -17,7 +17,9 @@ def ollama_host(settings: Settings) -> OllamaHost:
     """
     options = settings.providers()
     return OllamaHost(
-        options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
+        options.ollama_base_url,
+        connect_timeout_s=options.ollama_connect_timeout_s,
+        read_timeout_s=options.ollama_timeout_s,
     )
 
 

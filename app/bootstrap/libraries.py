@@ -81,7 +81,8 @@ class Libraries:
     ) -> None:
         """Keep what every library is wired from.
 
-        `remarks` are said at every search of a library; `encoder_of` makes codes for late interaction, None makes none.
+        `remarks` are said at every search of a library; `encoder_of` makes codes for late
+        interaction, None makes none.
         """
         self._remarks = remarks
         self._encoder_of = encoder_of if ingest.late_interaction_max_chunks else None
@@ -104,11 +105,21 @@ class Libraries:
         row = self._calibrations.of(live.fingerprint) if live else None
         with self._lock:
             wired = self._wired.get(library)
-            if wired is None or (wired.embedder, wired.build, wired.calibration) != (embedder, build, row):
+            if wired is None or (wired.embedder, wired.build, wired.calibration) != (
+                embedder,
+                build,
+                row,
+            ):
                 wired = self._wired[library] = self._wire(library, embedder, live, row)
         return wired
 
-    def _wire(self, library: Library, embedder: Embedder | None, live: HeldBuild | None, row: Calibration | None) -> Wired:
+    def _wire(
+        self,
+        library: Library,
+        embedder: Embedder | None,
+        live: HeldBuild | None,
+        row: Calibration | None,
+    ) -> Wired:
         store = self._store
         build = live.number if live else None
         view = None if build is None else store.reembedding.view(build)
@@ -123,18 +134,31 @@ class Libraries:
             late=LateInteraction(store.codes, self._encoder_of()) if self._encoder_of else None,
             remarks=lambda: self._remarks(library),
         )
-        # What is read again gets new vectors: while the library refuses them (see `backfill`), it keeps what it has.
+        # What is read again gets new vectors: while the library refuses them (see `backfill`), it
+        # keeps what it has.
         takes_vectors = live is None or (
-            embedder is not None and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
+            embedder is not None
+            and live.fingerprint == fingerprint_of(embedder.identity, self._ingest)
         )
-        pipeline = IngestPipeline(self._parser, store.writer, embedder, self._ingest, inspect=inspect, rereads=takes_vectors)
+        pipeline = IngestPipeline(
+            self._parser,
+            store.writer,
+            embedder,
+            self._ingest,
+            inspect=inspect,
+            rereads=takes_vectors,
+        )
         return Wired(embedder, build, row, retriever, pipeline)
 
     def searcher(self, library: Library) -> LibrarySearcher:
         """Return what the query use case searches."""
         wired = self.wired(library)
         lexical = self._store.lexical
-        return LibrarySearcher(wired.retriever, wired.embedder, lambda words: lexical.document_frequencies(library, words)[1])
+        return LibrarySearcher(
+            wired.retriever,
+            wired.embedder,
+            lambda words: lexical.document_frequencies(library, words)[1],
+        )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         """Search one library."""
@@ -153,8 +177,12 @@ class Libraries:
         self._store.writer.claim(library, fingerprint)
         live = self._store.builds.of(library, "live")
         if live is None or live.fingerprint != fingerprint:
-            raise FingerprintMismatch(f"library {library.value!r} was re-embedded just now: ask again")
-        return VectorBackfill(self._store.reembedding.view(live.number), embedder, self._ingest, self.code_backfill())
+            raise FingerprintMismatch(
+                f"library {library.value!r} was re-embedded just now: ask again"
+            )
+        return VectorBackfill(
+            self._store.reembedding.view(live.number), embedder, self._ingest, self.code_backfill()
+        )
 
     def lacks_codes(self, library: Library) -> bool:
         """Return whether chunks of a library wait for codes."""
@@ -165,4 +193,9 @@ class Libraries:
         """Return what makes missing codes; None where late interaction is off."""
         if self._encoder_of is None:
             return None
-        return CodeBackfill(self._store.codes, self._encoder_of(), self._store.catalog, self._ingest.late_interaction_max_chunks)
+        return CodeBackfill(
+            self._store.codes,
+            self._encoder_of(),
+            self._store.catalog,
+            self._ingest.late_interaction_max_chunks,
+        )

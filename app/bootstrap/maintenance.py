@@ -40,7 +40,9 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
     """
     options = settings.ingest()
     encoder = MiniLmEmbedder(settings.providers().model_cache_dir).late_encoder()
-    backfill = CodeBackfill(store.codes, encoder, store.catalog, options.late_interaction_max_chunks)
+    backfill = CodeBackfill(
+        store.codes, encoder, store.catalog, options.late_interaction_max_chunks
+    )
     for library in Library:
         store.codes.clear_codes(library)
     return sum(backfill.run(library, progress=progress) for library in Library)
@@ -62,7 +64,9 @@ class StoreMaintenance:
         """Write a library into one file."""
         return asdict(self.store.bundler.export(library, target, progress))
 
-    def load(self, source: Path, library: Library | None, progress: Progress) -> Mapping[str, object]:
+    def load(
+        self, source: Path, library: Library | None, progress: Progress
+    ) -> Mapping[str, object]:
         """Add a file's documents to a library."""
         return asdict(self.store.bundler.load(source, library, progress, inspect))
 
@@ -100,7 +104,9 @@ class StoreMaintenance:
             if at is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
-            if (now - datetime.fromisoformat(at)).total_seconds() >= (PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S):
+            if (now - datetime.fromisoformat(at)).total_seconds() >= (
+                PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
+            ):
                 return True
         return False
 

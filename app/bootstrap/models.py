@@ -56,9 +56,13 @@ class Models:
         self._options = options
         self._generation = generation
         self.ollama = OllamaHost(
-            options.ollama_base_url, connect_timeout_s=options.ollama_connect_timeout_s, read_timeout_s=options.ollama_timeout_s
+            options.ollama_base_url,
+            connect_timeout_s=options.ollama_connect_timeout_s,
+            read_timeout_s=options.ollama_timeout_s,
         )
-        self.watch = OllamaWatch(self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder))
+        self.watch = OllamaWatch(
+            self.ollama, twin=Twins(self.ollama, lambda: self.embedded.sentence_embedder)
+        )
         self._endpoints = Endpoints(options)
         self.embedders = Embedders(options, self.ollama, self.watch, self._endpoints, self.embedded)
         self._memory = MemoryWatch()
@@ -70,7 +74,12 @@ class Models:
         """Return the models."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Close the connections."""
         self.ollama.http.close()
         self._endpoints.close()
@@ -87,19 +96,39 @@ class Models:
             return ModelChoice(None, reason=choice.reason)
         helper = self._generator(choice.provider, choice.helper) if choice.helper else None
         generator = self._generator(choice.provider, choice.model)
-        return ModelChoice(generator, helper, choice.hosted, choice.reason, self._profile(choice, generator.name))
+        return ModelChoice(
+            generator, helper, choice.hosted, choice.reason, self._profile(choice, generator.name)
+        )
 
     def _profile(self, choice: GeneratorChoice, name: str) -> ModelProfile:
         """Return a model's profile from its host, or guess it from the name."""
         if choice.provider == "ollama":
-            installed = next((one for one in self.watch.status().models if same_model(one.name, choice.model)), None)
-            parameters = parameters_of(installed.parameters if installed else "") or parameters_in_name(choice.model)
-            digest = installed.digest if installed and installed.digest else f"{name}@{self.ollama.shown_url}"
-            return ModelProfile(name, self.ollama.shown_url, digest, parameters, choice.hosted, self._findings(digest))
+            installed = next(
+                (one for one in self.watch.status().models if same_model(one.name, choice.model)),
+                None,
+            )
+            parameters = parameters_of(
+                installed.parameters if installed else ""
+            ) or parameters_in_name(choice.model)
+            digest = (
+                installed.digest
+                if installed and installed.digest
+                else f"{name}@{self.ollama.shown_url}"
+            )
+            return ModelProfile(
+                name,
+                self.ollama.shown_url,
+                digest,
+                parameters,
+                choice.hosted,
+                self._findings(digest),
+            )
         host = self._endpoints.of(choice.provider).http.shown_url
         digest = f"{name}@{host}"
         hosted = choice.hosted and choice.provider != "openai_compatible"
-        return ModelProfile(name, host, digest, parameters_in_name(choice.model), hosted, self._findings(digest))
+        return ModelProfile(
+            name, host, digest, parameters_in_name(choice.model), hosted, self._findings(digest)
+        )
 
     @property
     def generator_name(self) -> str:
@@ -148,7 +177,10 @@ class Models:
         """
         choice = self.select()
         answers = choice.model or self.embedded.extractive
-        in_use = {"answers": answers.name, "embeds": f"{embedder.identity.provider}:{embedder.identity.model}"}
+        in_use = {
+            "answers": answers.name,
+            "embeds": f"{embedder.identity.provider}:{embedder.identity.model}",
+        }
         if choice.helper is not None:
             in_use["helper"] = choice.helper.name
         try:
@@ -156,10 +188,19 @@ class Models:
             loaded = self.ollama.loaded()
         except ProviderError:
             return ModelReport(in_use=in_use)
-        used = [name.removeprefix("ollama:") for name in (in_use["answers"], in_use["embeds"]) if name.startswith("ollama:")]
+        used = [
+            name.removeprefix("ollama:")
+            for name in (in_use["answers"], in_use["embeds"])
+            if name.startswith("ollama:")
+        ]
         digests = {row.digest for row in rows if any(same_model(row.name, name) for name in used)}
         installed = tuple((row.name, row.size_bytes or None) for row in rows)
-        return ModelReport(installed, tuple(model.name for model in loaded), in_use, self._memory.together(digests, loaded))
+        return ModelReport(
+            installed,
+            tuple(model.name for model in loaded),
+            in_use,
+            self._memory.together(digests, loaded),
+        )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
         """Fetch a model into Ollama and yield progress; then it can be chosen.

@@ -18,7 +18,9 @@ RECOVERED = "recovered"
 """Flag of a document whose entry was made from its kept bytes: its name and source are not known any more."""
 
 
-def recover_originals(store: IndexStore, settings: Settings, library: Library, names: Sequence[str]) -> Mapping[str, str]:
+def recover_originals(
+    store: IndexStore, settings: Settings, library: Library, names: Sequence[str]
+) -> Mapping[str, str]:
     """Parse originals again and add an entry for each, flagged `recovered`.
 
     Its title comes from the first page. Words are found at once; vectors follow when a server next
@@ -36,7 +38,12 @@ def recover_originals(store: IndexStore, settings: Settings, library: Library, n
     refused: dict[str, str] = {}
     with SandboxedParser(settings.ingest()) as parser:
         pipeline = IngestPipeline(
-            parser, store.writer, None, settings.ingest(), inspect=lambda text: (*inspect(text), RECOVERED), rereads=False
+            parser,
+            store.writer,
+            None,
+            settings.ingest(),
+            inspect=lambda text: (*inspect(text), RECOVERED),
+            rereads=False,
         )
         for sha256 in names:
             path = store.originals.path(sha256)

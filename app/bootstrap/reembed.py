@@ -42,14 +42,22 @@ def register_reembed(
         options=ingest,
         target_of=target_of,
         live_embedder=live_embedder,
-        searcher=lambda library, build, embedder, plain: build_search(store, retrieval, library, build, embedder, plain=plain),
+        searcher=lambda library, build, embedder, plain: build_search(
+            store, retrieval, library, build, embedder, plain=plain
+        ),
         later=lambda library: request_backfill(jobs, library),
     )
     jobs.register(REEMBED, job, lane="background", exclusive=per_library)
 
 
 def build_search(
-    store: IndexStore, options: RetrievalOptions, library: Library, build: int, embedder: Embedder, *, plain: bool
+    store: IndexStore,
+    options: RetrievalOptions,
+    library: Library,
+    build: int,
+    embedder: Embedder,
+    *,
+    plain: bool,
 ) -> Search:
     """Return a search over one build that keeps nothing.
 
@@ -65,10 +73,15 @@ def build_search(
     retriever = Retriever(store.catalog, view, store.lexical, embedder, options)
 
     def search(question: str) -> Sequence[Hit]:
-        return retriever.retrieve(SearchRequest(question, library, top_k=DEPTH + 1, keep_weak=True), Trace()).hits
+        return retriever.retrieve(
+            SearchRequest(question, library, top_k=DEPTH + 1, keep_weak=True), Trace()
+        ).hits
 
     def neighbours(question: str) -> Sequence[Hit]:
-        found = {hit.chunk_id: hit.score for hit in view.search(library, embedder.embed_query(question), DEPTH + 1)}
+        found = {
+            hit.chunk_id: hit.score
+            for hit in view.search(library, embedder.embed_query(question), DEPTH + 1)
+        }
         passages = store.catalog.passages(library, list(found))
         return [Hit(passage, -found[chunk_id]) for chunk_id, passage in passages.items()]
 

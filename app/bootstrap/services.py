@@ -110,7 +110,10 @@ class Services:
     @property
     def embedder(self) -> Embedder:
         """The embedder of the default library; the embedded one while that cannot be had."""
-        return self.libraries.wired(self.settings.library).embedder or self.models.embedded.sentence_embedder
+        return (
+            self.libraries.wired(self.settings.library).embedder
+            or self.models.embedded.sentence_embedder
+        )
 
     @property
     def generator(self) -> Generator:
@@ -132,11 +135,15 @@ class Services:
         options, calibrations = self.settings.retrieval(), Calibrations(self.store.calibrations)
         made_with = {library: self.store.made_with(library) for library in Library}
         acting = {
-            library.value: acting_constants(options, library, calibrations.of(made) if made else None)
+            library.value: acting_constants(
+                options, library, calibrations.of(made) if made else None
+            )
             for library, made in made_with.items()
         }
         inert = tuple(inert_settings(self.settings))
-        return ServiceStatus(self.models.hosts(), self.projections.watermarks(), builds, embedding, acting, inert)
+        return ServiceStatus(
+            self.models.hosts(), self.projections.watermarks(), builds, embedding, acting, inert
+        )
 
 
 @contextmanager

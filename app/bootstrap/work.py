@@ -48,9 +48,17 @@ def compose_work(base: Foundation, answering: AnswerParts) -> Work:
     register_collecting(jobs, store, base.libraries, settings.providers())
     jobs.register(PULL, PullJob(base.models.pull), lane="network")
     jobs.register(REPLAY, ReplayJob(_replayer(base)))
-    register_reembed(jobs, settings, store, live_embedder=base.embedder_of, embedder_named=base.models.embedders.named)
+    register_reembed(
+        jobs,
+        settings,
+        store,
+        live_embedder=base.embedder_of,
+        embedder_named=base.models.embedders.named,
+    )
     jobs.register(CALIBRATE, _calibrate(base), lane="background", exclusive=per_library)
-    evaluations = compose_evaluation(_workshop(base, answering), base.prompts, jobs, settings.documind_git_sha)
+    evaluations = compose_evaluation(
+        _workshop(base, answering), base.prompts, jobs, settings.documind_git_sha
+    )
     maintenance = StoreMaintenance(store, evaluations.reports)
     register_maintenance(jobs, maintenance)
     return Work(
@@ -130,4 +138,9 @@ def start_work(base: Foundation, work: Work, stack: ExitStack) -> None:
 
 def seed_policy(settings: Settings) -> SeedPolicy:
     """Return what the configuration says of the samples."""
-    return SeedPolicy(settings.data_dir, settings.samples, settings.seed_sample_docs, settings.sample_corpus_version)
+    return SeedPolicy(
+        settings.data_dir,
+        settings.samples,
+        settings.seed_sample_docs,
+        settings.sample_corpus_version,
+    )

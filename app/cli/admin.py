@@ -26,7 +26,11 @@ def status(as_json: JsonOption = False) -> None:
     Example: documind status
     """
     with connect(Settings()) as client:
-        found = {"health": client.health(), "libraries": client.libraries(), "jobs": client.jobs(10)}
+        found = {
+            "health": client.health(),
+            "libraries": client.libraries(),
+            "jobs": client.jobs(10),
+        }
         found["models"] = client.get("/api/v1/models/tests")
     if as_json:
         emit(found)
@@ -39,12 +43,23 @@ def status(as_json: JsonOption = False) -> None:
     table(
         ("library", "documents", "chunks", "embedded", "size", "index"),
         [
-            (r["library"], r["documents"], r["chunks"], r["embedded"], size(cast("float", r["bytes"])), r["build"])
+            (
+                r["library"],
+                r["documents"],
+                r["chunks"],
+                r["embedded"],
+                size(cast("float", r["bytes"])),
+                r["build"],
+            )
             for r in libraries
         ],
         right=(1, 2, 3, 4),
     )
-    jobs = [row for row in cast("Sequence[Json]", found["jobs"]["jobs"]) if row["state"] not in ("done", "cancelled")]
+    jobs = [
+        row
+        for row in cast("Sequence[Json]", found["jobs"]["jobs"])
+        if row["state"] not in ("done", "cancelled")
+    ]
     if jobs:
         out.print()
         table(

@@ -47,7 +47,10 @@ def show_replay(found: Json) -> None:
         say("the same passages in the same order")
     passages = cast("Sequence[Json]", found["passages"])
     if passages:
-        rows = [(p["kind"], p["n_before"], p["n_now"], p["title"], p["section"], p["reason"]) for p in passages]
+        rows = [
+            (p["kind"], p["n_before"], p["n_now"], p["title"], p["section"], p["reason"])
+            for p in passages
+        ]
         table(("", "then", "now", "document", "section", "why"), rows, right=(1, 2))
     settings = cast("Sequence[Json]", found["settings"])
     if settings:
@@ -68,7 +71,9 @@ def feedback() -> None:
 
 def forget(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
-    conversations: Annotated[bool, typer.Option("--conversations", help="delete conversations too")] = False,
+    conversations: Annotated[
+        bool, typer.Option("--conversations", help="delete conversations too")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forget every stored answer, with its question, trace and feedback.
@@ -81,4 +86,6 @@ def forget(
         gone = {"answers": client.forget("answers")["forgotten"]}
         if conversations:
             gone["conversations"] = client.forget("conversations")["forgotten"]
-    emit(gone) if as_json else say("forgotten: " + ", ".join(f"{count} {what}" for what, count in gone.items()))
+    emit(gone) if as_json else say(
+        "forgotten: " + ", ".join(f"{count} {what}" for what, count in gone.items())
+    )

@@ -18,7 +18,10 @@ from app.core.text import either
 from app.core.types import EvidenceKind, Mode, Scope, Strategy
 from app.settings import Settings
 
-LibraryOption = Annotated[str | None, typer.Option("--library", "-l", help=f"{either(get_args(Scope))} [default: DEFAULT_LIBRARY]")]
+LibraryOption = Annotated[
+    str | None,
+    typer.Option("--library", "-l", help=f"{either(get_args(Scope))} [default: DEFAULT_LIBRARY]"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 _PREVIEW_CHARACTERS = 100
 
@@ -35,16 +38,28 @@ def ask(
     mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",
     strategy: Annotated[
         str | None,
-        typer.Option(help=f"{either(get_args(Strategy))} [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"),
+        typer.Option(
+            help=f"{either(get_args(Strategy))} [default: flare if FLARE_ACTIVE_RETRIEVAL, else baseline]"
+        ),
     ] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]")] = None,
-    model: Annotated[str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option("--top-k", "-k", help="passages to read, 1 to 50 [default: TOP_K_RESULTS]"),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="another model for this question [default: LLM_MODEL]")
+    ] = None,
     evidence: Annotated[
-        str | None, typer.Option(help=f"what a model reads: {either(get_args(EvidenceKind))} [default: EVIDENCE]")
+        str | None,
+        typer.Option(
+            help=f"what a model reads: {either(get_args(EvidenceKind))} [default: EVIDENCE]"
+        ),
     ] = None,
     fallback: Annotated[
         bool | None,
-        typer.Option(help="let a model read the nearest passages if none is relevant enough [default: ENABLE_FALLBACK_RETRIEVAL]"),
+        typer.Option(
+            help="let a model read the nearest passages if none is relevant enough [default: ENABLE_FALLBACK_RETRIEVAL]"
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -111,7 +126,10 @@ def show_sources(answer: Json) -> None:
         out.print()
         table(
             ("", "source", "section", "page", "band", "text"),
-            [(f"[{s['n']}]", s["title"], s["section"], s["page"], s["band"], preview(s)) for s in sources],
+            [
+                (f"[{s['n']}]", s["title"], s["section"], s["page"], s["band"], preview(s))
+                for s in sources
+            ],
         )
 
 
@@ -140,6 +158,9 @@ def search(
     hits = cast("Sequence[Json]", found["hits"])
     table(
         ("", "source", "section", "page", "score", "text"),
-        [(n, h["title"], h["section"], h["page"], f"{cast('float', h['score']):.3f}", preview(h)) for n, h in enumerate(hits, 1)],
+        [
+            (n, h["title"], h["section"], h["page"], f"{cast('float', h['score']):.3f}", preview(h))
+            for n, h in enumerate(hits, 1)
+        ],
         right=(4,),
     )

@@ -17,16 +17,27 @@ from app.settings import Settings
 
 LibraryOption = Annotated[str, typer.Option("--library", "-l", help="public or papers")]
 SourceArgument = Annotated[
-    str, typer.Argument(help="a MediaWiki dump, .zim, .parquet, .jsonl, a folder of them or of .txt, or hub:owner/name")
+    str,
+    typer.Argument(
+        help="a MediaWiki dump, .zim, .parquet, .jsonl, a folder of them or of .txt, or hub:owner/name"
+    ),
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option(help="name of the source in the ledger [default: the dump's own name, or the file's]"),
+    typer.Option(
+        help="name of the source in the ledger [default: the dump's own name, or the file's]"
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="print progress and result as JSON, one object a line")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="print progress and result as JSON, one object a line")
+]
 KINDS = frozenset({"bulk", "bulk_plan", "backfill"})
 
-app = typer.Typer(help="Encyclopedias from dumps: plan, index, embed.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Encyclopedias from dumps: plan, index, embed.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def register(parent: typer.Typer) -> None:
@@ -40,7 +51,12 @@ def absolute(source: str) -> str:
 
 
 @app.command()
-def plan(source: SourceArgument, library: LibraryOption = "public", name: NameOption = None, as_json: JsonOption = False) -> None:
+def plan(
+    source: SourceArgument,
+    library: LibraryOption = "public",
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Estimate a source's time, disk and memory from a timed sample; index nothing.
 
     Example: documind bulk plan enwiki-latest-pages-articles-multistream.xml.bz2
@@ -64,8 +80,14 @@ def show_plan(found: Json) -> None:
         ("articles", f"{found['articles']:,}"),
         ("documents", f"{found['documents']:,}"),
         ("chunks", f"{found['chunks']:,}"),
-        ("text searchable after", f"{duration(cast('float', found['text_s']))} with {found['workers']} parsing processes"),
-        ("all vectors after", duration(vectors_s) if vectors_s is not None else "no embedder is available"),
+        (
+            "text searchable after",
+            f"{duration(cast('float', found['text_s']))} with {found['workers']} parsing processes",
+        ),
+        (
+            "all vectors after",
+            duration(vectors_s) if vectors_s is not None else "no embedder is available",
+        ),
         ("disk for text", size(cast("float", found["text_disk_bytes"]))),
         ("disk for vectors", size(cast("float", found["vectors_disk_bytes"]))),
         ("free disk", size(cast("float", found["free_disk_bytes"]))),
@@ -83,7 +105,12 @@ def index(
     library: LibraryOption = "public",
     name: NameOption = None,
     workers: Annotated[
-        int | None, typer.Option(min=0, max=64, help="parser processes; 0: the server itself [default: by source and cores]")
+        int | None,
+        typer.Option(
+            min=0,
+            max=64,
+            help="parser processes; 0: the server itself [default: by source and cores]",
+        ),
     ] = None,
     missing: Annotated[
         str | None,
@@ -92,7 +119,11 @@ def index(
         ),
     ] = None,
     articles: Annotated[
-        int | None, typer.Option(min=1, help="at most this many articles, from the beginning, redirects not counted [default: all]")
+        int | None,
+        typer.Option(
+            min=1,
+            help="at most this many articles, from the beginning, redirects not counted [default: all]",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -103,8 +134,18 @@ def index(
     Example: documind bulk index enwiki-latest-pages-articles-multistream.xml.bz2 --library public
     """
     with connect(Settings()) as client:
-        job = client.bulk("index", library, source=absolute(source), name=name, workers=workers, missing=missing, articles=articles)
-        again = f"documind bulk index {source} --library {library}" + (f" --articles {articles}" if articles else "")
+        job = client.bulk(
+            "index",
+            library,
+            source=absolute(source),
+            name=name,
+            workers=workers,
+            missing=missing,
+            articles=articles,
+        )
+        again = f"documind bulk index {source} --library {library}" + (
+            f" --articles {articles}" if articles else ""
+        )
         done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
     if not as_json:
         show_ledger(cast("Json", cast("Json", done["result"])["ledger"]))
@@ -113,18 +154,29 @@ def index(
 def show_ledger(ledger: Json) -> None:
     """Print an account for people."""
     skipped = cast("dict[str, int]", ledger["skipped"])
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
-    say(f"{ledger['articles']:,} articles: {ledger['indexed']:,} indexed, {ledger['redirects']:,} redirects, skipped: {reasons}")
+    reasons = (
+        ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
+    )
+    say(
+        f"{ledger['articles']:,} articles: {ledger['indexed']:,} indexed, {ledger['redirects']:,} redirects, skipped: {reasons}"
+    )
 
 
 @app.command()
 def embed(
     library: LibraryOption = "public",
     order: Annotated[
-        str, typer.Option(help="which documents first: id, longest, or linked (most other articles link to them)")
+        str,
+        typer.Option(
+            help="which documents first: id, longest, or linked (most other articles link to them)"
+        ),
     ] = "id",
-    workers: Annotated[int, typer.Option(min=1, max=64, help="batches of 128 passages to embed at once")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="at most this many chunks [default: all]")] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="batches of 128 passages to embed at once")
+    ] = 1,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="at most this many chunks [default: all]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give chunks without a vector theirs. Ctrl-C pauses; the same command goes on.
@@ -142,7 +194,9 @@ def embed(
 
 
 @app.command()
-def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply as JSON")] = False) -> None:
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="print the reply as JSON")] = False,
+) -> None:
     """Show the ledger, how many chunks have vectors, and unfinished bulk jobs.
 
     Example: documind bulk status
@@ -150,18 +204,24 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="print the reply
     with connect(Settings()) as client:
         ledgers = {name: client.bulk_ledger(name) for name in get_args(LibraryName)}
         libraries = cast("Sequence[Json]", client.libraries()["libraries"])
-        jobs = [job for job in cast("Sequence[Json]", client.jobs(100)["jobs"]) if job["kind"] in KINDS]
+        jobs = [
+            job for job in cast("Sequence[Json]", client.jobs(100)["jobs"]) if job["kind"] in KINDS
+        ]
     if as_json:
         emit({"ledger": ledgers, "libraries": libraries, "jobs": jobs})
         return
     for row in libraries:
-        say(f"{row['library']}: {row['documents']:,} documents, {row['embedded']:,} of {row['chunks']:,} chunks with a vector")
+        say(
+            f"{row['library']}: {row['documents']:,} documents, {row['embedded']:,} of {row['chunks']:,} chunks with a vector"
+        )
         show_ledger(ledgers[str(row["library"])])
     open_jobs = [job for job in jobs if job["state"] not in FINISHED]
     if open_jobs:
         out.print()
         columns = ("id", "kind", "state", "done", "total", "unit")
-        table(columns, [tuple(job[column] for column in columns) for job in open_jobs], right=(3, 4))
+        table(
+            columns, [tuple(job[column] for column in columns) for job in open_jobs], right=(3, 4)
+        )
 
 
 @app.command()

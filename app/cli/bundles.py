@@ -33,13 +33,20 @@ def export_library(
     check_library(library)
     with connect(Settings()) as client:
         job = client.post("/api/v1/export", {"library": library, "path": str(file.absolute())})
-        _show_bundle(cast("Json", run_job(client, job, f"exporting {library}")["result"]), "written", as_json=as_json)
+        _show_bundle(
+            cast("Json", run_job(client, job, f"exporting {library}")["result"]),
+            "written",
+            as_json=as_json,
+        )
 
 
 def import_library(
     file: Annotated[Path, typer.Argument(help="a file that `documind export` wrote")],
     library: Annotated[
-        str | None, typer.Option("--library", "-l", help="target: public or papers [default: the one it came from]")
+        str | None,
+        typer.Option(
+            "--library", "-l", help="target: public or papers [default: the one it came from]"
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,11 +58,17 @@ def import_library(
     """
     with connect(Settings()) as client:
         job = client.post("/api/v1/import", {"path": str(file.absolute()), "library": library})
-        _show_bundle(cast("Json", run_job(client, job, f"importing {file.name}")["result"]), "imported", as_json=as_json)
+        _show_bundle(
+            cast("Json", run_job(client, job, f"importing {file.name}")["result"]),
+            "imported",
+            as_json=as_json,
+        )
 
 
 def _show_bundle(found: Json, done: str, *, as_json: bool) -> None:
     if as_json:
         emit(found)
         return
-    say(f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']} vectors")
+    say(
+        f"{done}: {found['documents']} documents, {found['chunks']} chunks, {found['vectors']} vectors"
+    )

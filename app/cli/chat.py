@@ -35,7 +35,11 @@ _COMMANDS = (
 HELP = "\n".join(f"{command:<60}{what}" for command, what in _COMMANDS)
 HELP += "\nCtrl-C stops the answer that is being written, never the chat."
 _TOPICS = 5
-_FIELDS: Mapping[str, str] = {"library": "library", "mode": "query_mode", "strategy": "retrieval_strategy"}
+_FIELDS: Mapping[str, str] = {
+    "library": "library",
+    "mode": "query_mode",
+    "strategy": "retrieval_strategy",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -45,8 +49,12 @@ def register(app: typer.Typer) -> None:
 
 def chat(
     library: LibraryOption = None,
-    model: Annotated[str | None, typer.Option(help="another model for this chat [default: LLM_MODEL]")] = None,
-    conversation: Annotated[str | None, typer.Option(help="id of a conversation to continue [default: a new one]")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="another model for this chat [default: LLM_MODEL]")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="id of a conversation to continue [default: a new one]")
+    ] = None,
 ) -> None:
     """Chat with the libraries; earlier turns are remembered. /help lists commands.
 
@@ -56,14 +64,19 @@ def chat(
     """
     settings = Settings()
     with connect(settings) as client:
-        options = {"library": library or settings.default_library, **({"model": model} if model else {})}
+        options = {
+            "library": library or settings.default_library,
+            **({"model": model} if model else {}),
+        }
         Chat(client, options, conversation).run()
 
 
 class Chat:
     """One sitting: reads lines until the end, answers each."""
 
-    def __init__(self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None) -> None:
+    def __init__(
+        self, client: DocuMindClient, options: Mapping[str, str], conversation_id: str | None
+    ) -> None:
         """Start a chat.
 
         Args:
@@ -88,7 +101,8 @@ class Chat:
 
     def run(self) -> None:
         """Read and answer until /quit or the end of input."""
-        # Line editing and the arrow keys; importing it is all that `input` needs. Not every Python has it.
+        # Line editing and the arrow keys; importing it is all that `input` needs. Not every Python
+        # has it.
         with suppress(ImportError):
             import readline  # noqa: F401, PLC0415
         say(f"Library: {self._options['library']}. Ask something; /help lists the commands.")
@@ -167,7 +181,9 @@ class Chat:
         show_sources(self._last)
 
     def _topics(self) -> None:
-        found = self._client.get("/api/v1/suggestions", {"library": self._options["library"], "n": _TOPICS})
+        found = self._client.get(
+            "/api/v1/suggestions", {"library": self._options["library"], "n": _TOPICS}
+        )
         suggestions = cast("Sequence[Json]", found["suggestions"])
         for one in suggestions:
             say(f"{one['question']}    ({one['title']})")

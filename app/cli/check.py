@@ -16,7 +16,12 @@ from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
 Format = Literal["markdown", "html", "json"]
-_SAID = {"supported": "supported", "contradicted": "contradicted", "not_found": "not found", "no_claim": "claims nothing"}
+_SAID = {
+    "supported": "supported",
+    "contradicted": "contradicted",
+    "not_found": "not found",
+    "no_claim": "claims nothing",
+}
 _QUOTE_CHARACTERS = 300
 
 
@@ -26,10 +31,16 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="text, Markdown, DOCX, HTML or PDF; - reads standard input")],
-    library: Annotated[str | None, typer.Option("--library", "-l", help="public, papers or all [default: DEFAULT_LIBRARY]")] = None,
+    file: Annotated[
+        str, typer.Argument(help="text, Markdown, DOCX, HTML or PDF; - reads standard input")
+    ],
+    library: Annotated[
+        str | None,
+        typer.Option("--library", "-l", help="public, papers or all [default: DEFAULT_LIBRARY]"),
+    ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="check it against this file and search nothing [default: the library]")
+        Path | None,
+        typer.Option(help="check it against this file and search nothing [default: the library]"),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
 ) -> None:
@@ -67,12 +78,22 @@ def as_html(report: Json) -> str:
     rows = []
     for sentence in _sentences(report):
         place = _place(sentence)
-        shown = f"{escape(_line(place['quote']))}<br><small>{escape(_where(place))}</small>" if place else ""
+        shown = (
+            f"{escape(_line(place['quote']))}<br><small>{escape(_where(place))}</small>"
+            if place
+            else ""
+        )
         said = escape(_SAID[str(sentence["verdict"])])
-        rows.append(f"<tr><td>{said}</td><td>{escape(str(sentence['text']))}</td><td>{shown}</td></tr>")
+        rows.append(
+            f"<tr><td>{said}</td><td>{escape(str(sentence['text']))}</td><td>{shown}</td></tr>"
+        )
     head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Check</title>\n<h1>Check</h1>\n'
     titles = "<tr><th>verdict</th><th>sentence</th><th>best place</th></tr>"
-    return f"{head}<p>{escape(_counts(report))}</p>\n<table>\n{titles}\n" + "\n".join(rows) + "\n</table>\n</html>\n"
+    return (
+        f"{head}<p>{escape(_counts(report))}</p>\n<table>\n{titles}\n"
+        + "\n".join(rows)
+        + "\n</table>\n</html>\n"
+    )
 
 
 def _sentences(report: Json) -> list[Json]:

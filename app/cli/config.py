@@ -23,18 +23,27 @@ def register(app: typer.Typer) -> None:
 
 
 def config(
-    everything: Annotated[bool, typer.Option("--all", "-a", help="also what stands at its default")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="also what stands at its default")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show changed settings and their source: environment or `.env`. Keys are hidden.
 
     Example: documind config --all
     """
-    rows = [row for row in settings_in_force() if everything or row["from"] != "default" or row["setting"] == "DATA_DIR"]
+    rows = [
+        row
+        for row in settings_in_force()
+        if everything or row["from"] != "default" or row["setting"] == "DATA_DIR"
+    ]
     if as_json:
         emit(rows)
     else:
-        table(("setting", "value", "from"), [(row["setting"], row["value"], row["from"]) for row in rows])
+        table(
+            ("setting", "value", "from"),
+            [(row["setting"], row["value"], row["from"]) for row in rows],
+        )
 
 
 def settings_in_force() -> list[Json]:
@@ -48,7 +57,13 @@ def settings_in_force() -> list[Json]:
         origin = "environment" if name in environment else ".env" if name in written else "default"
         value = getattr(settings, field)
         shown = _shown(value, secret=definition.repr is False)
-        rows.append({"setting": name, "value": str(settings.data_dir.resolve()) if field == "data_dir" else shown, "from": origin})
+        rows.append(
+            {
+                "setting": name,
+                "value": str(settings.data_dir.resolve()) if field == "data_dir" else shown,
+                "from": origin,
+            }
+        )
     return rows
 
 
@@ -60,4 +75,6 @@ def _shown(value: object, *, secret: bool) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return ",".join(without_credentials(part) for part in text.split(",")) if "://" in text else text
+    return (
+        ",".join(without_credentials(part) for part in text.split(",")) if "://" in text else text
+    )

@@ -37,7 +37,9 @@ def connect(settings: Settings) -> Iterator[DocuMindClient]:
             yield client
         return
     if held_by is not None:
-        raise Locked(f"process {held_by.pid} is working on {str(settings.data_dir)!r}; wait for it, or use another DATA_DIR")
+        raise Locked(
+            f"process {held_by.pid} is working on {str(settings.data_dir)!r}; wait for it, or use another DATA_DIR"
+        )
     with _own_server(settings) as url, DocuMindClient(url, settings.api_key) as client:
         yield client
 
@@ -52,8 +54,12 @@ def _own_server(settings: Settings) -> Iterator[str]:
         refuse_foreign_catalog(settings.data_dir)
         import uvicorn  # noqa: PLC0415  # heavy imports come after the lock, so that a second process is refused at once
 
-        app = make_app(settings.model_copy(update={"api_host": "127.0.0.1", "samples": False}), lock)
-        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False))
+        app = make_app(
+            settings.model_copy(update={"api_host": "127.0.0.1", "samples": False}), lock
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False)
+        )
         thread = threading.Thread(target=server.run, name="own-server", daemon=True)
         thread.start()
         try:
@@ -72,7 +78,9 @@ def _own_server(settings: Settings) -> Iterator[str]:
 def _address(server: object, thread: threading.Thread) -> str:
     while not getattr(server, "started", False):
         if not thread.is_alive():
-            raise ProviderUnreachable("the server inside this command did not start; run: documind doctor")
+            raise ProviderUnreachable(
+                "the server inside this command did not start; run: documind doctor"
+            )
         time.sleep(_POLL_S)
     port = server.servers[0].sockets[0].getsockname()[1]  # type: ignore[attr-defined]  # uvicorn types `servers` as a list of Any
     return f"http://127.0.0.1:{port}"
@@ -82,7 +90,9 @@ def _wait_until_ready(client: DocuMindClient, thread: threading.Thread) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while client.ready().get("status") != "ready":
         if not thread.is_alive() or time.monotonic() > deadline:
-            raise ProviderUnreachable("the server inside this command ended while it opened the data; run: documind doctor")
+            raise ProviderUnreachable(
+                "the server inside this command ended while it opened the data; run: documind doctor"
+            )
         time.sleep(_POLL_S)
 
 

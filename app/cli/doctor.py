@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="show only problems and notes")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="show only problems and notes")
+    ] = False,
 ) -> None:
     """Check everything that may stop a user, and say how to fix it.
 
@@ -45,7 +47,9 @@ def doctor(
         server_checks.ollama(settings),
     ):
         findings += check
-    if not any(finding.state == "problem" and finding.what == "data directory" for finding in findings):
+    if not any(
+        finding.state == "problem" and finding.what == "data directory" for finding in findings
+    ):
         findings += server_checks.server(settings)
         findings += machine_checks.broken_copies(settings)
     shown = [finding for finding in findings if not quiet or finding.state != "ok"]
@@ -61,5 +65,8 @@ def tell(findings: list[Diagnosis], counts: Counter[str]) -> None:
     """Print findings for people, and what they come to."""
     for finding in findings:
         out.print(f"{MARKS[finding.state]:>18}  ", end="")
-        say(f"{finding.what}: {finding.detail}" + (f"\n         cure: {finding.cure}" if finding.cure else ""))
+        say(
+            f"{finding.what}: {finding.detail}"
+            + (f"\n         cure: {finding.cure}" if finding.cure else "")
+        )
     say(f"{counts['problem']} problems, {counts['note']} notes, {counts['ok']} in order")

@@ -1,7 +1,7 @@
 """Import the edge and the composition by name, as late as possible.
 
-`cli` and `api` never import each other (the import rule), and both take most of a second to import, which must come after the data
-directory's lock, so that a second process is refused at once.
+`cli` and `api` never import each other (the import rule), and both take most of a second to import,
+which must come after the data directory's lock, so that a second process is refused at once.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ from app.settings import Settings
 
 SourceArgument = Annotated[
     Path | None,
-    typer.Argument(help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet [default: your own documents]"),
+    typer.Argument(
+        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet [default: your own documents]"
+    ),
 ]
 LibraryOption = Annotated[
     str | None,
@@ -33,22 +35,40 @@ LibraryOption = Annotated[
     ),
 ]
 DatasetOption = Annotated[
-    str | None, typer.Option(help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact [default: none]")
+    str | None,
+    typer.Option(
+        help="repository in BEIR layout on the Hugging Face hub, such as BeIR/scifact [default: none]"
+    ),
 ]
 CasesOption = Annotated[
     Path | None,
-    typer.Option("--cases", help="answer set with questions about your own documents [default: questions made from them]"),
+    typer.Option(
+        "--cases",
+        help="answer set with questions about your own documents [default: questions made from them]",
+    ),
 ]
-QuestionsOption = Annotated[int, typer.Option(min=1, help="at most this many questions, drawn by the seed")]
+QuestionsOption = Annotated[
+    int, typer.Option(min=1, help="at most this many questions, drawn by the seed")
+]
 HalfOption = Annotated[str, typer.Option(help="all, or only questions of even or odd lines")]
 TopKOption = Annotated[int, typer.Option("--top-k", min=1, max=50, help="passages per question")]
-SeedOption = Annotated[int, typer.Option(min=0, help="number that starts every draw; the same seed gives the same report")]
+SeedOption = Annotated[
+    int,
+    typer.Option(min=0, help="number that starts every draw; the same seed gives the same report"),
+]
 OutOption = Annotated[
-    Path | None, typer.Option("--out", "-o", help="folder for report.md, .csv, .json and .html [default: none is written]")
+    Path | None,
+    typer.Option(
+        "--out", "-o", help="folder for report.md, .csv, .json and .html [default: none is written]"
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the report as JSON")]
 
-app = typer.Typer(help="Compare searches and answers on judged questions.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Compare searches and answers on judged questions.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def register(parent: typer.Typer) -> None:
@@ -102,7 +122,8 @@ def ablation(
 ) -> None:
     """Compare settings, and say which differences are more than chance.
 
-    Example: documind evaluate ablation data/collections/squad --axis fusion=rrf,relative_score --axis chunk_size=500,1000
+    Example: documind evaluate ablation data/collections/squad --axis fusion=rrf,relative_score
+    --axis chunk_size=500,1000
     """
     body = _searched("ablation", source, library, dataset, cases, questions, half, top_k, seed)
     _run({**body, "axes": dict(read_axis(text) for text in axis or ())}, to, as_json=as_json)
@@ -110,7 +131,9 @@ def ablation(
 
 @app.command()
 def answers(
-    cases: Annotated[Path, typer.Argument(metavar="FILE", help="answer set: one JSON object a line")],
+    cases: Annotated[
+        Path, typer.Argument(metavar="FILE", help="answer set: one JSON object a line")
+    ],
     strategy: Annotated[
         list[str] | None,
         typer.Option(
@@ -118,7 +141,9 @@ def answers(
             help=f"{either(get_args(Strategy))}; several are compared with the first [default: baseline]",
         ),
     ] = None,
-    judge: Annotated[bool, typer.Option("--judge", help="have the answering model judge whether answers follow")] = False,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="have the answering model judge whether answers follow")
+    ] = False,
     questions: QuestionsOption = 1000,
     to: OutOption = None,
     as_json: JsonOption = False,
@@ -128,7 +153,13 @@ def answers(
     Example: documind evaluate answers data/sample_docs/questions.jsonl --out evaluation
     """
     axes = {"strategy": strategy or ["baseline"]}
-    body = {"kind": "answers", "cases": _cases(cases), "axes": axes, "judge": judge, "questions": questions}
+    body = {
+        "kind": "answers",
+        "cases": _cases(cases),
+        "axes": axes,
+        "judge": judge,
+        "questions": questions,
+    }
     _run(body, to, as_json=as_json)
 
 
@@ -197,7 +228,10 @@ def _run(body: Json, to: Path | None, *, as_json: bool) -> None:
         show_experiment(experiment, cast("Json", report["timings"]))
     for remark in cast("Sequence[str]", report["remarks"]):
         say(f"note: {remark}")
-    say(f"report {report_id}" + (f": {', '.join(str(path) for path in written)}" if written else ", on the page Evaluate"))
+    say(
+        f"report {report_id}"
+        + (f": {', '.join(str(path) for path in written)}" if written else ", on the page Evaluate")
+    )
 
 
 def _write(client: DocuMindClient, report_id: str, folder: Path) -> list[Path]:
@@ -216,7 +250,9 @@ def show_experiment(experiment: Json, timings: Json) -> None:
     arms = cast("Sequence[Json]", experiment["arms"])
     verdicts = {str(c["arm"]): c for c in cast("Sequence[Json]", experiment["comparisons"])}
     times = cast("Json", timings.get(str(experiment["collection"]), {}))
-    say(f"{experiment['collection']}: {experiment['questions']} questions, {experiment['passages']} documents")
+    say(
+        f"{experiment['collection']}: {experiment['questions']} questions, {experiment['passages']} documents"
+    )
     rows = []
     for arm in arms:
         name = str(arm["name"])
@@ -224,9 +260,28 @@ def show_experiment(experiment: Json, timings: Json) -> None:
         against = verdicts.get(name)
         ms = cast("dict[str, float]", times.get(name, {})).get("p50_ms", 0.0)
         interval = f"{found['low']:.3f} to {found['high']:.3f}"
-        rows.append((name, f"{found['mean']:.3f}", interval, f"{ms:.1f}", "" if against is None else against["verdict"]))
-    table(("", measure, "95 % interval", "ms", f"against {experiment['baseline']}"), rows, right=(1, 3))
-    others = {m: cast("dict[str, float]", i)["mean"] for m, i in cast("Json", arms[0]["measures"]).items() if m != measure}
+        rows.append(
+            (
+                name,
+                f"{found['mean']:.3f}",
+                interval,
+                f"{ms:.1f}",
+                "" if against is None else against["verdict"],
+            )
+        )
+    table(
+        ("", measure, "95 % interval", "ms", f"against {experiment['baseline']}"),
+        rows,
+        right=(1, 3),
+    )
+    others = {
+        m: cast("dict[str, float]", i)["mean"]
+        for m, i in cast("Json", arms[0]["measures"]).items()
+        if m != measure
+    }
     if others:
-        say(f"{arms[0]['name']}: " + ", ".join(f"{name} {value:.3f}" for name, value in others.items()))
+        say(
+            f"{arms[0]['name']}: "
+            + ", ".join(f"{name} {value:.3f}" for name, value in others.items())
+        )
     out.print()

@@ -16,7 +16,9 @@ PAUSE_TIMEOUT_S = 120.0
 """A batch that is being written ends before a run pauses, seconds."""
 
 
-def run_job(client: DocuMindClient, job: Json, title: str, again: str = "", *, as_json: bool = False) -> Json:
+def run_job(
+    client: DocuMindClient, job: Json, title: str, again: str = "", *, as_json: bool = False
+) -> Json:
     """Follow a job to its end and return it; Ctrl-C pauses it and ends the command.
 
     Raises:
@@ -42,7 +44,9 @@ def run_job(client: DocuMindClient, job: Json, title: str, again: str = "", *, a
     problem = cast("Json | None", done["result"]) or {}
     if "error" in problem:
         raise error_from(cast("Json", problem["error"]))
-    raise DocuMindError(f"job {job_id} was {done['state']}; what it has done stays. Go on with: {again}")
+    raise DocuMindError(
+        f"job {job_id} was {done['state']}; what it has done stays. Go on with: {again}"
+    )
 
 
 def _pause_and_exit(client: DocuMindClient, job_id: str, again: str) -> NoReturn:
@@ -53,7 +57,10 @@ def _pause_and_exit(client: DocuMindClient, job_id: str, again: str) -> NoReturn
         time.sleep(0.1)
         job = client.job(job_id)
     if job["state"] == "paused":
-        err.print(f"paused at {job['done']} {job['unit']}; what is indexed can be searched. Go on with: {again}", markup=False)
+        err.print(
+            f"paused at {job['done']} {job['unit']}; what is indexed can be searched. Go on with: {again}",
+            markup=False,
+        )
     sys.exit(INTERRUPTED)
 
 

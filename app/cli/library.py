@@ -40,7 +40,11 @@ def ingest(
     paths: Annotated[list[Path], typer.Argument(help=f"files ({accepted()}) or folders")],
     library: LibraryOption = "papers",
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="return when words find the files; search by meaning follows in the server")
+        bool,
+        typer.Option(
+            "--no-wait",
+            help="return when words find the files; search by meaning follows in the server",
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -70,7 +74,12 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
 
 
 def send_files(
-    client: DocuMindClient, files: Sequence[FileToSend], library: str, *, sync_folder: str = "", wait: Wait = "true"
+    client: DocuMindClient,
+    files: Sequence[FileToSend],
+    library: str,
+    *,
+    sync_folder: str = "",
+    wait: Wait = "true",
 ) -> list[Json]:
     """Send files in batches; return outcomes in order.
 
@@ -81,7 +90,10 @@ def send_files(
         for start in range(0, len(files), BATCH_FILES):
             batch = files[start : start + BATCH_FILES]
             try:
-                rows += cast("list[Json]", client.ingest(batch, library, wait, sync_folder=sync_folder)["documents"])
+                rows += cast(
+                    "list[Json]",
+                    client.ingest(batch, library, wait, sync_folder=sync_folder)["documents"],
+                )
             except InputError as error:
                 if len(batch) == 1:
                     rows.append(_failure(batch[0], error))
@@ -91,18 +103,29 @@ def send_files(
     return rows
 
 
-def _one_by_one(client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str, wait: Wait) -> list[Json]:
+def _one_by_one(
+    client: DocuMindClient, batch: Sequence[FileToSend], library: str, sync_folder: str, wait: Wait
+) -> list[Json]:
     rows: list[Json] = []
     for file in batch:
         try:
-            rows += cast("list[Json]", client.ingest([file], library, wait, sync_folder=sync_folder)["documents"])
+            rows += cast(
+                "list[Json]",
+                client.ingest([file], library, wait, sync_folder=sync_folder)["documents"],
+            )
         except InputError as error:
             rows.append(_failure(file, error))
     return rows
 
 
 def _failure(file: FileToSend, error: InputError) -> Json:
-    return {"filename": file.path.name, "doc_id": None, "status": "failed", "reason": error.message, "receipt": None}
+    return {
+        "filename": file.path.name,
+        "doc_id": None,
+        "status": "failed",
+        "reason": error.message,
+        "receipt": None,
+    }
 
 
 def _report(rows: Sequence[Json], *, as_json: bool) -> None:
@@ -112,7 +135,17 @@ def _report(rows: Sequence[Json], *, as_json: bool) -> None:
     else:
         table(
             ("file", "status", "id", "pages", "chunks", "remark"),
-            [(r["filename"], r["status"], r["doc_id"], _of(r, "pages"), _of(r, "chunks"), _remark(r)) for r in rows],
+            [
+                (
+                    r["filename"],
+                    r["status"],
+                    r["doc_id"],
+                    _of(r, "pages"),
+                    _of(r, "chunks"),
+                    _remark(r),
+                )
+                for r in rows
+            ],
             right=(3, 4),
         )
     failed = sum(row["status"] == "failed" for row in rows)
@@ -127,7 +160,9 @@ def _of(row: Json, name: str) -> object:
 
 
 def _remark(row: Json) -> object:
-    return row.get("reason") or (f"same as {row['duplicate_of']}" if row.get("duplicate_of") else "")
+    return row.get("reason") or (
+        f"same as {row['duplicate_of']}" if row.get("duplicate_of") else ""
+    )
 
 
 def arxiv(
@@ -144,7 +179,9 @@ def arxiv(
 
 
 def samples(
-    remove: Annotated[bool, typer.Option("--remove", help="remove only the samples, from both libraries")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="remove only the samples, from both libraries")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Index the bundled sample documents into both libraries, or remove them.
@@ -167,8 +204,12 @@ def samples(
 
 
 def list_documents(
-    library: Annotated[str | None, typer.Option("--library", "-l", help="public or papers [default: both]")] = None,
-    query: Annotated[str, typer.Option("--query", "-q", help="part of a title or file name [default: any]")] = "",
+    library: Annotated[
+        str | None, typer.Option("--library", "-l", help="public or papers [default: both]")
+    ] = None,
+    query: Annotated[
+        str, typer.Option("--query", "-q", help="part of a title or file name [default: any]")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List what is indexed.
@@ -176,7 +217,11 @@ def list_documents(
     Example: documind list --library papers
     """
     with connect(Settings()) as client:
-        rows = [row for name in ([library] if library else get_args(LibraryName)) for row in client.documents(name, query)]
+        rows = [
+            row
+            for name in ([library] if library else get_args(LibraryName))
+            for row in client.documents(name, query)
+        ]
     if as_json:
         emit(rows)
         return
@@ -214,7 +259,9 @@ def delete(
         emit(gone)
         return
     for row in gone:
-        say(f"deleted {row['doc_id']}: {row['chunks']} chunks, {row['vectors']} vectors, {row['originals']} originals")
+        say(
+            f"deleted {row['doc_id']}: {row['chunks']} chunks, {row['vectors']} vectors, {row['originals']} originals"
+        )
     _say_out_of_reach(gone[-1])
 
 

@@ -38,10 +38,16 @@ CLOCK_SLACK_S = 3600.0
 PACKAGES = ("chromadb", "tantivy", "onnxruntime", "fastapi", "sqlalchemy")
 TRACES = "opentelemetry.exporter.otlp.proto.http"
 EXTRAS = (
-    ("bulk", ("pyarrow", "libzim", "datasets"), "Parquet files, ZIM archives and data sets of the hub"),
+    (
+        "bulk",
+        ("pyarrow", "libzim", "datasets"),
+        "Parquet files, ZIM archives and data sets of the hub",
+    ),
     ("otel", (TRACES,), "traces by OpenTelemetry"),
 )
-NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"})
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
+)
 PAGE = Path(__file__).parents[1] / "api" / "static" / "page" / "index.html"
 
 
@@ -53,12 +59,20 @@ def machine() -> Iterator[Diagnosis]:
         yield problem("Python", platform.python_version(), "use Python 3.11 or newer")
     now = time.time()
     if now < EARLIEST:
-        yield problem("clock", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now)), "set this machine's date")
+        yield problem(
+            "clock",
+            time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now)),
+            "set this machine's date",
+        )
     else:
         yield ok("clock", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now)))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < MIN_OPEN_FILES:
-        yield note("open files", f"this shell allows {files}", f"run before starting: ulimit -n {4 * MIN_OPEN_FILES}")
+        yield note(
+            "open files",
+            f"this shell allows {files}",
+            f"run before starting: ulimit -n {4 * MIN_OPEN_FILES}",
+        )
     else:
         yield ok("open files", "no limit" if files == resource.RLIM_INFINITY else f"up to {files}")
 
@@ -74,14 +88,20 @@ def packages() -> Iterator[Diagnosis]:
     for extra, modules, purpose in EXTRAS:
         missing = [module for module in modules if not _installed(module)]
         if missing:
-            yield note(f"extra {extra}", f"without {', '.join(missing)}: no {purpose}", "only if you need it: docs/operations.md")
+            yield note(
+                f"extra {extra}",
+                f"without {', '.join(missing)}: no {purpose}",
+                "only if you need it: docs/operations.md",
+            )
         else:
             yield ok(f"extra {extra}", purpose)
     if PAGE.is_file():
         yield ok("page", "built")
     else:
         yield note(
-            "page", "not built; everything works from the command line and over HTTP", "with Node 20 installed, run: make page"
+            "page",
+            "not built; everything works from the command line and over HTTP",
+            "with Node 20 installed, run: make page",
         )
 
 
@@ -102,16 +122,28 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
         yield problem("access", error.message, "set API_KEY")
     else:
         where = f"{settings.api_host}:{settings.api_port}"
-        yield ok("access", f"listens on {where}, {'asks for the key' if settings.api_key else 'no key'}")
+        yield ok(
+            "access", f"listens on {where}, {'asks for the key' if settings.api_key else 'no key'}"
+        )
     if settings.llm_provider in HOSTED:
         prefix = settings.llm_provider.upper()
         unset = [
-            f"{prefix}_{part}" for part in ("API_KEY", "MODEL") if not getattr(settings, f"{settings.llm_provider}_{part.lower()}")
+            f"{prefix}_{part}"
+            for part in ("API_KEY", "MODEL")
+            if not getattr(settings, f"{settings.llm_provider}_{part.lower()}")
         ]
         if unset:
-            yield problem("LLM_PROVIDER", f"{settings.llm_provider} without {' and '.join(unset)}", f"set {' and '.join(unset)}")
+            yield problem(
+                "LLM_PROVIDER",
+                f"{settings.llm_provider} without {' and '.join(unset)}",
+                f"set {' and '.join(unset)}",
+            )
     if settings.otel_exporter_otlp_endpoint and not _installed(TRACES):
-        yield note("traces", "OTEL_EXPORTER_OTLP_ENDPOINT is set without the extra", "docs/operations.md, Watch")
+        yield note(
+            "traces",
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set without the extra",
+            "docs/operations.md, Watch",
+        )
 
 
 def directory(settings: Settings) -> Iterator[Diagnosis]:
@@ -119,11 +151,17 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
     path = settings.data_dir.resolve()
     there = path if path.exists() else next(parent for parent in path.parents if parent.exists())
     if trouble := _write_trouble(there):
-        yield problem("data directory", f"{str(there)!r} cannot be written: {trouble}", "change its owner, or set DATA_DIR")
+        yield problem(
+            "data directory",
+            f"{str(there)!r} cannot be written: {trouble}",
+            "change its owner, or set DATA_DIR",
+        )
         return
     free = shutil.disk_usage(there).free
     if free < MIN_FREE_BYTES:
-        yield problem("disk", f"{size(free)} free", "free some space, or set DATA_DIR to a larger disk")
+        yield problem(
+            "disk", f"{size(free)} free", "free some space, or set DATA_DIR to a larger disk"
+        )
     else:
         yield ok("disk", f"{size(free)} free")
     if (kind := file_system(there)) in NETWORK_FILE_SYSTEMS:
@@ -133,11 +171,19 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
             "set DATA_DIR to a disk of this machine",
         )
     held_by = owner(settings.data_dir)
-    yield ok("data directory", f"{str(path)!r}, " + (f"held by process {held_by.pid} {held_by.url}" if held_by else "free"))
+    yield ok(
+        "data directory",
+        f"{str(path)!r}, "
+        + (f"held by process {held_by.pid} {held_by.url}" if held_by else "free"),
+    )
     newest = max((file.stat().st_mtime for file in path.glob("catalog*")), default=0.0)
     if newest > time.time() + CLOCK_SLACK_S:
         ahead = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
-        yield note("clock", f"the catalog was written at {ahead}, which is yet to come", "set this machine's date")
+        yield note(
+            "clock",
+            f"the catalog was written at {ahead}, which is yet to come",
+            "set this machine's date",
+        )
     if held_by is None:
         yield from _port(settings)
     log = UpState(settings.data_dir).log("server")
@@ -187,4 +233,8 @@ def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
     """List stores that were moved aside."""
     roots = {settings.data_dir.resolve(), settings.chroma_dir.resolve().parent}
     for broken in sorted({path for root in roots for path in root.glob("**/*.broken.*")}):
-        yield note("moved aside", f"{broken} was damaged", "it was rebuilt from the catalog; delete the copy when you like")
+        yield note(
+            "moved aside",
+            f"{broken} was damaged",
+            "it was rebuilt from the catalog; delete the copy when you like",
+        )

@@ -1,8 +1,9 @@
 """`documind`: the commands, and what their exit codes mean.
 
-Exit codes: 0 done; 1 something failed (the message says what to do); 2 the command line is wrong; 3 some of several files failed;
-4 not found; 5 the data is in use by another process; 6 a model host cannot be reached or lacks the model; 7 `fsck` found faults;
-8 `fsck` found faults that need a backup; 130 interrupted.
+Exit codes: 0 done; 1 something failed (the message says what to do); 2 the command line is wrong; 3
+some of several files failed; 4 not found; 5 the data is in use by another process; 6 a model host
+cannot be reached or lacks the model; 7 `fsck` found faults; 8 `fsck` found faults that need a
+backup; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -69,7 +70,14 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def everywhere(
     _: Annotated[
-        bool, typer.Option("--version", "-V", help="say which version this is", is_eager=True, callback=_say_version)
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            help="say which version this is",
+            is_eager=True,
+            callback=_say_version,
+        ),
     ] = False,
 ) -> None:
     """Ask your own documents; every citation can be checked."""
@@ -124,7 +132,9 @@ def run_at_edge(work: Callable[[], object]) -> None:
     except ValidationError as error:
         for problem in error.errors():
             name = "_".join(str(part) for part in problem["loc"]).upper() or "settings"
-            complain(f"{name}: {problem['msg']} (got {problem['input']!r}); see docs/configuration.md")
+            complain(
+                f"{name}: {problem['msg']} (got {problem['input']!r}); see docs/configuration.md"
+            )
         sys.exit(2)
     except OSError as error:
         refused = refusal(error)

@@ -1,7 +1,7 @@
 """Commands for the store: check, rebuild, purge, back up, restore.
 
-`rebuild`, `restore` and `fsck --repair` need the server stopped: they take the data directory's lock themselves. The rest goes
-through the server that owns the data.
+`rebuild`, `restore` and `fsck --repair` need the server stopped: they take the data directory's
+lock themselves. The rest goes through the server that owns the data.
 """
 
 from __future__ import annotations
@@ -59,22 +59,32 @@ def check_stopped(store: IndexStore, settings: Settings, library: str, *, repair
     """Return the report of a check of a store that this process opened."""
     from app.bootstrap.recovery import recover_originals  # noqa: PLC0415  # heavy imports come after the lock
 
-    return store.fsck.run(repair=repair, recover=partial(recover_originals, store, settings, Library(library))).record()
+    return store.fsck.run(
+        repair=repair, recover=partial(recover_originals, store, settings, Library(library))
+    ).record()
 
 
 def fsck(
-    repair: Annotated[bool, typer.Option("--repair", help="repair faults; the server must be stopped")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="repair faults; the server must be stopped")
+    ] = False,
     library: Annotated[
-        str, typer.Option("--library", "-l", help="library for entries that --repair adds for uploads without a document")
+        str,
+        typer.Option(
+            "--library",
+            "-l",
+            help="library for entries that --repair adds for uploads without a document",
+        ),
     ] = "papers",
     as_json: JsonOption = False,
 ) -> None:
     """Check texts, counters, vectors, originals and every index against each other.
 
-    --repair also makes an entry for each uploaded file that no document names: read again, titled from its first page and flagged
-    `recovered`.
+    --repair also makes an entry for each uploaded file that no document names: read again, titled
+    from its first page and flagged `recovered`.
 
-    Exit code 0: sound, or all repaired. 7: faults that --repair fixes. 8: faults of the catalog, which need a backup.
+    Exit code 0: sound, or all repaired. 7: faults that --repair fixes. 8: faults of the catalog,
+    which need a backup.
 
     Example: documind fsck --repair
     """
@@ -85,7 +95,8 @@ def fsck(
         with connect(settings) as client:
             found = cast("Json", run_job(client, client.post("/api/v1/fsck"), "checking")["result"])
     else:
-        # Without a server the check opens the store itself and repairs nothing first, so that it sees every fault.
+        # Without a server the check opens the store itself and repairs nothing first, so that it
+        # sees every fault.
         with stopped(settings), open_store(settings, heal=False) as store:
             found = check_stopped(store, settings, library, repair=repair)
     show_report(found, as_json=as_json)
@@ -97,16 +108,26 @@ def show_report(found: Json, *, as_json: bool) -> None:
     if as_json:
         emit(found)
         return
-    checked = ", ".join(f"{count:,} {what}" for what, count in cast("dict[str, int]", found["checked"]).items())
+    checked = ", ".join(
+        f"{count:,} {what}" for what, count in cast("dict[str, int]", found["checked"]).items()
+    )
     say(f"checked in {found['seconds']} s: {checked or 'nothing, the catalog cannot be read'}")
     for fault in cast("list[Json]", found["faults"]):
         where = f" in {fault['library']}" if fault["library"] else ""
-        say(f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}")
-    say("sound" if found["sound"] else "not sound; _paused the server and run: documind fsck --repair")
+        say(
+            f"{'repaired' if fault['repaired'] else 'FAULT'}  {fault['code']}{where}, {fault['count']} times: {fault['detail']}"
+        )
+    say(
+        "sound"
+        if found["sound"]
+        else "not sound; _paused the server and run: documind fsck --repair"
+    )
 
 
 def rebuild(
-    passages: Annotated[bool, typer.Option("--passages", help="rebuild the codes for late interaction too")] = False,
+    passages: Annotated[
+        bool, typer.Option("--passages", help="rebuild the codes for late interaction too")
+    ] = False,
 ) -> None:
     """Rebuild the lexical and vector indexes from the catalog; embed nothing.
 
@@ -120,7 +141,9 @@ def rebuild(
         if passages:
             from app.bootstrap.maintenance import remake_codes  # noqa: PLC0415  # heavy imports come after the lock
 
-            made = remake_codes(settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded"))
+            made = remake_codes(
+                settings, store, lambda done, of: say(f"{done:,} of {of:,} passages coded")
+            )
             say(f"{made:,} passages were coded")
     say("every index was rebuilt from the catalog")
 
@@ -137,7 +160,9 @@ def purge(as_json: JsonOption = False) -> None:
     if as_json:
         emit(found)
         return
-    say(f"{size(cast('float', found['bytes_before']))} before, {size(cast('float', found['bytes_after']))} after")
+    say(
+        f"{size(cast('float', found['bytes_before']))} before, {size(cast('float', found['bytes_after']))} after"
+    )
     say("out of reach: " + "; ".join(cast("list[str]", found["out_of_reach"])))
 
 
@@ -159,7 +184,9 @@ def backup(
     say(f"{found['path']}: {size(total)}, {found['originals']} originals")
 
 
-def restore(directory: Annotated[Path, typer.Argument(help="a directory that `documind backup` wrote")]) -> None:
+def restore(
+    directory: Annotated[Path, typer.Argument(help="a directory that `documind backup` wrote")],
+) -> None:
     """Replace the data with a backup; keep the old data in DATA_DIR/replaced.<UTC>.
 
     The server must be stopped.

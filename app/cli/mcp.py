@@ -62,12 +62,21 @@ def _mirror(remote: Client) -> Server[Any]:
     """Return a server that offers what the one behind `remote` does."""
     from mcp.server import Server  # noqa: PLC0415  # as above
     from mcp.server.context import ServerRequestContext  # noqa: PLC0415
-    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams  # noqa: PLC0415
+    from mcp_types import (  # noqa: PLC0415
+        CallToolRequestParams,
+        CallToolResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+    )
 
-    async def list_tools(_: ServerRequestContext[Any], page: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        _: ServerRequestContext[Any], page: PaginatedRequestParams | None
+    ) -> ListToolsResult:
         return await remote.list_tools(cursor=page.cursor if page else None)
 
-    async def call_tool(_: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(
+        _: ServerRequestContext[Any], asked: CallToolRequestParams
+    ) -> CallToolResult:
         return await remote.call_tool(asked.name, asked.arguments)
 
     about = remote.server_info  # optional in the protocol

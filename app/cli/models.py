@@ -15,7 +15,11 @@ from app.settings import Settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 
-app = typer.Typer(help="Models of Ollama: list them, fetch one, test one.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Models of Ollama: list them, fetch one, test one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def register(parent: typer.Typer) -> None:
@@ -42,12 +46,22 @@ def list_models(as_json: JsonOption = False) -> None:
     if installed:
         out.print()
         rows = [
-            (row["name"], size(cast("float", row["size_bytes"])) if row["size_bytes"] else "", row["name"] in loaded and "yes")
+            (
+                row["name"],
+                size(cast("float", row["size_bytes"])) if row["size_bytes"] else "",
+                row["name"] in loaded and "yes",
+            )
             for row in installed
         ]
-        table(("installed", "on disk", "in memory"), [(name, disk, held or "") for name, disk, held in rows], right=(1,))
+        table(
+            ("installed", "on disk", "in memory"),
+            [(name, disk, held or "") for name, disk, held in rows],
+            right=(1,),
+        )
     else:
-        say("no model host answers, or it has no models; answers are quotes until one does (documind doctor says more)")
+        say(
+            "no model host answers, or it has no models; answers are quotes until one does (documind doctor says more)"
+        )
     if found["fit"] is False:
         err.print(
             "[yellow]the answering and the embedding model do not stay in memory together:[/] each question loads one and"
@@ -57,20 +71,25 @@ def list_models(as_json: JsonOption = False) -> None:
 
 @app.command()
 def pull(
-    model: Annotated[str, typer.Argument(help="name such as llama3.2 or nomic-embed-text")], as_json: JsonOption = False
+    model: Annotated[str, typer.Argument(help="name such as llama3.2 or nomic-embed-text")],
+    as_json: JsonOption = False,
 ) -> None:
     """Fetch a model into Ollama; an interrupted fetch resumes.
 
     Example: documind models pull nomic-embed-text
     """
     with connect(Settings()) as client:
-        job = run_job(client, client.post("/api/v1/models/pull", {"model": model}), f"fetching {model}")
+        job = run_job(
+            client, client.post("/api/v1/models/pull", {"model": model}), f"fetching {model}"
+        )
     emit(job) if as_json else say(f"{model} is there; it can be chosen from now on")
 
 
 @app.command("test")
 def try_model(
-    model: Annotated[str | None, typer.Argument(help="name of an installed model [default: LLM_MODEL]")] = None,
+    model: Annotated[
+        str | None, typer.Argument(help="name of an installed model [default: LLM_MODEL]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Test a model on 24 built-in questions; use the prompt that suits it.
@@ -81,7 +100,9 @@ def try_model(
     Example: documind models test qwen2.5:0.5b
     """
     with connect(Settings()) as client:
-        job = run_job(client, client.post("/api/v1/models/test", {"model": model}), "testing", as_json=False)
+        job = run_job(
+            client, client.post("/api/v1/models/test", {"model": model}), "testing", as_json=False
+        )
         found = client.get("/api/v1/models/tests")
     tests = cast("Sequence[Json]", found["tests"])
     done = next(one for one in tests if one["at"] == cast("Json", job["result"])["at"])
@@ -101,8 +122,12 @@ def show_test(test: Json) -> None:
     ]
     table(("prompt", *_COUNTS.values()), rows, right=range(1, len(_COUNTS) + 1))
     say(f"quotes alone: {test['quotes_right']} of {test['questions']}")
-    say(f"reads {_number(test['reading_tokens_s'])} and writes {_number(test['writing_tokens_s'])} tokens a second")
-    budget = f"at most {test['budget_tokens']} tokens of evidence, read in {_number(test['budget_s'])} s"
+    say(
+        f"reads {_number(test['reading_tokens_s'])} and writes {_number(test['writing_tokens_s'])} tokens a second"
+    )
+    budget = (
+        f"at most {test['budget_tokens']} tokens of evidence, read in {_number(test['budget_s'])} s"
+    )
     say(f"from now on: the {test['prompts']} prompt with {test['evidence']} evidence, {budget}")
     say(str(test["advice"]))
 

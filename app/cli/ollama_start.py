@@ -52,18 +52,28 @@ def find_or_start(host: OllamaHost, started: Started, state: UpState) -> OllamaF
         return OllamaFound("absent", f"{host.name} does not answer; check OLLAMA_BASE_URL")
     program = shutil.which("ollama")
     if program is None:
-        return OllamaFound("absent", "there is no program 'ollama' on the PATH; install it from ollama.com")
+        return OllamaFound(
+            "absent", "there is no program 'ollama' on the PATH; install it from ollama.com"
+        )
     address = urlsplit(host.shown_url)
-    # Documents never leave this machine through a model of Ollama's own cloud, unless the user allows it.
+    # Documents never leave this machine through a model of Ollama's own cloud, unless the user
+    # allows it.
     environment = {"OLLAMA_HOST": address.netloc, "OLLAMA_NO_CLOUD": "1"}
     process, started.ollama = start([program, "serve"], state.log("ollama"), environment)
     state.save(started)
     deadline = time.monotonic() + START_TIMEOUT_S
     while (models := _models(host)) is None:
         if process.poll() is not None or time.monotonic() > deadline:
-            what = f"ended with code {process.returncode}" if process.returncode is not None else "does not answer"
+            what = (
+                f"ended with code {process.returncode}"
+                if process.returncode is not None
+                else "does not answer"
+            )
             log = state.log("ollama")
-            return OllamaFound("absent", f"'ollama serve' was started and {what}; its log {log} ends:\n{last_lines(log)}")
+            return OllamaFound(
+                "absent",
+                f"'ollama serve' was started and {what}; its log {log} ends:\n{last_lines(log)}",
+            )
         time.sleep(_POLL_S)
     return OllamaFound("started", models=models)
 
@@ -90,8 +100,20 @@ def pull(host: OllamaHost, model: str, *, quiet: bool) -> None:
         ModelNotInstalled: The registry has no such model.
         ProviderError: The host failed, or cannot reach the registry.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bar:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(
+        *columns, console=err, transient=True, disable=quiet or not err.is_terminal
+    ) as bar:
         task = bar.add_task(escape(model), total=None)
         for step in host.pull(model, CancelToken()):
-            bar.update(task, description=escape(f"{model}: {step.status}"), total=step.total, completed=step.completed or 0)
+            bar.update(
+                task,
+                description=escape(f"{model}: {step.status}"),
+                total=step.total,
+                completed=step.completed or 0,
+            )

@@ -10,7 +10,14 @@ from typing import cast
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from app.client import Json
@@ -40,7 +47,9 @@ def complain(message: str) -> None:
     err.print(f"[bold red]error:[/] {escape(message)}")
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()) -> None:
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()
+) -> None:
     """Print rows; columns in `right` (by position) are numbers."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for position, header in enumerate(headers):
@@ -83,7 +92,11 @@ def duration(seconds: float) -> str:
         return f"{whole} s"
     if whole < 5400:
         return f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min" if whole < 172_800 else f"{whole // 86_400} days"
+    return (
+        f"{whole // 3600} h {whole % 3600 // 60} min"
+        if whole < 172_800
+        else f"{whole // 86_400} days"
+    )
 
 
 def size(count: float) -> str:

@@ -33,6 +33,8 @@ def open_running() -> None:
 
 def open_page(url: str) -> bool:
     """Open the page in a browser and return True, where there is a screen for it."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
         return False
     return webbrowser.open(url)

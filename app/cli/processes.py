@@ -44,7 +44,8 @@ class Background:
     def stop(self, grace_s: float) -> bool:
         """End the process, by force after `grace_s` seconds; return whether it ran.
 
-        Force ends its process group, which `start` made its own, so that no runner of a model host stays behind.
+        Force ends its process group, which `start` made its own, so that no runner of a model host
+        stays behind.
         """
         if not self._signal(signal.SIGTERM):
             return False
@@ -76,7 +77,8 @@ class Background:
 def start_time(pid: int) -> str:
     """Return a process's start time in the system's words; empty if not running.
 
-    On Linux the boot's id and field 22 of /proc/PID/stat, clock ticks since that boot (proc(5)); elsewhere what `ps` prints.
+    On Linux the boot's id and field 22 of /proc/PID/stat, clock ticks since that boot (proc(5));
+    elsewhere what `ps` prints.
     """
     if not _PROC.joinpath("self").exists():
         return _start_time_by_ps(pid)
@@ -85,20 +87,27 @@ def start_time(pid: int) -> str:
         boot = _PROC.joinpath("sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-    fields = stat[stat.rindex(")") + 2 :].split()  # the name, field 2, may hold anything; field 3 is the state
-    # A leader that is gone while other threads of it still run (field 20 counts them) holds its files and locks.
+    fields = stat[
+        stat.rindex(")") + 2 :
+    ].split()  # the name, field 2, may hold anything; field 3 is the state
+    # A leader that is gone while other threads of it still run (field 20 counts them) holds its
+    # files and locks.
     ended = fields[0] == "X" or (fields[0] == "Z" and int(fields[17]) <= 1)
     return "" if ended else f"{boot}:{fields[19]}"
 
 
 def _start_time_by_ps(pid: int) -> str:
     ps = shutil.which("ps") or "/bin/ps"
-    shown = subprocess.run([ps, "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)  # noqa: S603
+    shown = subprocess.run(  # noqa: S603
+        [ps, "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
     state, _, started = shown.stdout.strip().partition(" ")
     return "" if not state or state.startswith("Z") else started.strip()
 
 
-def start(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], Background | None]:
+def start(
+    command: Sequence[str], log: Path, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], Background | None]:
     """Start a program in its own session that outlives this one.
 
     No Ctrl-C here reaches it.
@@ -109,7 +118,8 @@ def start(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
         environment: Added to this process's.
 
     Returns:
-        The handle for this process, and how later ones recognise it; None when it has ended already.
+        The handle for this process, and how later ones recognise it; None when it has ended
+        already.
     """
     if log.exists():
         log.replace(log.with_name(f"{log.name}.1"))
@@ -118,7 +128,9 @@ def start(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
     return process, Background.of(process.pid)
 
 
-def _spawn(command: Sequence[str], sink: IO[bytes], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _spawn(
+    command: Sequence[str], sink: IO[bytes], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # the command is ours
         list(command),
         stdin=subprocess.DEVNULL,

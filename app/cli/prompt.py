@@ -14,7 +14,9 @@ from app.settings import Settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the findings as JSON")]
 
-app = typer.Typer(help="Prompts: show them, check an overlay.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Prompts: show them, check an overlay.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def register(parent: typer.Typer) -> None:
@@ -33,7 +35,9 @@ def show() -> None:
 
 @app.command()
 def check(
-    directory: Annotated[Path | None, typer.Argument(help="folder with YAML files [default: PROMPTS_DIR]")] = None,
+    directory: Annotated[
+        Path | None, typer.Argument(help="folder with YAML files [default: PROMPTS_DIR]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is wrong with an overlay of prompts. Exit code 1 when something is.

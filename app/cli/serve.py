@@ -26,19 +26,29 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
-    port: Annotated[int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="open the page in a browser when it is ready")] = False,
+    host: Annotated[
+        str | None, typer.Option(help="address to listen on [default: API_HOST]")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
+    ] = None,
+    open_it: Annotated[
+        bool, typer.Option("--open", help="open the page in a browser when it is ready")
+    ] = False,
 ) -> None:
     """Start the server and stay in the foreground; Ctrl-C ends it cleanly.
 
     Example: documind serve --port 9000
     """
-    given = {name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None}
+    given = {
+        name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None
+    }
     settings = Settings().model_copy(update=given)
     check_bind(settings)
     for name in unknown_names():
-        err.print(f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md")
+        err.print(
+            f"[yellow]warning:[/] {name} looks like one of our settings but is none; see docs/configuration.md"
+        )
     with DirectoryLock([settings.data_dir, settings.chroma_dir], base_url(settings)) as lock:
         check_port(settings)
         from app.index.maintenance.start_checks import refuse_foreign_catalog  # noqa: PLC0415  # SQL comes after the lock
@@ -55,9 +65,13 @@ def check_port(settings: Settings) -> None:
         InvalidInput: No such address, or a port that this user may not have.
     """
     try:
-        found = socket.getaddrinfo(settings.api_host, settings.api_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(
+            settings.api_host, settings.api_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except OSError as exc:
-        raise InvalidInput(f"API_HOST {settings.api_host!r} is no address of this machine ({exc.strerror})") from exc
+        raise InvalidInput(
+            f"API_HOST {settings.api_host!r} is no address of this machine ({exc.strerror})"
+        ) from exc
     for family, kind, protocol, _, address in found:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,9 +84,13 @@ def check_port(settings: Settings) -> None:
                         " another port with --port or API_PORT"
                     ) from exc
                 if exc.errno == errno.EACCES:
-                    raise InvalidInput(f"port {settings.api_port} is not open to this user; choose one above 1023") from exc
+                    raise InvalidInput(
+                        f"port {settings.api_port} is not open to this user; choose one above 1023"
+                    ) from exc
                 if exc.errno == errno.EADDRNOTAVAIL and len(found) == 1:
-                    raise InvalidInput(f"API_HOST {settings.api_host!r} is no address of this machine") from exc
+                    raise InvalidInput(
+                        f"API_HOST {settings.api_host!r} is no address of this machine"
+                    ) from exc
 
 
 def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = False) -> None:
@@ -85,7 +103,8 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
     url = base_url(settings)
 
     def ready() -> None:
-        # What is loaded by now stays. Looking through it for garbage would stop every thread for 80 ms, about once in 300 searches.
+        # What is loaded by now stays. Looking through it for garbage would stop every thread for 80
+        # ms, about once in 300 searches.
         gc.freeze()
         say(f"DocuMind is ready: {url}  (Ctrl-C ends it)")
         if open_when_ready:
@@ -98,7 +117,9 @@ def run(settings: Settings, lock: DirectoryLock, *, open_when_ready: bool = Fals
         server.should_exit = True
 
     server = make_server(make_app(settings, lock, on_ready=ready, on_failure=failed), settings)
-    say(f"DocuMind is starting on {str(settings.data_dir.resolve())!r}; a first start takes a minute, later ones seconds.")
+    say(
+        f"DocuMind is starting on {str(settings.data_dir.resolve())!r}; a first start takes a minute, later ones seconds."
+    )
     server.run()
     for error in failures:
         if isinstance(error, InvalidInput):  # a setting, or a file that a setting names

@@ -49,16 +49,27 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
         if required:
             yield problem("Ollama", error.message, cure)
         else:
-            yield note("Ollama", f"{error.message}; without it answers are quotes", f"only if you want a model to write: {cure}")
+            yield note(
+                "Ollama",
+                f"{error.message}; without it answers are quotes",
+                f"only if you want a model to write: {cure}",
+            )
         return
     finally:
         host.http.close()
     yield ok("Ollama", f"version {release} answers at {host.shown_url}")
     yield from vectors
     for model in missing(wanted, (row.name for row in installed)):
-        yield note("Ollama", f"{model} is not installed", f"run: ollama pull {model} (or: documind up --pull)")
+        yield note(
+            "Ollama",
+            f"{model} is not installed",
+            f"run: ollama pull {model} (or: documind up --pull)",
+        )
     used = [row for row in installed if not missing([row.name], wanted)]
-    need, have = sum(row.size_bytes for row in used), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    need, have = (
+        sum(row.size_bytes for row in used),
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    )
     if host.local and need > MEMORY_SHARE * have:
         yield note(
             "memory",
@@ -69,17 +80,25 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
         yield ok("memory", f"{size(need)} of models, {size(have)} in this machine")
 
 
-def _vectors(settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]) -> Iterator[Diagnosis]:
+def _vectors(
+    settings: Settings, host: OllamaHost, installed: Sequence[InstalledModel]
+) -> Iterator[Diagnosis]:
     """Compare Ollama's embedding model with the embedded one, if both can be used."""
     from app.bootstrap.hosts import embedders_compared  # noqa: PLC0415  # most of a second to import
 
     model = settings.embedding_model
-    if settings.embedding_provider not in {"auto", "ollama"} or missing([model], (row.name for row in installed)):
+    if settings.embedding_provider not in {"auto", "ollama"} or missing(
+        [model], (row.name for row in installed)
+    ):
         return
     try:
         found = embedders_compared(settings, host)
     except DocuMindError as error:
-        yield note("embedding", error.message, "choose another EMBEDDING_MODEL, or EMBEDDING_PROVIDER=minilm for a new library")
+        yield note(
+            "embedding",
+            error.message,
+            "choose another EMBEDDING_MODEL, or EMBEDDING_PROVIDER=minilm for a new library",
+        )
         return
     if found.same and settings.embedding_provider == "auto":
         why = f"Ollama's {model} is the embedded model (cosines {found.lowest:.3f} and more), so the embedded one stays"
@@ -97,16 +116,27 @@ def server(settings: Settings) -> Iterator[Diagnosis]:
         with connect(settings) as client:
             yield from _ask(client)
     except Unauthorized:
-        yield problem("server", "it asks for another key than this shell has", "set API_KEY as the server has it")
+        yield problem(
+            "server",
+            "it asks for another key than this shell has",
+            "set API_KEY as the server has it",
+        )
     except Locked as error:
         yield problem("server", error.message, "wait for that command, then run: documind doctor")
     except DocuMindError as error:
-        yield problem("server", error.message, f"start it and read what it prints: documind serve ({base_url(settings)})")
+        yield problem(
+            "server",
+            error.message,
+            f"start it and read what it prints: documind serve ({base_url(settings)})",
+        )
 
 
 def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
     health, diagnostics = client.health(), client.diagnostics()
-    yield ok("server", f"version {health['version']}, {health['status']}; every store was probed when it opened")
+    yield ok(
+        "server",
+        f"version {health['version']}, {health['status']}; every store was probed when it opened",
+    )
     yield ok("answers", str(health["generator"]))
     if client.get("/api/v1/models")["fit"] is False:
         yield note(
@@ -117,14 +147,22 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
     if advice := client.get("/api/v1/models/tests")["advice"]:
         yield ok("models tested", str(advice))
     elif str(health["generator"]) != "extractive":
-        yield note("models tested", "none, so how the model is asked goes by its size", "run: documind models test")
+        yield note(
+            "models tested",
+            "none, so how the model is asked goes by its size",
+            "run: documind models test",
+        )
     jobs = cast("Sequence[Json]", client.get("/api/v1/jobs", {"limit": _JOBS})["jobs"])
     for row in cast("Sequence[Json]", client.libraries()["libraries"]):
         yield from library(row, [job for job in jobs if job["library"] == row["library"]])
     yield from projections(cast("Mapping[str, int]", diagnostics["lags"]))
     failed = cast("Mapping[str, int]", diagnostics["jobs"]).get("failed", 0)
     if failed:
-        yield note("jobs", f"{failed} of the last jobs failed", "documind status, or the page under Status, says why")
+        yield note(
+            "jobs",
+            f"{failed} of the last jobs failed",
+            "documind status, or the page under Status, says why",
+        )
 
 
 def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
@@ -138,15 +176,29 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
     made_by = f"{embedding['embedder']} embeds it"
     if not embedding["reachable"] and row["chunks"]:
         trouble, _, cure = str(embedding["detail"]).partition("; ")
-        yield problem(name, f"{made_by}, and {trouble}: questions are searched by their words alone", cure)
+        yield problem(
+            name, f"{made_by}, and {trouble}: questions are searched by their words alone", cure
+        )
     for notice in cast("Sequence[Json]", row["notices"]):
         message, _, cure = str(notice["message"]).partition("run: ")
         yield note(name, message.rstrip(" ;,"), f"run: {cure}" if cure else "documind status")
     if row["build"] != "ready":
-        yield note(name, f"{detail}; its vector index is being rebuilt ({row['build']})", "wait: documind status")
+        yield note(
+            name,
+            f"{detail}; its vector index is being rebuilt ({row['build']})",
+            "wait: documind status",
+        )
     if behind:
         since = takewhile(lambda job: job["kind"] != "reembed", jobs)
-        said = next((error for job in since for error in cast("Sequence[str]", job["errors"]) if _MISMATCH in error), "")
+        said = next(
+            (
+                error
+                for job in since
+                for error in cast("Sequence[str]", job["errors"])
+                if _MISMATCH in error
+            ),
+            "",
+        )
         cure = said.partition(": ")[2] or "wait for the backfill: documind status"
         yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:

@@ -54,13 +54,23 @@ def register(app: typer.Typer) -> None:
 
 
 def sync(
-    folder: Annotated[Path, typer.Argument(help="the folder; its .documindignore lists files to ignore")],
+    folder: Annotated[
+        Path, typer.Argument(help="the folder; its .documindignore lists files to ignore")
+    ],
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")] = "papers",
-    watching: Annotated[bool, typer.Option("--watch", help="follow every change until Ctrl-C")] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="send unchanged files too: the server parses again what an older release has parsed")
+    watching: Annotated[
+        bool, typer.Option("--watch", help="follow every change until Ctrl-C")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print changes as JSON, one object a line with --watch")] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="send unchanged files too: the server parses again what an older release has parsed",
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print changes as JSON, one object a line with --watch")
+    ] = False,
 ) -> None:
     """Add, replace and remove documents until a library equals a folder.
 
@@ -96,7 +106,9 @@ def library_named(name: str) -> Library:
         raise InvalidInput(f"library {name!r} is neither 'public' nor 'papers'") from exc
 
 
-def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: bool = False) -> SyncOutcome:
+def mirror(
+    client: DocuMindClient, folder: Path, library: Library, *, again: bool = False
+) -> SyncOutcome:
     """Make a library equal a folder; the server remembers which files came from it.
 
     Args:
@@ -114,16 +126,36 @@ def mirror(client: DocuMindClient, folder: Path, library: Library, *, again: boo
     plan = plan_sync(folder, library, manifest, live, client.synced(library.value, name))
     repeated = plan.unchanged if again else ()
     files = (*plan.add, *plan.replace, *repeated)
-    rows = send_files(client, [FileToSend(file.path, file.source_key) for file in files], library.value, sync_folder=name)
-    refused = {file.source_key: str(row["reason"]) for file, row in zip(files, rows, strict=True) if row["status"] == "failed"}
-    same = {file.source_key for file, row in zip(files, rows, strict=True) if row["status"] == "unchanged"}
+    rows = send_files(
+        client,
+        [FileToSend(file.path, file.source_key) for file in files],
+        library.value,
+        sync_folder=name,
+    )
+    refused = {
+        file.source_key: str(row["reason"])
+        for file, row in zip(files, rows, strict=True)
+        if row["status"] == "failed"
+    }
+    same = {
+        file.source_key
+        for file, row in zip(files, rows, strict=True)
+        if row["status"] == "unchanged"
+    }
     reread = tuple(file for file in repeated if file.source_key not in same)
     removed = tuple(
         key
         for at in range(0, len(plan.remove), REMOVED_AT_ONCE)
         for key in client.remove_synced(library.value, name, plan.remove[at : at + REMOVED_AT_ONCE])
     )
-    manifest.record((file for file in (*plan.add, *plan.replace, *plan.unchanged) if file.source_key not in refused), plan.remove)
+    manifest.record(
+        (
+            file
+            for file in (*plan.add, *plan.replace, *plan.unchanged)
+            if file.source_key not in refused
+        ),
+        plan.remove,
+    )
     manifest.save()
 
     def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
@@ -160,10 +192,18 @@ def show(outcome: SyncOutcome) -> None:
         f"{outcome.unchanged} unchanged, {len(outcome.failed)} failed"
     )
     if outcome.failed:
-        err.print("files that failed are tried again next time; name them in .documindignore to leave them out", markup=False)
+        err.print(
+            "files that failed are tried again next time; name them in .documindignore to leave them out",
+            markup=False,
+        )
 
 
-def follow(folder: Path, once: Callable[[], SyncOutcome], tell: Callable[[SyncOutcome], None], stop: threading.Event) -> None:
+def follow(
+    folder: Path,
+    once: Callable[[], SyncOutcome],
+    tell: Callable[[SyncOutcome], None],
+    stop: threading.Event,
+) -> None:
     """Sync after every change of visible files until `stop` is set.
 
     A failed sync is reported and repeated at the next change.
@@ -188,4 +228,6 @@ def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, s
     def visible(_: Change, path: str) -> bool:
         return not any(part.startswith(".") for part in Path(path).relative_to(root).parts)
 
-    yield from watch(root, watch_filter=visible, debounce=DEBOUNCE_MS, stop_event=stop, raise_interrupt=True)
+    yield from watch(
+        root, watch_filter=visible, debounce=DEBOUNCE_MS, stop_event=stop, raise_interrupt=True
+    )

@@ -59,10 +59,18 @@ class UpReport:
 
 
 def up(
-    pull_models: Annotated[bool, typer.Option("--pull", help="fetch missing models (several GB)")] = False,
-    no_open: Annotated[bool, typer.Option("--no-open", help="do not open the page in a browser")] = False,
-    host: Annotated[str | None, typer.Option(help="address to listen on [default: API_HOST]")] = None,
-    port: Annotated[int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")] = None,
+    pull_models: Annotated[
+        bool, typer.Option("--pull", help="fetch missing models (several GB)")
+    ] = False,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="do not open the page in a browser")
+    ] = False,
+    host: Annotated[
+        str | None, typer.Option(help="address to listen on [default: API_HOST]")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", help="port to listen on [default: API_PORT]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start Ollama if installed, then the server, and open the page when ready.
@@ -73,7 +81,9 @@ def up(
 
     Example: documind up --pull
     """
-    given = {name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None}
+    given = {
+        name: value for name, value in (("api_host", host), ("api_port", port)) if value is not None
+    }
     settings = Settings().model_copy(update=given)
     check_bind(settings)
     state = UpState(settings.data_dir)
@@ -116,13 +126,19 @@ def down(as_json: JsonOption = False) -> None:
     if not ended:
         say("nothing that `documind up` started is running")
     if held_by is not None:
-        say(f"process {held_by.pid} {held_by.url} was not started by `documind up`; end it where it was started")
+        say(
+            f"process {held_by.pid} {held_by.url} was not started by `documind up`; end it where it was started"
+        )
 
 
 def await_release(settings: Settings, pid: int) -> None:
     """Wait until the data directory is free: parsing processes outlive their server."""
     deadline = time.monotonic() + RELEASE_S
-    while (held_by := owner(settings.data_dir)) is not None and held_by.pid == pid and time.monotonic() < deadline:
+    while (
+        (held_by := owner(settings.data_dir)) is not None
+        and held_by.pid == pid
+        and time.monotonic() < deadline
+    ):
         time.sleep(_POLL_S)
 
 
@@ -147,7 +163,15 @@ def ended_on_failure(started: Started, state: UpState) -> Iterator[None]:
 # --- Ollama
 
 
-def prepare_ollama(settings: Settings, started: Started, state: UpState, report: UpReport, *, fetch: bool, quiet: bool) -> None:
+def prepare_ollama(
+    settings: Settings,
+    started: Started,
+    state: UpState,
+    report: UpReport,
+    *,
+    fetch: bool,
+    quiet: bool,
+) -> None:
     """Find or start Ollama and check its models; report missing ones, never stop."""
     from app.bootstrap.hosts import ollama_host, wanted_models  # noqa: PLC0415  # most of a second to import
 
@@ -175,34 +199,49 @@ def prepare_ollama(settings: Settings, started: Started, state: UpState, report:
 
 
 def serve_in_background(
-    settings: Settings, given: dict[str, str | int], started: Started, state: UpState, report: UpReport
+    settings: Settings,
+    given: dict[str, str | int],
+    started: Started,
+    state: UpState,
+    report: UpReport,
 ) -> None:
     """Start the server unless one runs, and wait until it answers questions.
 
     Raises:
         Locked: A command without a server is working on the data.
-        ProviderUnreachable: The server ended while it started; the message holds the end of its log.
+        ProviderUnreachable: The server ended while it started; the message holds the end of its
+            log.
     """
     report.log = str(state.log("server"))
     running = owner(settings.data_dir)
     if running is not None:
         if not running.url or not running.lasting:
-            raise Locked(f"process {running.pid} is working on {str(settings.data_dir)!r}; wait for it, or use another DATA_DIR")
+            raise Locked(
+                f"process {running.pid} is working on {str(settings.data_dir)!r}; wait for it, or use another DATA_DIR"
+            )
         report.url, report.pid = running.url, running.pid
         if started.server is None:
             report.log = ""
         await_ready(settings, None, report)
         return
     check_port(settings)
-    options = [word for name, value in given.items() for word in (f"--{name.removeprefix('api_')}", str(value))]
-    process, started.server = start([sys.executable, "-m", "app", "serve", *options], state.log("server"), {})
+    options = [
+        word
+        for name, value in given.items()
+        for word in (f"--{name.removeprefix('api_')}", str(value))
+    ]
+    process, started.server = start(
+        [sys.executable, "-m", "app", "serve", *options], state.log("server"), {}
+    )
     state.save(started)
     report.server, report.pid = "started", process.pid
     with err.status("starting the server"):
         await_ready(settings, process, report)
 
 
-def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport) -> None:
+def await_ready(
+    settings: Settings, process: subprocess.Popen[bytes] | None, report: UpReport
+) -> None:
     """Wait until the server answers questions.
 
     A first start prepares its models; a later one may rebuild an index.
@@ -215,7 +254,9 @@ def await_ready(settings: Settings, process: subprocess.Popen[bytes] | None, rep
                     f"the server ended while it started; its log {report.log} ends:\n{last_lines(Path(report.log))}"
                 )
             if time.monotonic() > deadline:
-                raise ProviderUnreachable(f"the server at {report.url} is not ready after {START_TIMEOUT_S:.0f} s; see its log")
+                raise ProviderUnreachable(
+                    f"the server at {report.url} is not ready after {START_TIMEOUT_S:.0f} s; see its log"
+                )
             time.sleep(_POLL_S)
 
 
@@ -231,12 +272,16 @@ def _ready(client: DocuMindClient) -> bool:
 
 def tell(report: UpReport) -> None:
     """Print what was found and done."""
-    say(f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url}  (documind down ends it)")
+    say(
+        f"DocuMind {'is ready' if report.server == 'started' else 'runs already'}: {report.url}  (documind down ends it)"
+    )
     if report.log:
         say(f"its log: {report.log}")
     if report.ollama == "absent":
         say(f"Ollama: {report.ollama_detail}")
-        say("without it a built-in model finds passages and answers are quotes from them, with the same checked citations")
+        say(
+            "without it a built-in model finds passages and answers are quotes from them, with the same checked citations"
+        )
     elif report.ollama != "not needed":
         say(f"Ollama: {report.ollama}")
     for model in report.missing_models:

@@ -50,7 +50,9 @@ class UpState:
         except Locked as error:
             busy = owner(self.directory)
             who = f"process {busy.pid}" if busy else "another process"
-            raise Locked(f"{who} is starting or stopping this server (documind up or down); wait for it and try again") from error
+            raise Locked(
+                f"{who} is starting or stopping this server (documind up or down); wait for it and try again"
+            ) from error
         with lock:
             started = self._load()
             started.forget_the_dead()
@@ -67,9 +69,12 @@ class UpState:
             found = json.loads(self._file.read_text(encoding="utf-8"))
             return Started(_process(found.get("server")), _process(found.get("ollama")))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            # No file yet, or not ours to read: then nothing can be recognised, and nothing is ended.
+            # No file yet, or not ours to read: then nothing can be recognised, and nothing is
+            # ended.
             return Started()
 
 
 def _process(record: object) -> Background | None:
-    return Background(int(record["pid"]), str(record["started"])) if isinstance(record, dict) else None
+    return (
+        Background(int(record["pid"]), str(record["started"])) if isinstance(record, dict) else None
+    )

@@ -29,9 +29,15 @@ def register(app: typer.Typer) -> None:
 def reembed(
     library: Annotated[str, typer.Option("--library", "-l", help="public or papers")],
     embedder: Annotated[
-        str | None, typer.Option("--embedder", help="ollama, minilm or a hosted provider [default: EMBEDDING_PROVIDER]")
+        str | None,
+        typer.Option(
+            "--embedder", help="ollama, minilm or a hosted provider [default: EMBEDDING_PROVIDER]"
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="embedding model of the provider [default: EMBEDDING_MODEL]")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="embedding model of the provider [default: EMBEDDING_MODEL]"),
+    ] = None,
     questions: Annotated[
         Path | None,
         typer.Option(
@@ -39,9 +45,16 @@ def reembed(
             help="answer set (JSON Lines) to compare old and new vectors with [default: questions made from the documents]",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="use the new vectors even if they find less")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded")] = False,
-    discard: Annotated[bool, typer.Option("--discard", help="remove previous and unfinished vectors")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="use the new vectors even if they find less")
+    ] = False,
+    rollback: Annotated[
+        bool,
+        typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded"),
+    ] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="remove previous and unfinished vectors")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Re-embed a library with another model; swap unless the new vectors find less.
@@ -64,7 +77,9 @@ def reembed(
     }
     with connect(Settings()) as client:
         job = client.post("/api/v1/reembed", body)
-        found = cast("Json", run_job(client, job, f"re-embedding {library}", "the same command")["result"])
+        found = cast(
+            "Json", run_job(client, job, f"re-embedding {library}", "the same command")["result"]
+        )
     if as_json:
         emit(found)
     else:
@@ -79,7 +94,8 @@ def calibrate(
 ) -> None:
     """Calibrate a library's embedding model from the library's own sentences.
 
-    Bands, cutoff and confidence go by it in every library of that model. It runs by itself after indexing.
+    Bands, cutoff and confidence go by it in every library of that model. It runs by itself after
+    indexing.
 
     Example: documind calibrate --library papers
     """
@@ -91,4 +107,6 @@ def calibrate(
         emit(found)
     else:
         line = f"(similarity - {found['similarity_offset']}) / {found['similarity_scale']}"
-        say(f"{found['embedding_model']}: {line} is on the scale of the thresholds, by {found['pairs']} pairs")
+        say(
+            f"{found['embedding_model']}: {line} is on the scale of the thresholds, by {found['pairs']} pairs"
+        )

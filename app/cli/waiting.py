@@ -71,7 +71,9 @@ class Provisional:
 
     def __rich__(self) -> RenderableType:
         """Return the text, and what is waited for while there are no words yet."""
-        lines = Text(self.text).wrap(self._console, self._console.width)[-max(1, self._console.height - 3) :]
+        lines = Text(self.text).wrap(self._console, self._console.width)[
+            -max(1, self._console.height - 3) :
+        ]
         return Group(*lines) if self._words else Group(*lines, self._waiting())
 
     def _waiting(self) -> RenderableType:

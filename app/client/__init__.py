@@ -1,7 +1,7 @@
 """Typed client of our own HTTP API, for the CLI, scripts and benchmarks.
 
-Replies are JSON objects as docs/http.md describes them. Errors of the server are raised as classes of
-`app.core.errors`, found by code; an unreachable server raises ProviderUnreachable.
+Replies are JSON objects as docs/http.md describes them. Errors of the server are raised as classes
+of `app.core.errors`, found by code; an unreachable server raises ProviderUnreachable.
 """
 
 from app.client.client import FINISHED, DocuMindClient, Wait

@@ -42,14 +42,22 @@ class DocuMindClient(Connection):
 
     # --- documents --------------------------------------------------------------------------------------------------------------
 
-    def ingest(self, files: Sequence[FileToSend], library: str, wait: Wait = "true", *, sync_folder: str = "") -> Json:
+    def ingest(
+        self,
+        files: Sequence[FileToSend],
+        library: str,
+        wait: Wait = "true",
+        *,
+        sync_folder: str = "",
+    ) -> Json:
         """Send files and return their outcomes in order (an IngestResponse).
 
         Args:
             files: What to send.
             library: Where to.
             wait: For what.
-            sync_folder: Names the folder whose sync sends them; `remove_synced` may remove them then.
+            sync_folder: Names the folder whose sync sends them; `remove_synced` may remove them
+                then.
 
         Raises:
             InputError: Every file failed; the class is that of the first failure.
@@ -60,13 +68,17 @@ class DocuMindClient(Connection):
         boundary = secrets.token_hex(16)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         body = multipart(fields, [file.path for file in files], boundary)
-        return self._read(self._send("POST", "/api/v1/ingest", params={"wait": wait}, data=body, headers=headers))
+        return self._read(
+            self._send("POST", "/api/v1/ingest", params={"wait": wait}, data=body, headers=headers)
+        )
 
     def documents(self, library: str, query: str = "", limit: int = 500) -> Iterator[Json]:
         """Yield every document whose title or file name contains `query`, by page."""
         cursor: object = None
         while True:
-            page = self._get("/api/v1/papers", {"library": library, "q": query, "limit": limit, "cursor": cursor})
+            page = self._get(
+                "/api/v1/papers", {"library": library, "q": query, "limit": limit, "cursor": cursor}
+            )
             yield from cast("Sequence[Json]", page["documents"])
             cursor = page["next_cursor"]
             if cursor is None:
@@ -76,14 +88,27 @@ class DocuMindClient(Connection):
         """Return one document by doc_id, source key or file name."""
         return self._get(f"/api/v1/papers/{_part(name)}", {"library": library})
 
-    def text(self, library: str, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> Json:
+    def text(
+        self,
+        library: str,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> Json:
         """Return exactly those characters of a revision."""
         span = {"library": library, "start": start, "end": end, "revision": revision}
         return self._get(f"/api/v1/documents/{_part(doc_id)}/text", span)
 
     def delete(self, library: str, name: str, grace_s: float = 0) -> Json:
         """Remove a document by doc_id, source key or file name, and return what went."""
-        return self._read(self._send("DELETE", f"/api/v1/papers/{_part(name)}", params={"library": library, "grace_s": grace_s}))
+        return self._read(
+            self._send(
+                "DELETE",
+                f"/api/v1/papers/{_part(name)}",
+                params={"library": library, "grace_s": grace_s},
+            )
+        )
 
     def restore(self, library: str, doc_id: str) -> Json:
         """Undo a removal within its grace."""
@@ -91,15 +116,28 @@ class DocuMindClient(Connection):
 
     def clear(self, library: str) -> Json:
         """Remove every document of a library, and return what went."""
-        return self._read(self._send("DELETE", f"/api/v1/libraries/{_part(library)}/documents", params={"confirm": library}))
+        return self._read(
+            self._send(
+                "DELETE",
+                f"/api/v1/libraries/{_part(library)}/documents",
+                params={"confirm": library},
+            )
+        )
 
     def synced(self, library: str, folder: str) -> set[str]:
         """Return the source keys of documents that came from a folder."""
         return set(
-            cast("Sequence[str]", self._get("/api/v1/sync/documents", {"library": library, "folder": folder})["source_keys"])
+            cast(
+                "Sequence[str]",
+                self._get("/api/v1/sync/documents", {"library": library, "folder": folder})[
+                    "source_keys"
+                ],
+            )
         )
 
-    def remove_synced(self, library: str, folder: str, source_keys: Sequence[str]) -> tuple[str, ...]:
+    def remove_synced(
+        self, library: str, folder: str, source_keys: Sequence[str]
+    ) -> tuple[str, ...]:
         """Remove documents that came from a folder; return the removed source keys."""
         body: Json = {"library": library, "folder": folder, "source_keys": list(source_keys)}
         return tuple(cast("Sequence[str]", self._post("/api/v1/sync/remove", body)["source_keys"]))
@@ -132,7 +170,10 @@ class DocuMindClient(Connection):
     def check(self, text: str, library: str | None = None, against: str | None = None) -> Json:
         """Return the verdict of every sentence of a text (a CheckResponse)."""
         given = {"library": library, "against": against}
-        return self._post("/api/v1/check", {"text": text, **{name: value for name, value in given.items() if value is not None}})
+        return self._post(
+            "/api/v1/check",
+            {"text": text, **{name: value for name, value in given.items() if value is not None}},
+        )
 
     def query(self, question: str, **options: object) -> Json:
         """Return the answer to a question; options are the fields of QueryRequest."""
@@ -145,11 +186,15 @@ class DocuMindClient(Connection):
         Raises:
             DocuMindError: The server refused, or the stream ended with an `error` event.
         """
-        with self._stream("POST", "/api/v1/query", {"question": question, "stream": True, **options}) as events:
+        with self._stream(
+            "POST", "/api/v1/query", {"question": question, "stream": True, **options}
+        ) as events:
             yield events
 
     @contextmanager
-    def chat_stream(self, message: str, conversation_id: str | None = None, **options: object) -> Iterator[Iterator[ServerEvent]]:
+    def chat_stream(
+        self, message: str, conversation_id: str | None = None, **options: object
+    ) -> Iterator[Iterator[ServerEvent]]:
         """Send a message and yield the events as they come; leaving stops the model."""
         body = {"message": message, "conversation_id": conversation_id, "stream": True, **options}
         with self._stream("POST", "/api/v1/chat", body) as events:

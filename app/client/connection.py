@@ -33,7 +33,14 @@ class ServerEvent:
 class Connection:
     """Talks to one server over kept connections; not for several threads at once."""
 
-    def __init__(self, base_url: str, api_key: str = "", *, timeout_s: float = 600.0, connect_timeout_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str = "",
+        *,
+        timeout_s: float = 600.0,
+        connect_timeout_s: float = 5.0,
+    ) -> None:
         """Point at a server; nothing is sent yet.
 
         Args:
@@ -45,9 +52,13 @@ class Connection:
         self._base = base_url.rstrip("/")
         self._timeout = (connect_timeout_s, timeout_s)
         self._session = requests.Session()
-        self._session.trust_env = False  # a proxy of the environment has no business with a server on this machine
+        self._session.trust_env = (
+            False  # a proxy of the environment has no business with a server on this machine
+        )
         if is_loopback(urlsplit(self._base).hostname or ""):
-            self._session.headers["Accept-Encoding"] = "identity"  # packing costs both ends more than loopback does
+            self._session.headers["Accept-Encoding"] = (
+                "identity"  # packing costs both ends more than loopback does
+            )
         if api_key:
             self._session.headers["X-API-Key"] = api_key
 
@@ -64,7 +75,12 @@ class Connection:
         """Return the client."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Close the connections."""
         self.close()
 
@@ -96,16 +112,27 @@ class Connection:
             ProviderTimeout: The server went silent.
         """
         try:
-            return self._session.request(method, f"{self._base}{path}", timeout=self._timeout, **request)  # type: ignore[arg-type]
+            return self._session.request(
+                method,
+                f"{self._base}{path}",
+                timeout=self._timeout,
+                **request,  # type: ignore[arg-type]
+            )
         except requests.Timeout as exc:
-            raise errors.ProviderTimeout(f"the server at {self._base} did not answer {method} {path} in time") from exc
+            raise errors.ProviderTimeout(
+                f"the server at {self._base} did not answer {method} {path} in time"
+            ) from exc
         except requests.RequestException as exc:
             message = f"no server answers at {self._base} ({type(exc).__name__}); start it with: documind serve"
             raise errors.ProviderUnreachable(message) from exc
 
     @contextmanager
-    def _stream(self, method: str, path: str, body: Json | None = None) -> Iterator[Iterator[ServerEvent]]:
-        with self._send(method, path, json=body, stream=True, headers={"Accept": "text/event-stream"}) as reply:
+    def _stream(
+        self, method: str, path: str, body: Json | None = None
+    ) -> Iterator[Iterator[ServerEvent]]:
+        with self._send(
+            method, path, json=body, stream=True, headers={"Accept": "text/event-stream"}
+        ) as reply:
             if not reply.ok:
                 raise error_of(reply)
             yield _events(reply)
@@ -117,7 +144,9 @@ class Connection:
         try:
             found = reply.json()
         except requests.JSONDecodeError as exc:
-            raise errors.ProviderBadResponse(f"{reply.url} answered {reply.status_code} without JSON; is it DocuMind?") from exc
+            raise errors.ProviderBadResponse(
+                f"{reply.url} answered {reply.status_code} without JSON; is it DocuMind?"
+            ) from exc
         return cast("Json", found) if isinstance(found, dict) else {"items": found}
 
 
@@ -128,7 +157,9 @@ def error_of(reply: requests.Response) -> errors.DocuMindError:
     except requests.JSONDecodeError:
         problem = None
     if not isinstance(problem, dict) or "code" not in problem:
-        return errors.ProviderBadResponse(f"{reply.url} answered {reply.status_code} {reply.reason}; is it DocuMind?")
+        return errors.ProviderBadResponse(
+            f"{reply.url} answered {reply.status_code} {reply.reason}; is it DocuMind?"
+        )
     retry_after = reply.headers.get("Retry-After", "")
     return error_from(problem, float(retry_after) if retry_after.isdigit() else None)
 
@@ -176,4 +207,6 @@ def _lines(reply: requests.Response) -> Iterator[str]:
             for line in whole:
                 yield line.decode()
     except requests.RequestException as exc:
-        raise errors.ProviderUnreachable(f"the stream from {reply.url} broke off ({type(exc).__name__})") from exc
+        raise errors.ProviderUnreachable(
+            f"the stream from {reply.url} broke off ({type(exc).__name__})"
+        ) from exc

@@ -22,8 +22,8 @@ _free = threading.Semaphore(THREADS)
 def run_concurrently(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
     """Run `work` in a spare thread during the block; yield a getter of its result.
 
-    Leaving the block waits for the work. Without a spare thread the work runs when its result is asked
-    for, or never. Meant for milliseconds of work that mostly runs without the interpreter.
+    Leaving the block waits for the work. Without a spare thread the work runs when its result is
+    asked for, or never. Meant for milliseconds of work that mostly runs without the interpreter.
     """
     if not _free.acquire(blocking=False):
         yield work

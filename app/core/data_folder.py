@@ -14,8 +14,8 @@ _HERE = Path("var")
 def default_data_dir() -> Path:
     """Return `./var` if it holds our catalog or in a checkout, else the user's folder.
 
-    So a checkout keeps its data inside, an installed program finds the same data from any folder, and a `./var` that an older
-    release filled is found again.
+    So a checkout keeps its data inside, an installed program finds the same data from any folder,
+    and a `./var` that an older release filled is found again.
     """
     if (_HERE / CATALOG).is_file() or _in_checkout():
         return _HERE

@@ -35,7 +35,10 @@ _CONNECTIVES: Mapping[str, frozenset[str]] = MappingProxyType(
 """Words that join claims or shade them: they tell in a question ("most", "after"), not in a statement."""
 
 CLAIMLESS_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {language: words | _CONNECTIVES.get(language, frozenset()) for language, words in FUNCTION_WORDS.items()}
+    {
+        language: words | _CONNECTIVES.get(language, frozenset())
+        for language, words in FUNCTION_WORDS.items()
+    }
 )
 """Stemmed words that carry no claim of their own, by language."""
 

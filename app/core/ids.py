@@ -13,7 +13,9 @@ from app.core.types import Fingerprint, Library
 
 def document_id(library: Library, source_key: str) -> str:
     """Return the 16 hex digits that name a source in a library, in all revisions."""
-    return hashlib.sha256(f"{library.value}\0{source_key}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(
+        f"{library.value}\0{source_key}".encode("utf-8", "surrogatepass")
+    ).hexdigest()[:16]
 
 
 def content_sha256(content: bytes | Path) -> str:

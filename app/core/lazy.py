@@ -11,8 +11,9 @@ T = TypeVar("T")
 class lazy(Generic[T]):  # noqa: N801  # used like `property`
     """A property computed on first access and kept in the object's `__dict__`.
 
-    Two threads that ask at once may both compute it, so it must have no effects. `functools.cached_property` keeps one lock for all
-    objects of a class until Python 3.12: answers that are checked side by side wait for each other in it (docs/decisions/0020).
+    Two threads that ask at once may both compute it, so it must have no effects.
+    `functools.cached_property` keeps one lock for all objects of a class until Python 3.12: answers
+    that are checked side by side wait for each other in it (docs/decisions/0020).
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

@@ -19,7 +19,11 @@ def web_link(url: str | None) -> str | None:
         return None
     try:
         parts = urlsplit(url)
-        valid = parts.hostname is not None and _HOST.fullmatch(parts.hostname) is not None and (parts.port or 1) > 0
+        valid = (
+            parts.hostname is not None
+            and _HOST.fullmatch(parts.hostname) is not None
+            and (parts.port or 1) > 0
+        )
     except ValueError:  # a port that is none, brackets that do not close
         return None
     return url if valid else None

@@ -18,9 +18,13 @@ _JOINING_SCRIPTS = re.compile(
     "[\u0600-\u08ff\u0900-\u0dff\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\U0001f3fb-\U0001f3ff\u2640\u2642]"
 )
 
-# Everything `normalise` changes but composition, as one class: most texts hold none of it, and one pass instead of five takes
-# 54 instead of 147 us on a page of a paper.
-_UNUSUAL = re.compile("[\r\x85\u2028\u2029" + "".join(p.pattern[1:-1] for p in (_CONTROL, _SURROGATE, _INVISIBLE, _JOINERS)) + "]")
+# Everything `normalise` changes but composition, as one class: most texts hold none of it, and one
+# pass instead of five takes 54 instead of 147 us on a page of a paper.
+_UNUSUAL = re.compile(
+    "[\r\x85\u2028\u2029"
+    + "".join(p.pattern[1:-1] for p in (_CONTROL, _SURROGATE, _INVISIBLE, _JOINERS))
+    + "]"
+)
 
 _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 """ASCII that is stored as it is."""
@@ -29,9 +33,10 @@ _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 def normalise(text: str) -> tuple[str, int]:
     """Return text as it is stored, and how many invisible characters were removed.
 
-    NFC, newline line ends, surrogate pairs joined and lone ones replaced by U+FFFD, control characters but tab and newline
-    dropped; tag, bidi-control and zero-width characters dropped (joiners stay next to scripts and emoji that need them), and of
-    marks piled on one letter all behind the thirtieth.
+    NFC, newline line ends, surrogate pairs joined and lone ones replaced by U+FFFD, control
+    characters but tab and newline dropped; tag, bidi-control and zero-width characters dropped
+    (joiners stay next to scripts and emoji that need them), and of marks piled on one letter all
+    behind the thirtieth.
     """
     text = text.replace("\r\n", "\n")
     if text.isascii() and not text.encode().translate(None, _PLAIN):
@@ -69,7 +74,9 @@ def without_piles(text: str) -> tuple[str, int]:
     """
     if len(text) <= _HARMLESS_PILE:
         return text, 0
-    clean = _MARKLIKE_RUN.sub(lambda run: _piles().sub(lambda pile: pile.group()[:_MOST_MARKS], run.group()), text)
+    clean = _MARKLIKE_RUN.sub(
+        lambda run: _piles().sub(lambda pile: pile.group()[:_MOST_MARKS], run.group()), text
+    )
     return clean, len(text) - len(clean)
 
 
@@ -90,7 +97,9 @@ def _piles() -> re.Pattern[str]:
 
     Compiled with the first long text that is not ASCII (10 ms).
     """
-    marks = "".join(chr(point) for point in range(0x300, _LAST_MARK + 1) if unicodedata.combining(chr(point)))
+    marks = "".join(
+        chr(point) for point in range(0x300, _LAST_MARK + 1) if unicodedata.combining(chr(point))
+    )
     return re.compile(f"[{marks}]{{{_MOST_MARKS + 1},}}")
 
 
@@ -101,7 +110,12 @@ def _strip_joiners(text: str) -> tuple[str, int]:
         if char in "\u200c\u200d":
             before = text[i - 1] if i else ""
             after = text[i + 1] if i + 1 < len(text) else ""
-            if not (before and after and _JOINING_SCRIPTS.match(before) and _JOINING_SCRIPTS.match(after)):
+            if not (
+                before
+                and after
+                and _JOINING_SCRIPTS.match(before)
+                and _JOINING_SCRIPTS.match(after)
+            ):
                 removed += 1
                 continue
         kept.append(char)

@@ -35,5 +35,7 @@ def checkout_sha() -> str:
     git = shutil.which("git")
     if git is None or not (root / ".git").exists():
         return ""
-    found = subprocess.run([git, "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
+    found = subprocess.run(  # noqa: S603
+        [git, "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False
+    )
     return found.stdout.strip()

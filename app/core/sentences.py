@@ -16,9 +16,11 @@ _NEVER_FINAL = frozenset(
     "dr mr mrs ms prof st sr jr fig figs eq eqs cf vs vol vols pp ed eds e.g i.e eg ie gen lt col sgt rev hon no nos v".split()
 )
 _BOUNDARY = re.compile(
-    # All begin with one of a few characters, which are found at a tenth of the cost of asking each alternative everywhere.
+    # All begin with one of a few characters, which are found at a tenth of the cost of asking each
+    # alternative everywhere.
     r"[.!?\u2026\u3002\uff01\uff1f\n](?:"
-    # Runs are taken whole, from their beginning: giving characters back could not help, and would cost the square of their number.
+    # Runs are taken whole, from their beginning: giving characters back could not help, and would
+    # cost the square of their number.
     r"(?<=[.!?\u2026])(?<![.!?\u2026]{2})(?P<stop>[.!?\u2026]*+[\"'\u201d\u2019)\]]*+(?:\[\d+\])*+)(?=\s|\Z)"
     r"|(?<=[\u3002\uff01\uff1f])(?P<cjk>[\u3002\uff01\uff1f]*[\u300d\u300f\u201d\u2019]*)"
     r"|(?<=\n)(?:(?P<gap>[ \t]*\n\s*)|(?P<line>)))"
@@ -78,12 +80,20 @@ def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int)
     rest = text[after : after + 1]
     longest = 100 if _NUMBERED.match(line) else 50
     short = len(line) < longest and not line.endswith((",", ";", "-", "\u2013", "("))
-    return bool(short and line and rest and (rest.isupper() or rest.isdigit()) and line.split()[-1].lower() not in _CONTINUING)
+    return bool(
+        short
+        and line
+        and rest
+        and (rest.isupper() or rest.isdigit())
+        and line.split()[-1].lower() not in _CONTINUING
+    )
 
 
 _NUMBERED = re.compile(r"(?:\d{1,2}\.|\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2})[ \t]+[A-Z][a-z]")
 """How a numbered heading begins."""
-_CONTINUING = frozenset("the a an of in on at to for by and or with from as is are was were that which".split())
+_CONTINUING = frozenset(
+    "the a an of in on at to for by and or with from as is are was were that which".split()
+)
 
 
 def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -> bool:
@@ -97,7 +107,11 @@ def _stop_ends_sentence(text: str, at: int, after: int, start: int, stop: int) -
     return (
         not following
         or word is None
-        or _may_be_final(word.group(), following, at_line_start=text[word.start() - 1 : word.start()] in ("", "\n"))
+        or _may_be_final(
+            word.group(),
+            following,
+            at_line_start=text[word.start() - 1 : word.start()] in ("", "\n"),
+        )
     )
 
 
@@ -122,10 +136,14 @@ def _may_be_final(word: str, following: str, *, at_line_start: bool) -> bool:
     `following` is the next visible character, which is not in lower case.
     """
     lowered = word.lower()
-    if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):  # a title, or an initial: J. Smith
+    if lowered in _NEVER_FINAL or (
+        len(word) == 1 and word.isupper()
+    ):  # a title, or an initial: J. Smith
         return False
     if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):
-        return lowered in _MAY_END and not (following.isdigit() or following in _OPENING)  # Smith et al. (2003)
+        return lowered in _MAY_END and not (
+            following.isdigit() or following in _OPENING
+        )  # Smith et al. (2003)
     return not (at_line_start and word.isdigit() and len(word) <= 3)  # a numbered item: "1. Title"
 
 

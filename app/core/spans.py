@@ -1,7 +1,7 @@
 """Define spans: named durations with attributes, for external tracing.
 
-A span never carries a question, an answer, a file name or an error's message: class names, counts, models and durations only.
-Without a watcher `SILENT` costs a call that does nothing.
+A span never carries a question, an answer, a file name or an error's message: class names, counts,
+models and durations only. Without a watcher `SILENT` costs a call that does nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Spans(Protocol):
         Args:
             name: From a small fixed set.
             attributes: To begin with.
-            traceparent: A caller's W3C Trace Context header; the span continues the caller's trace. Anything else is ignored.
+            traceparent: A caller's W3C Trace Context header; the span continues the caller's trace.
+                Anything else is ignored.
         """
         ...
 

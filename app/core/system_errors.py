@@ -27,7 +27,10 @@ def refusal(error: BaseException) -> DocuMindError | None:
 
 def no_files() -> Busy:
     """Return the error for a process that has reached its limit of open files."""
-    return Busy("too many open files and connections; try again in a moment, or start with a higher `ulimit -n`", retry_after_s=2)
+    return Busy(
+        "too many open files and connections; try again in a moment, or start with a higher `ulimit -n`",
+        retry_after_s=2,
+    )
 
 
 def says_no_files(message: str) -> bool:

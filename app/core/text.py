@@ -1,7 +1,8 @@
 """Fold and tokenise text: the tokenizer for all lexical work in Python.
 
-tantivy's analyzer (app/index/lexical/index.py) is configured to agree with `tokenise`: split at non-alphanumerics, drop tokens over
-40 bytes, lower-case, Snowball English stemmer. `lexical_form` runs before both.
+tantivy's analyzer (app/index/lexical/index.py) is configured to agree with `tokenise`: split at
+non-alphanumerics, drop tokens over 40 bytes, lower-case, Snowball English stemmer. `lexical_form`
+runs before both.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ _ALPHABETIC_MARKS = (
     "\uaab2-\uaab4\uaab7-\uaab8\uaabe\uaaeb-\uaaef\uaaf5\uabe3-\uabea\ufb1e"
 )
 """Basic-plane code points that Unicode calls alphabetic and `\\w` does not: vowel signs of Indic, Semitic and other scripts
-(DerivedCoreProperties, Other_Alphabetic, Unicode 16). tantivy keeps them inside words, so does `_WORD`."""
+(DerivedCoreProperties, Other_Alphabetic, Unicode 16). tantivy keeps them inside words, so does
+`_WORD`."""
 _WORD = re.compile(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+")
 
 
@@ -86,7 +88,9 @@ def _spelt_in_ascii(text: str) -> str | None:
 
 
 def _folded(text: str) -> str:
-    folded = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", without_piles(text)[0])))
+    folded = unicodedata.normalize(
+        "NFC", _MARKS.sub("", unicodedata.normalize("NFKD", without_piles(text)[0]))
+    )
     folded = folded.replace(_CAPITAL_SIGMA, _SIGMA).replace(_FINAL_SIGMA, _SIGMA)
     return _CJK_RUN.sub(lambda run: f" {_bigrams(run.group())} ", _UNSPACED_GAP.sub("", folded))
 
@@ -115,7 +119,9 @@ _LONGEST_RUN = 16
 """Characters; accented letters, dashes and quotes stand in short runs."""
 _MOST_RUNS = 64
 """Each is replaced in a pass over the text: more would make the time grow with the square of a text made for that."""
-_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
+_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = (
+    "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
+)
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
 
@@ -169,7 +175,9 @@ _STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
 
 def word_count(text: str) -> int:
     """Return the number of words: runs between spaces; two Han or kana count as one."""
-    return len(text.split()) + (0 if text.isascii() else sum(map(len, _UNSPACED_RUN.findall(text))) // 2)
+    return len(text.split()) + (
+        0 if text.isascii() else sum(map(len, _UNSPACED_RUN.findall(text))) // 2
+    )
 
 
 def words(text: str) -> list[str]:
@@ -203,7 +211,10 @@ def _ascii_tokens(text: bytes) -> list[str]:
         return [_ASCII_STEMS[word] for word in found if len(word) <= MAX_TOKEN_BYTES]
 
 
-_ASCII_FOLD = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))
+_ASCII_FOLD = bytes(
+    ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ")
+    for code in range(256)
+)
 """Lower-case letters and digits stand for themselves, upper-case ones for their lower case, everything else for a space."""
 
 

@@ -49,7 +49,11 @@ class Trace:
             finally:
                 elapsed_ms = (time.perf_counter() - start) * 1000
                 span.put({"documind.in": recorder.n_in, "documind.out": recorder.n_out})
-                self._stages.append(StageTrace(name, round(elapsed_ms, 3), recorder.n_in, recorder.n_out, recorder.items))
+                self._stages.append(
+                    StageTrace(
+                        name, round(elapsed_ms, 3), recorder.n_in, recorder.n_out, recorder.items
+                    )
+                )
 
     @contextmanager
     def within(self, name: str, attributes: Attributes) -> Iterator[Span]:

@@ -90,7 +90,8 @@ def nearest(
         rows: float32 `[n, dim]`, norm 1.
         ids: int64 `[n]`.
         k: At most this many.
-        distances: `cosine_distances(query, rows)` when at hand, or about that; rows with infinity are left out.
+        distances: `cosine_distances(query, rows)` when at hand, or about that; rows with infinity
+            are left out.
         slack: How far off any of `distances` is at most, rounding aside.
     """
     fast = cosine_distances(query, rows) if distances is None else distances
@@ -104,7 +105,9 @@ def nearest(
     wide = query.astype(np.float64)
     # In blocks: of a library of many equal texts all rows may come into question.
     blocks = [near[at : at + _BLOCK] for at in range(0, len(near), _BLOCK)]
-    cosines = np.concatenate([np.einsum("ij,j->i", rows[block].astype(np.float64), wide) for block in blocks])
+    cosines = np.concatenate(
+        [np.einsum("ij,j->i", rows[block].astype(np.float64), wide) for block in blocks]
+    )
     exact = np.clip(1.0 - cosines, 0.0, 2.0).astype(np.float32)
     order = np.lexsort((ids[near], exact))[:k]
     return near[order], exact[order]

@@ -35,13 +35,20 @@ def load(path: Path) -> list[AnswerCase]:
     Fields: question, library, intent, expected_substrings, keywords, expected_docs, oos.
 
     Raises:
-        InvalidInput: The file is missing, or a line lacks a field, has an unknown one, or one of the wrong kind.
+        InvalidInput: The file is missing, or a line lacks a field, has an unknown one, or one of
+            the wrong kind.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as exc:
-        raise InvalidInput(f"{path.name!r} cannot be read; an answer set is a file of JSON Lines") from exc
-    return [_case(line, f"line {number} of {path.name!r}") for number, line in enumerate(lines, start=1) if line.strip()]
+        raise InvalidInput(
+            f"{path.name!r} cannot be read; an answer set is a file of JSON Lines"
+        ) from exc
+    return [
+        _case(line, f"line {number} of {path.name!r}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
 
 
 def _case(line: str, where: str) -> AnswerCase:
@@ -58,14 +65,30 @@ def case_of(row: object, where: str) -> AnswerCase:
     Raises:
         InvalidInput: A field is missing, unknown or of the wrong kind.
     """
-    fields = {"question", "library", "intent", "expected_substrings", "keywords", "expected_docs", "oos"}
+    fields = {
+        "question",
+        "library",
+        "intent",
+        "expected_substrings",
+        "keywords",
+        "expected_docs",
+        "oos",
+    }
     if not isinstance(row, Mapping) or not {"question", "library"} <= set(row) <= fields:
-        raise InvalidInput(f"{where} must be an object with question, library and none but {', '.join(sorted(fields))}")
+        raise InvalidInput(
+            f"{where} must be an object with question, library and none but {', '.join(sorted(fields))}"
+        )
     if row["library"] not in get_args(Scope):
-        raise InvalidInput(f"{where} names the library {row['library']!r}; use one of {', '.join(get_args(Scope))}")
-    lists = {name: row.get(name, []) for name in ("expected_substrings", "keywords", "expected_docs")}
+        raise InvalidInput(
+            f"{where} names the library {row['library']!r}; use one of {', '.join(get_args(Scope))}"
+        )
+    lists = {
+        name: row.get(name, []) for name in ("expected_substrings", "keywords", "expected_docs")
+    }
     for name, values in lists.items():
-        if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        if not isinstance(values, list | tuple) or not all(
+            isinstance(value, str) for value in values
+        ):
             raise InvalidInput(f"{where}: {name} must be a list of strings, got {values!r}")
     return AnswerCase(
         str(row["question"]),

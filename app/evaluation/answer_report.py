@@ -39,7 +39,13 @@ def outcome_of(row: CaseOutcome) -> QuestionOutcome:
     """Return an answer's measures and its text followed by its passages."""
     answer = row.answer
     asks = row.case.intent == "question" and not row.case.oos
-    wanted = [row.intent_right, row.recalled, row.correct, row.refused if row.case.oos else None, not row.refused if asks else None]
+    wanted = [
+        row.intent_right,
+        row.recalled,
+        row.correct,
+        row.refused if row.case.oos else None,
+        not row.refused if asks else None,
+    ]
     values: dict[str, float | bool | None] = {
         RIGHT: all(value for value in wanted if value is not None),
         "intent accuracy": row.intent_right,
@@ -55,10 +61,16 @@ def outcome_of(row: CaseOutcome) -> QuestionOutcome:
     stages: dict[str, float] = {}
     for stage in answer.trace.stages:
         stages[stage.name] = stages.get(stage.name, 0.0) + stage.ms
-    best = {e.hit.passage.document.doc_id: e.hit.passage.chunk.text for e in reversed(answer.evidence)}
+    best = {
+        e.hit.passage.document.doc_id: e.hit.passage.chunk.text for e in reversed(answer.evidence)
+    }
     passages = (ANSWER, *reversed(best))
-    found = RankedPassages(passages, (answer.text, *reversed(best.values())), row.ms, stages, answer.confidence)
-    return QuestionOutcome(found, {name: None if value is None else float(value) for name, value in values.items()})
+    found = RankedPassages(
+        passages, (answer.text, *reversed(best.values())), row.ms, stages, answer.confidence
+    )
+    return QuestionOutcome(
+        found, {name: None if value is None else float(value) for name, value in values.items()}
+    )
 
 
 def experiment_of(
@@ -89,13 +101,22 @@ def experiment_of(
         values = {measure: _column(own, measure) for measure in MEASURES}
         values = {measure: column for measure, column in values.items() if column}
         intervals = {
-            measure: bootstrap_interval(np.array(list(column.values())), seed=seed, resamples=resamples)
+            measure: bootstrap_interval(
+                np.array(list(column.values())), seed=seed, resamples=resamples
+            )
             for measure, column in values.items()
         }
-        overlaps = [overlap_with(one.found.passages, first.found.passages) for one, first in zip(row, outcomes[0], strict=True)]
+        overlaps = [
+            overlap_with(one.found.passages, first.found.passages)
+            for one, first in zip(row, outcomes[0], strict=True)
+        ]
         found = {question: outcome.found for question, outcome in own.items()}
-        results.append(ArmResult(arm, found, values, intervals, None, sum(overlaps) / len(overlaps)))
-    comparisons = compare(arms[0].name, {r.arm.name: r.values[RIGHT] for r in results}, seed=seed, resamples=resamples)
+        results.append(
+            ArmResult(arm, found, values, intervals, None, sum(overlaps) / len(overlaps))
+        )
+    comparisons = compare(
+        arms[0].name, {r.arm.name: r.values[RIGHT] for r in results}, seed=seed, resamples=resamples
+    )
     texts = {question: case.question for question, case in zip(ids, cases, strict=True)}
     return Experiment(name, texts, documents, arms[0].name, RIGHT, tuple(results), comparisons)
 

@@ -57,11 +57,16 @@ class AnswerReport:
             "citation_precision": [row.citation_precision for row in rows],
             "keyword_coverage": [row.keyword_coverage for row in rows],
             "out_of_scope_refusal": [row.refused for row in rows if row.case.oos],
-            "wrong_refusal": [row.refused for row in rows if not row.case.oos and row.case.intent == "question"],
+            "wrong_refusal": [
+                row.refused for row in rows if not row.case.oos and row.case.intent == "question"
+            ],
             "faithfulness": [row.faithfulness for row in rows],
             "judged_faithful": [row.judged for row in rows],
         }
-        means = {name: [float(value) for value in values if value is not None] for name, values in columns.items()}
+        means = {
+            name: [float(value) for value in values if value is not None]
+            for name, values in columns.items()
+        }
         rates = {name: sum(values) / len(values) for name, values in means.items() if values}
         times = [row.ms for row in rows]
         return rates | {"p50_ms": percentile(times, 0.5), "p95_ms": percentile(times, 0.95)}
@@ -85,13 +90,26 @@ def evaluate(
     return AnswerReport(tuple(_outcome(case, ask, judge, ask_as) for case in cases))
 
 
-def _outcome(case: AnswerCase, ask: Callable[[Question], Answer], judge: Judge | None, ask_as: Question | None) -> CaseOutcome:
-    question = replace(ask_as, text=case.question, library=case.library) if ask_as else Question(case.question, case.library)
+def _outcome(
+    case: AnswerCase,
+    ask: Callable[[Question], Answer],
+    judge: Judge | None,
+    ask_as: Question | None,
+) -> CaseOutcome:
+    question = (
+        replace(ask_as, text=case.question, library=case.library)
+        if ask_as
+        else Question(case.question, case.library)
+    )
     start = time.perf_counter()
     answer = ask(question)
     ms = (time.perf_counter() - start) * 1000
     answered = answer.status == "answered"
-    cited = [_names(answer, citation.n) for sentence in answer.sentences for citation in sentence.citations]
+    cited = [
+        _names(answer, citation.n)
+        for sentence in answer.sentences
+        for citation in sentence.citations
+    ]
     expected = set(case.expected_docs)
     text = answer.text.casefold()
     asks = case.intent == "question" and not case.oos
@@ -99,10 +117,18 @@ def _outcome(case: AnswerCase, ask: Callable[[Question], Answer], judge: Judge |
         case,
         answer,
         intent_right=(answer.status == "chitchat") == (case.intent == "chitchat"),
-        recalled=any(expected & _names(answer, e.n) for e in answer.evidence) if asks and expected else None,
-        correct=any(part.casefold() in text for part in case.expected_substrings) if asks and case.expected_substrings else None,
-        citation_precision=sum(bool(expected & names) for names in cited) / len(cited) if cited and expected else None,
-        keyword_coverage=sum(k.casefold() in text for k in case.keywords) / len(case.keywords) if case.keywords else None,
+        recalled=any(expected & _names(answer, e.n) for e in answer.evidence)
+        if asks and expected
+        else None,
+        correct=any(part.casefold() in text for part in case.expected_substrings)
+        if asks and case.expected_substrings
+        else None,
+        citation_precision=sum(bool(expected & names) for names in cited) / len(cited)
+        if cited and expected
+        else None,
+        keyword_coverage=sum(k.casefold() in text for k in case.keywords) / len(case.keywords)
+        if case.keywords
+        else None,
         refused=answer.status == "abstained",
         faithfulness=faithfulness(answer) if answered else None,
         judged=judge.share_supported(answer) if judge is not None and answered else None,
@@ -126,10 +152,13 @@ def faithfulness(answer: Answer) -> float:
     low without being wrong: read it together with the judge's.
 
     References:
-        Extractive fragment density, Grusky, Naaman, Artzi: Newsroom, NAACL 2018, simplified to trigrams.
+        Extractive fragment density, Grusky, Naaman, Artzi: Newsroom, NAACL 2018, simplified to
+            trigrams.
     """
     grams = _ngrams(_without_marks(answer.text))
-    known: set[tuple[str, ...]] = set().union(*(_ngrams(e.hit.passage.chunk.text) for e in answer.evidence))
+    known: set[tuple[str, ...]] = set().union(
+        *(_ngrams(e.hit.passage.chunk.text) for e in answer.evidence)
+    )
     return len(grams & known) / len(grams) if grams else 1.0
 
 

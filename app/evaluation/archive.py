@@ -41,18 +41,25 @@ class ReportArchive:
         folder.mkdir(parents=True, exist_ok=True)
         return folder / _OUTCOMES
 
-    def save(self, report_id: str, report: Report, created_at: str, *, own_documents: bool) -> ReportEntry:
+    def save(
+        self, report_id: str, report: Report, created_at: str, *, own_documents: bool
+    ) -> ReportEntry:
         """Write a report; on return it is listed and its outcomes are gone.
 
         Args:
             report_id: Id of the job.
             report: What was found.
             created_at: UTC, ISO 8601.
-            own_documents: Its passages are of the libraries, named by doc_id, so that `forget` looks at them.
+            own_documents: Its passages are of the libraries, named by doc_id, so that `forget`
+                looks at them.
         """
         folder = self._folder / report_id
         folder.mkdir(parents=True, exist_ok=True)
-        texts: Mapping[Format, str] = {"md": to_markdown(report), "csv": to_csv(report), "json": to_json(report, passages=True)}
+        texts: Mapping[Format, str] = {
+            "md": to_markdown(report),
+            "csv": to_csv(report),
+            "json": to_json(report, passages=True),
+        }
         for kind, text in texts.items():
             (folder / f"report.{kind}").write_text(text, encoding="utf-8")
         entry = ReportEntry(report_id, report.title, created_at)
@@ -76,8 +83,14 @@ class ReportArchive:
             NotFound: There is no finished report of this id.
         """
         folder = self._folder / report_id
-        if not _ID.fullmatch(report_id) or kind not in get_args(Format) or not (folder / "entry.json").is_file():
-            raise NotFound(f"no evaluation report {report_id!r}; a run has one when its job is done")
+        if (
+            not _ID.fullmatch(report_id)
+            or kind not in get_args(Format)
+            or not (folder / "entry.json").is_file()
+        ):
+            raise NotFound(
+                f"no evaluation report {report_id!r}; a run has one when its job is done"
+            )
         if kind == "html":
             return page_of(self.read(report_id))
         return (folder / f"report.{kind}").read_text(encoding="utf-8")
@@ -93,7 +106,8 @@ class ReportArchive:
     def forget(self, alive: Callable[[str], bool]) -> int:
         """Remove what reports quote of deleted documents; return the number of texts.
 
-        Scores stay: they say nothing of a text. Outcomes of runs that have not ended go too; those are asked again.
+        Scores stay: they say nothing of a text. Outcomes of runs that have not ended go too; those
+        are asked again.
 
         Args:
             alive: Whether a doc_id is still in a library.
@@ -120,9 +134,17 @@ def _redact(experiment: dict[str, Any], alive: Callable[[str], bool]) -> int:
     for by_question in experiment["found"].values():
         for names in by_question.values():
             if dead.intersection(names):
-                dead.update(name for name in names if _document(name) == ANSWER)  # an answer quotes what it was made of
-    asked = {question for question, documents in experiment["relevant"].items() if not all(map(alive, documents))}
-    removed: int = sum(previews[name] != "" for name in dead) + sum(texts[question] != "" for question in asked)
+                dead.update(
+                    name for name in names if _document(name) == ANSWER
+                )  # an answer quotes what it was made of
+    asked = {
+        question
+        for question, documents in experiment["relevant"].items()
+        if not all(map(alive, documents))
+    }
+    removed: int = sum(previews[name] != "" for name in dead) + sum(
+        texts[question] != "" for question in asked
+    )
     previews.update(dict.fromkeys(dead, ""))
     texts.update(dict.fromkeys(asked, ""))
     return removed

@@ -22,8 +22,14 @@ class Chunking:
     def options(self, base: IngestOptions) -> IngestOptions:
         """Return ingest options with this cutting; the overlap's share stays."""
         size = self.size or base.chunk_size
-        overlap = base.chunk_overlap if size == base.chunk_size else base.chunk_overlap * size // base.chunk_size
-        return replace(base, chunk_size=size, chunk_overlap=overlap, chunker=self.chunker or base.chunker)
+        overlap = (
+            base.chunk_overlap
+            if size == base.chunk_size
+            else base.chunk_overlap * size // base.chunk_size
+        )
+        return replace(
+            base, chunk_size=size, chunk_overlap=overlap, chunker=self.chunker or base.chunker
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +80,31 @@ def standard_arms(default: RetrievalOptions | None = None) -> tuple[Arm, ...]:
     return (
         *plain_arms(),
         Arm("default", default, note="min-max fusion with keyword overlap and word pairs"),
-        Arm("without pairs", replace(default, phrase_fusion_weight=0.0), note="default without word pairs"),
-        Arm("without overlap", replace(default, keyword_fusion_weight=0.0), note="default without keyword overlap"),
-        Arm("adaptive", replace(default, adaptive_weight=True), note="default, legs weighed by their score distributions"),
-        Arm("mmr", replace(default, rerank="mmr"), note="default, selected by maximal marginal relevance"),
-        Arm("sentences", replace(default, rerank="sentences"), note="default with best-sentence reranking"),
+        Arm(
+            "without pairs",
+            replace(default, phrase_fusion_weight=0.0),
+            note="default without word pairs",
+        ),
+        Arm(
+            "without overlap",
+            replace(default, keyword_fusion_weight=0.0),
+            note="default without keyword overlap",
+        ),
+        Arm(
+            "adaptive",
+            replace(default, adaptive_weight=True),
+            note="default, legs weighed by their score distributions",
+        ),
+        Arm(
+            "mmr",
+            replace(default, rerank="mmr"),
+            note="default, selected by maximal marginal relevance",
+        ),
+        Arm(
+            "sentences",
+            replace(default, rerank="sentences"),
+            note="default with best-sentence reranking",
+        ),
     )
 
 
@@ -94,4 +120,7 @@ def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterat
     """
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        yield Arm(" ".join(f"{name}={value}" for name, value in chosen.items()), replace(base, **chosen))  # type: ignore[arg-type]
+        yield Arm(
+            " ".join(f"{name}={value}" for name, value in chosen.items()),
+            replace(base, **chosen),  # type: ignore[arg-type]
+        )

@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _WIDTH, _ROW = 460, 26  # of the plot and of one arm in it, in pixels
-_TOP, _BOTTOM, _CHARACTER = 28, 40, 6.6  # margins; width of a letter of 11 px, a little more than it takes
+_TOP, _BOTTOM, _CHARACTER = (
+    28,
+    40,
+    6.6,
+)  # margins; width of a letter of 11 px, a little more than it takes
 _TICKS = 5
 
 
@@ -58,7 +62,11 @@ def quality(points: Sequence[Point], measure: str) -> str:
         parts += [
             _text(-8, y + 4, point.arm, "end"),
             f'<line x1="{x(point.low):.1f}" x2="{x(point.high):.1f}" y1="{y}" y2="{y}" stroke="#1c2330"/>',
-            _dot(x(point.mean), y, f"{point.arm}: {point.mean:.4f} ({point.low:.4f} to {point.high:.4f})"),
+            _dot(
+                x(point.mean),
+                y,
+                f"{point.arm}: {point.mean:.4f} ({point.low:.4f} to {point.high:.4f})",
+            ),
         ]
     return _svg("Quality, 95 % intervals", left, 30, height, parts)
 
@@ -74,9 +82,14 @@ def quality_by_time(points: Sequence[Point], measure: str) -> str:
     parts.append(_text(-8, -10, measure, "end"))
     for point, time in zip(points, times, strict=True):
         at = height - y(point.mean)
-        parts += [_dot(x(time), at, f"{point.arm}: {point.mean:.4f} in {time:.1f} ms"), _text(x(time) + 8, at + 4, point.arm)]
+        parts += [
+            _dot(x(time), at, f"{point.arm}: {point.mean:.4f} in {time:.1f} ms"),
+            _text(x(time) + 8, at + 4, point.arm),
+        ]
     labels = max(len(point.arm) for point in points) * _CHARACTER + 12
-    return _svg("Quality against time", max(60, len(measure) * _CHARACTER + 12), labels, height, parts)
+    return _svg(
+        "Quality against time", max(60, len(measure) * _CHARACTER + 12), labels, height, parts
+    )
 
 
 def _svg(title: str, left: float, right: float, height: float, parts: Sequence[str]) -> str:

@@ -68,12 +68,18 @@ class Collection:
 
     def with_passages(self, texts: Iterable[tuple[str, str]]) -> Collection:
         """Return the same questions over these passages, each an id and a text."""
-        return replace(self, passages=tuple(TestPassage(name, "", text) for name, text in texts), documents=None)
+        return replace(
+            self,
+            passages=tuple(TestPassage(name, "", text) for name, text in texts),
+            documents=None,
+        )
 
     def judged(self) -> Collection:
         """Return only the answerable questions that have a relevant passage."""
         kept = tuple(
-            q for q in self.questions if q.answerable and any(grade > 0 for grade in self.relevance.get(q.id, {}).values())
+            q
+            for q in self.questions
+            if q.answerable and any(grade > 0 for grade in self.relevance.get(q.id, {}).values())
         )
         return replace(self, questions=kept)
 
@@ -87,13 +93,17 @@ class Collection:
         if n >= len(self.questions):
             return self
         chosen = set(random.Random(seed).sample(range(len(self.questions)), n))  # noqa: S311 - a draw, not a secret
-        return replace(self, questions=tuple(q for i, q in enumerate(self.questions) if i in chosen))
+        return replace(
+            self, questions=tuple(q for i, q in enumerate(self.questions) if i in chosen)
+        )
 
 
 def from_path(folder: Path) -> Collection:
     """Read a folder in BEIR layout: Parquet if it holds some, else JSON lines."""
     if not folder.is_dir():
-        raise InvalidInput(f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv")
+        raise InvalidInput(
+            f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and qrels.tsv"
+        )
     if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
         return from_datasets(str(folder))
     return from_folder(folder)
@@ -109,14 +119,23 @@ def from_folder(folder: Path) -> Collection:
         InvalidInput: A file is missing or a line is not what the layout says.
 
     References:
-        Thakur et al.: BEIR, NeurIPS 2021; https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
+        Thakur et al.: BEIR, NeurIPS 2021;
+            https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
     """
-    qrels = next((path for path in (folder / "qrels.tsv", folder / "qrels" / "test.tsv") if path.is_file()), None)
+    qrels = next(
+        (path for path in (folder / "qrels.tsv", folder / "qrels" / "test.tsv") if path.is_file()),
+        None,
+    )
     if qrels is None:
         raise InvalidInput(
             f"no qrels.tsv or qrels/test.tsv in {folder.name!r}; a collection has corpus.jsonl, queries.jsonl and qrels"
         )
-    return _assemble(folder.name, _json_lines(folder / "corpus.jsonl"), _json_lines(folder / "queries.jsonl"), _judgements(qrels))
+    return _assemble(
+        folder.name,
+        _json_lines(folder / "corpus.jsonl"),
+        _json_lines(folder / "queries.jsonl"),
+        _judgements(qrels),
+    )
 
 
 def from_datasets(location: str, split: str = "test") -> Collection:
@@ -130,19 +149,27 @@ def from_datasets(location: str, split: str = "test") -> Collection:
         split: Of the judgements.
 
     Raises:
-        InvalidInput: A folder without the three tables, a repository that cannot be read, or `datasets` is not installed.
+        InvalidInput: A folder without the three tables, a repository that cannot be read, or
+            `datasets` is not installed.
     """
     if find_spec("datasets") is None:
-        raise InvalidInput("Parquet and the hub need the package `datasets`: run: pip install datasets")
+        raise InvalidInput(
+            "Parquet and the hub need the package `datasets`: run: pip install datasets"
+        )
     from datasets import load_dataset  # noqa: PLC0415 - the bulk extra, two seconds to import
 
     folder = Path(location)
     if folder.is_dir():
         tables = {}
         for name in ("corpus", "queries", "qrels"):
-            files = sorted(str(path) for path in (*folder.glob(f"{name}*.parquet"), *folder.glob(f"{name}/*.parquet")))
+            files = sorted(
+                str(path)
+                for path in (*folder.glob(f"{name}*.parquet"), *folder.glob(f"{name}/*.parquet"))
+            )
             if not files:
-                raise InvalidInput(f"no Parquet file of {name!r} in {folder.name!r}; expected {name}.parquet or {name}/*.parquet")
+                raise InvalidInput(
+                    f"no Parquet file of {name!r} in {folder.name!r}; expected {name}.parquet or {name}/*.parquet"
+                )
             tables[name] = load_dataset("parquet", data_files=files, split="train")
     else:
         try:
@@ -152,8 +179,12 @@ def from_datasets(location: str, split: str = "test") -> Collection:
                 "qrels": load_dataset(f"{location}-qrels", split=split),
             }
         except (OSError, ValueError) as exc:  # not there, not reachable, or of another layout
-            raise InvalidInput(f"data set {location!r} cannot be read from the hub in BEIR layout: {exc}") from exc
-    judgements = ((str(row["query-id"]), str(row["corpus-id"]), int(row["score"])) for row in tables["qrels"])
+            raise InvalidInput(
+                f"data set {location!r} cannot be read from the hub in BEIR layout: {exc}"
+            ) from exc
+    judgements = (
+        (str(row["query-id"]), str(row["corpus-id"]), int(row["score"])) for row in tables["qrels"]
+    )
     return _assemble(folder.name, tables["corpus"], tables["queries"], judgements)
 
 
@@ -164,7 +195,9 @@ def _assemble(
     judgements: Iterable[tuple[str, str, int]],
 ) -> Collection:
     passages = tuple(
-        TestPassage(str(row["_id"]), str(row.get("title") or ""), str(row["text"])) for row in corpus if str(row["text"]).strip()
+        TestPassage(str(row["_id"]), str(row.get("title") or ""), str(row["text"]))
+        for row in corpus
+        if str(row["text"]).strip()
     )
     questions = tuple(_question(row, line) for line, row in enumerate(queries, start=1))
     relevance: dict[str, dict[str, int]] = {}
@@ -179,7 +212,9 @@ def _question(row: Mapping[str, object], line: int) -> TestQuestion:
         str(row["_id"]),
         str(row["text"]),
         line,
-        tuple(str(answer) for answer in answers) if isinstance(answers, Sequence) and not isinstance(answers, str) else (),
+        tuple(str(answer) for answer in answers)
+        if isinstance(answers, Sequence) and not isinstance(answers, str)
+        else (),
         bool(row.get("answerable", True)),
     )
 
@@ -191,10 +226,14 @@ def _json_lines(path: Path) -> Iterator[Mapping[str, object]]:
                 if line.strip():
                     row = json.loads(line)
                     if not isinstance(row, dict) or "_id" not in row or "text" not in row:
-                        raise InvalidInput(f"line {number} of {path.name!r} is not an object with '_id' and 'text'")
+                        raise InvalidInput(
+                            f"line {number} of {path.name!r} is not an object with '_id' and 'text'"
+                        )
                     yield row
     except OSError as exc:
-        raise InvalidInput(f"{path.name!r} cannot be read; a collection has corpus.jsonl, queries.jsonl and qrels.tsv") from exc
+        raise InvalidInput(
+            f"{path.name!r} cannot be read; a collection has corpus.jsonl, queries.jsonl and qrels.tsv"
+        ) from exc
     except json.JSONDecodeError as exc:
         raise InvalidInput(f"{path.name!r} is not JSON Lines: {exc}") from exc
 
@@ -208,4 +247,6 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
             question, passage, grade = cells
             yield question, passage, int(grade)
         except ValueError as exc:
-            raise InvalidInput(f"line {number} of {path.name!r} is {line!r}; expected question, passage, grade by tabs") from exc
+            raise InvalidInput(
+                f"line {number} of {path.name!r} is {line!r}; expected question, passage, grade by tabs"
+            ) from exc

@@ -74,11 +74,13 @@ def from_answer_set(cases: Sequence[AnswerCase], library: Library) -> list[Ranki
     ]
 
 
-def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int = QUESTIONS) -> list[RankingCase]:
+def automatic_set(
+    catalog: Catalog, library: Library, *, seed: int, limit: int = QUESTIONS
+) -> list[RankingCase]:
     """Return questions from a library's sentences and titles, with their document.
 
-    A sentence has to lead to another passage of its document, because to find the passage that holds it word for word is no task;
-    a document of one passage is asked for by that.
+    A sentence has to lead to another passage of its document, because to find the passage that
+    holds it word for word is no task; a document of one passage is asked for by that.
 
     Args:
         catalog: Where documents are.
@@ -87,7 +89,8 @@ def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int =
         limit: About how many.
 
     References:
-        The inverse cloze task: Lee, Chang, Toutanova: Latent retrieval for weakly supervised open domain question answering, ACL
+        The inverse cloze task: Lee, Chang, Toutanova: Latent retrieval for weakly supervised open
+            domain question answering, ACL
         2019, section 4.
     """
     rng = np.random.default_rng(seed)
@@ -108,7 +111,13 @@ def automatic_set(catalog: Catalog, library: Library, *, seed: int, limit: int =
         sentences = list(telling_sentences(chunks))
         for pick in rng.permutation(len(sentences))[:share].tolist():
             text, chunk_id = sentences[pick]
-            found.append(RankingCase(text, frozenset({document.doc_id}), not_chunk=chunk_id if len(chunks) > 1 else None))
+            found.append(
+                RankingCase(
+                    text,
+                    frozenset({document.doc_id}),
+                    not_chunk=chunk_id if len(chunks) > 1 else None,
+                )
+            )
     return found
 
 
@@ -152,7 +161,12 @@ def reciprocal_rank(case: RankingCase, hits: Sequence[Hit]) -> float:
 
 
 def judge(
-    cases: Sequence[RankingCase], before: Search, after: Search, *, seed: int, progress: Callable[[int], None] | None = None
+    cases: Sequence[RankingCase],
+    before: Search,
+    after: Search,
+    *,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
 ) -> Judgement:
     """Ask both and say whether `after` is worse.
 
@@ -165,11 +179,23 @@ def judge(
     """
     pairs: list[tuple[float, float]] = []
     for case in cases:
-        pairs.append((reciprocal_rank(case, before(case.question)), reciprocal_rank(case, after(case.question))))
+        pairs.append(
+            (
+                reciprocal_rank(case, before(case.question)),
+                reciprocal_rank(case, after(case.question)),
+            )
+        )
         if progress is not None:
             progress(len(pairs))
     if not pairs:
-        return Judgement(0, 0.0, 0.0, 1.0, worse=False, reason="there is nothing to ask: no question says where its answer is")
+        return Judgement(
+            0,
+            0.0,
+            0.0,
+            1.0,
+            worse=False,
+            reason="there is nothing to ask: no question says where its answer is",
+        )
     values = np.array(pairs, dtype=np.float64)
     old, new = float(values[:, 0].mean()), float(values[:, 1].mean())
     p = permutation_p(values[:, 1] - values[:, 0], seed=seed)
@@ -177,7 +203,9 @@ def judge(
     worse = new < old and (few or p <= LEVEL)
     sizes = f"mean reciprocal rank {old:.3f} before, {new:.3f} after, {len(pairs)} questions, p = {p:.3f}"
     if worse:
-        reason = f"the new vectors find less{' (too few questions for a test)' if few else ''}: {sizes}"
+        reason = (
+            f"the new vectors find less{' (too few questions for a test)' if few else ''}: {sizes}"
+        )
     elif new > old and not few and p <= LEVEL:
         reason = f"the new vectors find more: {sizes}"
     else:

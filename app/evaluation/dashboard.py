@@ -46,7 +46,9 @@ def page_of(content: Content) -> str:
     ]
     for experiment in content["experiments"]:
         parts += _section(experiment, content["timings"].get(experiment["collection"], {}))
-    parts.append(f"<p><small>{html.escape(Provenance(**made).in_words())}</small></p></body></html>")
+    parts.append(
+        f"<p><small>{html.escape(Provenance(**made).in_words())}</small></p></body></html>"
+    )
     return "".join(parts)
 
 
@@ -64,7 +66,11 @@ def _section(experiment: Content, timings: Content) -> Iterator[str]:
 
 def _points(experiment: Content, timings: Content) -> list[Point]:
     return [
-        Point(arm["name"], p50_ms=timings.get(arm["name"], {}).get("p50_ms", 0.0), **arm["measures"][experiment["measure"]])
+        Point(
+            arm["name"],
+            p50_ms=timings.get(arm["name"], {}).get("p50_ms", 0.0),
+            **arm["measures"][experiment["measure"]],
+        )
         for arm in experiment["arms"]
     ]
 
@@ -79,7 +85,10 @@ def _scorecard(experiment: Content) -> Iterator[str]:
 
     texts = experiment["question_texts"]
     for question in sorted(texts, key=lambda question: (-spread(question), question))[:_QUESTIONS]:
-        marks = " ".join(f"{html.escape(arm['name'])} {arm['per_question'].get(question, 0.0):.2f}" for arm in arms)
+        marks = " ".join(
+            f"{html.escape(arm['name'])} {arm['per_question'].get(question, 0.0):.2f}"
+            for arm in arms
+        )
         yield f"<details><summary>{html.escape(texts[question])} <small>{marks}</small></summary>"
         for arm in arms:
             yield f"<h4>{html.escape(arm['name'])}</h4><ol>"

@@ -29,9 +29,12 @@ class Judge:
         """
         fence = secrets.token_hex(8)  # a passage cannot close a fence that it cannot guess
         context = "\n\n".join(
-            f'<passage-{fence} n="{e.n}">\n{e.hit.passage.chunk.text}\n</passage-{fence}>' for e in answer.evidence
+            f'<passage-{fence} n="{e.n}">\n{e.hit.passage.chunk.text}\n</passage-{fence}>'
+            for e in answer.evidence
         )
-        task = self.prompts.task("judge_faithfulness", context=context, fence=fence, answer=answer.text)
+        task = self.prompts.task(
+            "judge_faithfulness", context=context, fence=fence, answer=answer.text
+        )
         prompt = Prompt(task.messages, temperature=task.temperature, max_tokens=task.max_tokens)
         said = "".join(token.text for token in self.generator.stream(prompt, CancelToken()))
         try:

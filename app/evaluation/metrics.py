@@ -15,28 +15,34 @@ Ranking = Sequence[str]
 
 
 def per_question(
-    rankings: Mapping[str, Ranking], relevance: Mapping[str, Mapping[str, int]], measures: Sequence[str] = MEASURES
+    rankings: Mapping[str, Ranking],
+    relevance: Mapping[str, Mapping[str, int]],
+    measures: Sequence[str] = MEASURES,
 ) -> dict[str, dict[str, float]]:
     """Return each measure of each question: `measure -> question -> value`, [0, 1].
 
     Args:
         rankings: Best first by question; an empty one scores 0.
-        relevance: Judgements by question, relevant from grade 1; questions without any are left out.
+        relevance: Judgements by question, relevant from grade 1; questions without any are left
+            out.
         measures: RR or AP, or nDCG, P or R with a cutoff, like `P@5`.
 
     Raises:
         ValueError: A ranking lists a passage twice, or a measure is not one of these.
 
     References:
-        trec_eval 9.0 (NIST): m_ndcg_cut.c, m_P.c, m_recall.c, m_recip_rank.c, m_map.c. A test compares each with
-        ir-measures over trec_eval's own code.
+        trec_eval 9.0 (NIST): m_ndcg_cut.c, m_P.c, m_recall.c, m_recip_rank.c, m_map.c. A test
+        compares each with ir-measures over trec_eval's own code.
     """
     for question, ranking in rankings.items():
         if len(set(ranking)) != len(ranking):
             raise ValueError(f"the ranking of question {question!r} lists a passage twice")
     judged = {question: relevance[question] for question in rankings if relevance.get(question)}
     return {
-        measure: {question: _value(measure, rankings[question], grades) for question, grades in judged.items()}
+        measure: {
+            question: _value(measure, rankings[question], grades)
+            for question, grades in judged.items()
+        }
         for measure in measures
     }
 
@@ -101,7 +107,8 @@ def area_under_curve(positives: Sequence[float], negatives: Sequence[float]) -> 
         ValueError: One side is empty.
 
     References:
-        Mann, Whitney 1947; Hanley, McNeil: The meaning and use of the area under a ROC curve, Radiology 1982.
+        Mann, Whitney 1947; Hanley, McNeil: The meaning and use of the area under a ROC curve,
+        Radiology 1982.
     """
     if not positives or not negatives:
         raise ValueError("the area under the curve needs positives and negatives")

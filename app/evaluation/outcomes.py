@@ -61,7 +61,12 @@ class OutcomeLog:
     def add(self, arm: str, question: str, outcome: QuestionOutcome) -> None:
         """Keep an outcome."""
         self._known[arm, question] = outcome
-        row = {"arm": arm, "question": question, "found": asdict(outcome.found), "values": outcome.values}
+        row = {
+            "arm": arm,
+            "question": question,
+            "found": asdict(outcome.found),
+            "values": outcome.values,
+        }
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

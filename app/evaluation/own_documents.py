@@ -25,7 +25,13 @@ _MOST_DOCUMENTS = 20_000
 
 
 def from_library(
-    catalog: Catalog, lexical: LexicalIndex, library: Library, *, questions: int = 100, seed: int = 7, words_per_question: int = 6
+    catalog: Catalog,
+    lexical: LexicalIndex,
+    library: Library,
+    *,
+    questions: int = 100,
+    seed: int = 7,
+    words_per_question: int = 6,
 ) -> Collection:
     """Make a known-item collection of a library: a sentence's telling words ask.
 
@@ -59,10 +65,14 @@ def from_library(
             number = len(found) + 1
             found.append(TestQuestion(f"own-{number}", text, number))
             relevance[f"own-{number}"] = {document.doc_id: 1}
-    return Collection(f"own {library.value}", (), tuple(found), relevance, catalog.counts(library).documents)
+    return Collection(
+        f"own {library.value}", (), tuple(found), relevance, catalog.counts(library).documents
+    )
 
 
-def _telling_words(text: str, lexical: LexicalIndex, library: Library, draw: random.Random, most: int) -> str:
+def _telling_words(
+    text: str, lexical: LexicalIndex, library: Library, draw: random.Random, most: int
+) -> str:
     spans = [span for span in sentence_spans(text) if len(words(text[slice(*span)])) >= most]
     if not spans:
         return ""
@@ -76,7 +86,8 @@ def _telling_words(text: str, lexical: LexicalIndex, library: Library, draw: ran
 def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) -> Collection:
     """Return an answer set's questions about a library, with expected documents.
 
-    Cases that name no document of the library are left out: nothing says what a search should find for them.
+    Cases that name no document of the library are left out: nothing says what a search should find
+    for them.
 
     Args:
         cases: Documents are named by doc_id, file name or source key.
@@ -94,9 +105,13 @@ def from_cases(cases: Sequence[AnswerCase], catalog: Catalog, library: Library) 
     for number, case in enumerate(cases, start=1):
         expected = {names[name]: 1 for name in case.expected_docs if name in names}
         if expected and not case.oos and case.library in (library.value, "all"):
-            questions.append(TestQuestion(f"case-{number}", case.question, number, case.expected_substrings))
+            questions.append(
+                TestQuestion(f"case-{number}", case.question, number, case.expected_substrings)
+            )
             relevance[f"case-{number}"] = expected
-    return Collection(f"{library.value} by an answer set", (), tuple(questions), relevance, documents)
+    return Collection(
+        f"{library.value} by an answer set", (), tuple(questions), relevance, documents
+    )
 
 
 def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Collection:
@@ -109,7 +124,10 @@ def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Co
         raise InvalidInput(
             f"{library.value} has more than {RECUT_DOCUMENTS} documents; compare chunk sizes and chunkers on a collection instead"
         )
-    found = ((document.doc_id, catalog.text(library, document.doc_id).text) for document in _documents(catalog, library))
+    found = (
+        (document.doc_id, catalog.text(library, document.doc_id).text)
+        for document in _documents(catalog, library)
+    )
     return collection.with_passages(found)
 
 

@@ -50,7 +50,8 @@ TitlesLike = Callable[[Probe], Iterable[str]]
 def load_probes(path: Path) -> tuple[Probe, ...]:
     """Read a file of probes: a JSON object with `probes`.
 
-    Each has id, question, library and expected_substrings, perhaps mode and the title of the article that answers it.
+    Each has id, question, library and expected_substrings, perhaps mode and the title of the
+    article that answers it.
 
     Raises:
         InvalidInput: The file is missing or a probe is not of that form.
@@ -69,14 +70,24 @@ def load_probes(path: Path) -> tuple[Probe, ...]:
             for r in rows
         )
     except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise InvalidInput(f"{path.name!r} is not a file of probes ({exc!r}); see evaluation/retrieval_ablation.json") from exc
+        raise InvalidInput(
+            f"{path.name!r} is not a file of probes ({exc!r}); see evaluation/retrieval_ablation.json"
+        ) from exc
     for probe in probes:
-        if probe.library not in get_args(Scope) or probe.mode not in get_args(Mode) or not probe.expected_substrings:
-            raise InvalidInput(f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects nothing")
+        if (
+            probe.library not in get_args(Scope)
+            or probe.mode not in get_args(Mode)
+            or not probe.expected_substrings
+        ):
+            raise InvalidInput(
+                f"probe {probe.id!r} of {path.name!r} names an unknown library or mode, or expects nothing"
+            )
     return probes
 
 
-def with_articles(probes: Sequence[Probe], titles_like: TitlesLike) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
+def with_articles(
+    probes: Sequence[Probe], titles_like: TitlesLike
+) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
     """Return the probes whose article is indexed, and titles of missing articles.
 
     Probes that name no article are returned too.
@@ -87,7 +98,8 @@ def with_articles(probes: Sequence[Probe], titles_like: TitlesLike) -> tuple[tup
     missing = {
         probe.id: probe.article
         for probe in probes
-        if probe.article and not any(title.casefold() == probe.article.casefold() for title in titles_like(probe))
+        if probe.article
+        and not any(title.casefold() == probe.article.casefold() for title in titles_like(probe))
     }
     if probes and len(missing) == len(probes):
         raise NotFound(
@@ -102,7 +114,11 @@ def strategy_arms() -> tuple[Arm, ...]:
     default = RetrievalOptions()
     return (
         *(Arm(strategy, default, strategy=strategy) for strategy in get_args(Strategy)),
-        *(Arm(f"fusion {fusion}", RetrievalOptions(fusion=fusion)) for fusion in get_args(Fusion) if fusion != default.fusion),
+        *(
+            Arm(f"fusion {fusion}", RetrievalOptions(fusion=fusion))
+            for fusion in get_args(Fusion)
+            if fusion != default.fusion
+        ),
     )
 
 
@@ -140,16 +156,26 @@ def run_probes(
     for arm in arms:
         own = found[arm.name]
         values = {
-            GROUNDED: {probe.id: float(grounded(own[probe.id].texts, probe.expected_substrings)) for probe in probes},
+            GROUNDED: {
+                probe.id: float(grounded(own[probe.id].texts, probe.expected_substrings))
+                for probe in probes
+            },
             DOCUMENTS: {probe.id: float(len(set(own[probe.id].passages))) for probe in probes},
         }
         intervals = {
-            measure: bootstrap_interval(np.array(list(column.values())), seed=seed, resamples=resamples)
+            measure: bootstrap_interval(
+                np.array(list(column.values())), seed=seed, resamples=resamples
+            )
             for measure, column in values.items()
         }
-        overlaps = [overlap_with(own[probe.id].passages, found[baseline][probe.id].passages) for probe in probes]
+        overlaps = [
+            overlap_with(own[probe.id].passages, found[baseline][probe.id].passages)
+            for probe in probes
+        ]
         results.append(ArmResult(arm, own, values, intervals, None, sum(overlaps) / len(overlaps)))
-    comparisons = compare(baseline, {r.arm.name: r.values[GROUNDED] for r in results}, seed=seed, resamples=resamples)
+    comparisons = compare(
+        baseline, {r.arm.name: r.values[GROUNDED] for r in results}, seed=seed, resamples=resamples
+    )
     texts = {probe.id: probe.question for probe in probes}
     return Experiment(name, texts, documents, baseline, GROUNDED, tuple(results), comparisons)
 
@@ -186,7 +212,9 @@ class ServerAsk:
         return RankedPassages(tuple(str(source["doc_id"]) for source in sources), texts, ms, stages)
 
     def _text(self, source: dict[str, Any]) -> str:
-        span = self.client.text(source["library"], source["doc_id"], source["start"], source["end"], source["revision"])
+        span = self.client.text(
+            source["library"], source["doc_id"], source["start"], source["end"], source["revision"]
+        )
         return str(span["text"])
 
 
@@ -221,4 +249,6 @@ class ServiceAsk:
             self.degraded.add(arm.name)
         hits = [evidence.hit.passage for evidence in answer.evidence]
         stages = {stage.name: stage.ms for stage in answer.trace.stages}
-        return RankedPassages(tuple(p.document.doc_id for p in hits), tuple(p.chunk.text for p in hits), ms, stages)
+        return RankedPassages(
+            tuple(p.document.doc_id for p in hits), tuple(p.chunk.text for p in hits), ms, stages
+        )

@@ -59,12 +59,16 @@ def load_cases(path: Path) -> tuple[QueryCase, ...]:
     for case in cases:
         wrong = [name for name, values in closed.items() if getattr(case, name) not in values]
         if wrong or not set(case.statuses) <= set(get_args(AnswerStatus)) or not case.statuses:
-            raise InvalidInput(f"case {case.id!r} of {path.name!r} has an unknown value in {', '.join(wrong) or 'statuses'}")
+            raise InvalidInput(
+                f"case {case.id!r} of {path.name!r} has an unknown value in {', '.join(wrong) or 'statuses'}"
+            )
     return cases
 
 
 def _case(row: Mapping[str, object]) -> QueryCase:
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    values = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+    }
     return QueryCase(**values)  # type: ignore[arg-type]  # closed sets are checked by the caller
 
 
@@ -74,7 +78,13 @@ def failures(case: QueryCase, reply: CaseReply) -> list[str]:
     if reply.status not in case.statuses:
         found.append(f"status {reply.status!r}, expected one of {', '.join(case.statuses)}")
     if case.expected_docs and not any(name.lower() in reply.titles for name in case.expected_docs):
-        found.append(f"none of {', '.join(case.expected_docs)} among the sources {sorted(reply.titles)}")
-    if case.expected_substrings and not any(part.casefold() in reply.answer.casefold() for part in case.expected_substrings):
-        found.append(f"none of {', '.join(case.expected_substrings)} in the answer {reply.answer[:120]!r}")
+        found.append(
+            f"none of {', '.join(case.expected_docs)} among the sources {sorted(reply.titles)}"
+        )
+    if case.expected_substrings and not any(
+        part.casefold() in reply.answer.casefold() for part in case.expected_substrings
+    ):
+        found.append(
+            f"none of {', '.join(case.expected_substrings)} in the answer {reply.answer[:120]!r}"
+        )
     return found

@@ -73,7 +73,8 @@ def to_json(report: Report, *, passages: bool = False) -> str:
 
     Args:
         report: What was found.
-        passages: Add the questions' texts and the beginnings of the passages that each arm found, for a scorecard.
+        passages: Add the questions' texts and the beginnings of the passages that each arm found,
+            for a scorecard.
     """
     content = {
         "title": report.title,
@@ -81,7 +82,8 @@ def to_json(report: Report, *, passages: bool = False) -> str:
         "remarks": list(report.remarks),
         "figures": dict(report.figures),
         "experiments": [
-            _experiment(experiment) | (_scorecard(experiment) if passages else {}) for experiment in report.experiments
+            _experiment(experiment) | (_scorecard(experiment) if passages else {})
+            for experiment in report.experiments
         ],
         "timings": {
             experiment.collection: {
@@ -128,7 +130,9 @@ def _scorecard(experiment: Experiment) -> dict[str, object]:
         found[result.arm.name] = {}
         for question, own in result.found.items():
             names = []
-            for rank, (passage, text) in enumerate(zip(own.passages[:_SHOWN], own.texts[:_SHOWN], strict=True), start=1):
+            for rank, (passage, text) in enumerate(
+                zip(own.passages[:_SHOWN], own.texts[:_SHOWN], strict=True), start=1
+            ):
                 short = text[:_PREVIEW] + ("…" if len(text) > _PREVIEW else "")
                 name = passage
                 if previews.setdefault(passage, short) != short:
@@ -137,7 +141,12 @@ def _scorecard(experiment: Experiment) -> dict[str, object]:
                 names.append(name)
             found[result.arm.name][question] = names
     relevant = {question: list(passages) for question, passages in experiment.relevant.items()}
-    return {"question_texts": dict(experiment.questions), "relevant": relevant, "found": found, "previews": previews}
+    return {
+        "question_texts": dict(experiment.questions),
+        "relevant": relevant,
+        "found": found,
+        "previews": previews,
+    }
 
 
 _COLUMNS = (
@@ -165,7 +174,9 @@ def to_csv(report: Report) -> str:
         compared = {comparison.arm: comparison for comparison in experiment.comparisons}
         for result in experiment.results:
             for measure, interval in result.intervals.items():
-                comparison = compared.get(result.arm.name) if measure == experiment.measure else None
+                comparison = (
+                    compared.get(result.arm.name) if measure == experiment.measure else None
+                )
                 rows.writerow(
                     [
                         experiment.collection, result.arm.name, len(experiment.questions), measure,
@@ -187,7 +198,12 @@ def to_markdown(report: Report) -> str:
     for experiment in report.experiments:
         lines += [*_table(experiment), ""]
     if report.figures:
-        lines += ["| figure | value |", "|---|---|", *(f"| {name} | {value:.4g} |" for name, value in report.figures.items()), ""]
+        lines += [
+            "| figure | value |",
+            "|---|---|",
+            *(f"| {name} | {value:.4g} |" for name, value in report.figures.items()),
+            "",
+        ]
     lines.append(
         f"Made from {made.in_words()}."
         " Overlap is the mean Jaccard similarity with the baseline's passages."
@@ -216,19 +232,35 @@ def _table(experiment: Experiment) -> list[str]:
         "| " + " | ".join(columns) + " |",
         "|" + "---|" * len(columns),
     ]
-    lines += [_row(result, measures, compared.get(result.arm.name), has_answers=has_answers) for result in experiment.results]
+    lines += [
+        _row(result, measures, compared.get(result.arm.name), has_answers=has_answers)
+        for result in experiment.results
+    ]
     lines += ["", *(f"- {name}: {comparison.verdict}" for name, comparison in compared.items())]
     return lines
 
 
-def _row(result: ArmResult, measures: Sequence[str], comparison: PairedComparison | None, *, has_answers: bool) -> str:
+def _row(
+    result: ArmResult,
+    measures: Sequence[str],
+    comparison: PairedComparison | None,
+    *,
+    has_answers: bool,
+) -> str:
     cells = [result.arm.name, *(f"{result.intervals[measure].mean:.4f}" for measure in measures)]
     if has_answers:
         cells.append(f"{result.grounded_rate or 0.0:.3f}")
     cells.append(f"{result.overlap:.2f}")
     if comparison:
         difference = comparison.difference
-        cells += [f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]", f"{comparison.p_holm:.4f}"]
+        cells += [
+            f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]",
+            f"{comparison.p_holm:.4f}",
+        ]
     else:
         cells += ["", ""]
-    return "| " + " | ".join([*cells, f"{result.latency_ms(0.5):.1f}", f"{result.latency_ms(0.95):.1f}"]) + " |"
+    return (
+        "| "
+        + " | ".join([*cells, f"{result.latency_ms(0.5):.1f}", f"{result.latency_ms(0.95):.1f}"])
+        + " |"
+    )

@@ -60,7 +60,9 @@ class Axes:
         named = [(name, values) for name, values in asdict(self).items() if values]
         made = 1 + math.prod(len(values) for _, values in named)
         if made > MOST_ARMS:
-            raise InvalidInput(f"these values make {made} arms, and at most {MOST_ARMS} are compared at once; name fewer")
+            raise InvalidInput(
+                f"these values make {made} arms, and at most {MOST_ARMS} are compared at once; name fewer"
+            )
         arms = [Arm(CONFIGURED, base, note="the server's own settings")]
         for combination in itertools.product(*(values for _, values in named)):
             chosen = dict(zip((name for name, _ in named), combination, strict=True))
@@ -86,8 +88,12 @@ _SETTERS: Mapping[str, Callable[[Arm, object], Arm]] = {
     "rerank": _option("rerank"),
     "top_k": lambda arm, value: replace(arm, top_k=cast("int", value)),
     "strategy": lambda arm, value: replace(arm, strategy=cast("Strategy", value)),
-    "chunk_size": lambda arm, value: replace(arm, chunking=replace(arm.chunking, size=cast("int", value))),
-    "chunker": lambda arm, value: replace(arm, chunking=replace(arm.chunking, chunker=cast("Chunker", value))),
+    "chunk_size": lambda arm, value: replace(
+        arm, chunking=replace(arm.chunking, size=cast("int", value))
+    ),
+    "chunker": lambda arm, value: replace(
+        arm, chunking=replace(arm.chunking, chunker=cast("Chunker", value))
+    ),
 }
 
 
@@ -143,7 +149,9 @@ class EvaluationRequest:
         if self.kind == "answers" and not self.cases:
             raise InvalidInput("an evaluation of answers needs cases: the lines of an answer set")
         if self.kind == "answers" and (self.collection or self.dataset):
-            raise InvalidInput("answers are evaluated over the libraries; a collection has no answer set")
+            raise InvalidInput(
+                "answers are evaluated over the libraries; a collection has no answer set"
+            )
         if self.kind == "answers" and replace(self.axes, strategy=()) != Axes():
             raise InvalidInput("answers are compared by strategy; other axes belong to an ablation")
         if self.kind == "retrieval" and not self.axes.empty:
@@ -151,7 +159,9 @@ class EvaluationRequest:
                 "a retrieval evaluation compares the settings in use with plain searches; axes belong to an ablation"
             )
         if self.dataset is not None and (self.dataset.count("/") != 1 or ".." in self.dataset):
-            raise InvalidInput(f"dataset {self.dataset!r} is no repository of the hub; expected owner/name, such as BeIR/scifact")
+            raise InvalidInput(
+                f"dataset {self.dataset!r} is no repository of the hub; expected owner/name, such as BeIR/scifact"
+            )
         self.arms(RetrievalOptions())
 
     def arms(self, base: RetrievalOptions) -> tuple[Arm, ...]:
@@ -185,11 +195,23 @@ def values_of(axis: str) -> tuple[str, ...] | None:
         "rerank": get_args(Rerank),
         "strategy": get_args(Strategy),
         "chunker": get_args(Chunker),
-        **dict.fromkeys(("dense_weight", "keyword_weight", "phrase_weight", "top_k", "chunk_size"), None),
+        **dict.fromkeys(
+            ("dense_weight", "keyword_weight", "phrase_weight", "top_k", "chunk_size"), None
+        ),
     }
     if axis not in closed:
         raise InvalidInput(f"axis {axis!r} is none of {', '.join(sorted(closed))}")
     return closed[axis]
 
 
-__all__ = ["CONFIGURED", "MOST_ARMS", "Axes", "Chunking", "EvaluationRequest", "Half", "Kind", "Rerank", "values_of"]
+__all__ = [
+    "CONFIGURED",
+    "MOST_ARMS",
+    "Axes",
+    "Chunking",
+    "EvaluationRequest",
+    "Half",
+    "Kind",
+    "Rerank",
+    "values_of",
+]

@@ -14,7 +14,13 @@ from app.core.types import Library
 from app.evaluation.arms import Arm
 from app.evaluation.collections import Collection
 from app.evaluation.metrics import MEASURES, grounded, overlap_with, per_question, percentile
-from app.evaluation.statistics import RESAMPLES, Interval, PairedComparison, bootstrap_interval, compare
+from app.evaluation.statistics import (
+    RESAMPLES,
+    Interval,
+    PairedComparison,
+    bootstrap_interval,
+    compare,
+)
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import SearchRequest
 
@@ -40,7 +46,12 @@ class RankedPassages:
 class RetrieverSearch:
     """Asks the retriever in this process; chunks are judged by document."""
 
-    def __init__(self, retriever_of: Callable[[Arm], Retriever], library: Library, passage_of: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        retriever_of: Callable[[Arm], Retriever],
+        library: Library,
+        passage_of: Mapping[str, str],
+    ) -> None:
         """Keep how to make a retriever for an arm.
 
         Args:
@@ -55,7 +66,9 @@ class RetrieverSearch:
 
     def __call__(self, arm: Arm, question: str, top_k: int) -> RankedPassages:
         """Search as `retrieve_only` does: ranked, nothing dropped."""
-        retriever = self._retrievers.get(arm) or self._retrievers.setdefault(arm, self._retriever_of(arm))
+        retriever = self._retrievers.get(arm) or self._retrievers.setdefault(
+            arm, self._retriever_of(arm)
+        )
         trace = Trace()
         request = SearchRequest(question, self._library, top_k=top_k, keep_weak=True)
         start = time.perf_counter()
@@ -102,7 +115,10 @@ class ArmResult:
     def stage_ms(self) -> dict[str, float]:
         """Return the median time of each step, in milliseconds."""
         names = dict.fromkeys(name for found in self.found.values() for name in found.stages_ms)
-        return {name: percentile([found.stages_ms.get(name, 0.0) for found in self.found.values()], 0.5) for name in names}
+        return {
+            name: percentile([found.stages_ms.get(name, 0.0) for found in self.found.values()], 0.5)
+            for name in names
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +179,21 @@ def run(
     answers = {question.id: question.answers for question in collection.questions}
     found: dict[str, dict[str, RankedPassages]] = {}
     for arm in arms:
-        found[arm.name] = {question.id: search(arm, question.text, arm.top_k or top_k) for question in collection.questions}
+        found[arm.name] = {
+            question.id: search(arm, question.text, arm.top_k or top_k)
+            for question in collection.questions
+        }
         progress(f"{collection.name}: {arm.name}, {len(found[arm.name])} questions")
     if baseline not in found:
-        raise ValueError(f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, found))}")
+        raise ValueError(
+            f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, found))}"
+        )
     results = []
     for arm in arms:
         own = found[arm.name]
-        values = per_question({q: f.passages for q, f in own.items()}, collection.relevance, measures)
+        values = per_question(
+            {q: f.passages for q, f in own.items()}, collection.relevance, measures
+        )
         values[DOCUMENTS] = {q: float(len(set(f.passages))) for q, f in own.items()}
         with_answers = [q for q in own if answers[q]]
         results.append(
@@ -179,14 +202,36 @@ def run(
                 own,
                 values,
                 {
-                    m: bootstrap_interval(np.fromiter(v.values(), dtype=np.float64), seed=seed, resamples=resamples)
+                    m: bootstrap_interval(
+                        np.fromiter(v.values(), dtype=np.float64), seed=seed, resamples=resamples
+                    )
                     for m, v in values.items()
                 },
-                sum(grounded(own[q].texts, answers[q]) for q in with_answers) / len(with_answers) if with_answers else None,
-                sum(overlap_with(f.passages, found[baseline][q].passages) for q, f in own.items()) / max(len(own), 1),
+                sum(grounded(own[q].texts, answers[q]) for q in with_answers) / len(with_answers)
+                if with_answers
+                else None,
+                sum(overlap_with(f.passages, found[baseline][q].passages) for q, f in own.items())
+                / max(len(own), 1),
             )
         )
-    comparisons = compare(baseline, {r.arm.name: r.values[measures[0]] for r in results}, seed=seed, resamples=resamples)
+    comparisons = compare(
+        baseline,
+        {r.arm.name: r.values[measures[0]] for r in results},
+        seed=seed,
+        resamples=resamples,
+    )
     questions = {question.id: question.text for question in collection.questions}
-    relevant = {q: tuple(p for p, grade in collection.relevance.get(q, {}).items() if grade > 0) for q in questions}
-    return Experiment(collection.name, questions, collection.size, baseline, measures[0], tuple(results), comparisons, relevant)
+    relevant = {
+        q: tuple(p for p, grade in collection.relevance.get(q, {}).items() if grade > 0)
+        for q in questions
+    }
+    return Experiment(
+        collection.name,
+        questions,
+        collection.size,
+        baseline,
+        measures[0],
+        tuple(results),
+        comparisons,
+        relevant,
+    )

@@ -51,12 +51,15 @@ class Session:
             watch: Told after each question.
 
         Raises:
-            InvalidInput: The request cannot be met: no such folder, an empty library, no cross-encoder.
+            InvalidInput: The request cannot be met: no such folder, an empty library, no
+                cross-encoder.
             Cancelled: The watch said so.
         """
         request.check()
         if "cross_encoder" in request.axes.rerank and not self.workshop.has_cross_encoder:
-            raise InvalidInput("rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's ONNX files")
+            raise InvalidInput(
+                "rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's ONNX files"
+            )
         arms = request.arms(self.workshop.options)
         log = OutcomeLog(log_path)
         if request.kind == "answers":
@@ -67,7 +70,9 @@ class Session:
 
     # --- searches
 
-    def _live(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
+    def _live(
+        self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
+    ) -> Report:
         """Search a library as it is."""
         place = self.workshop.live(request.library)
         collection = self._of_library(request, place)
@@ -75,7 +80,9 @@ class Session:
         experiment = self._run(request, collection, arms, search, log, watch)
         return self._report(request, experiment, place.fingerprint, place.models, search.degraded)
 
-    def _indexed(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
+    def _indexed(
+        self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
+    ) -> Report:
         """Search passages that are indexed for the time of the run."""
         if request.collection is not None:
             collection = from_path(Path(request.collection))
@@ -83,22 +90,43 @@ class Session:
             collection = from_datasets(request.dataset)
         else:
             place = self.workshop.live(request.library)
-            collection = with_texts(self._of_library(request, place), place.catalog, request.library)
-        arms = sorted(arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or ""))  # one index after the other
+            collection = with_texts(
+                self._of_library(request, place), place.catalog, request.library
+            )
+        arms = sorted(
+            arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or "")
+        )  # one index after the other
 
         def step(what: str, done: int, total: int) -> None:
             watch(done, total, what)
 
-        public = request.collection is not None or request.dataset is not None  # one's own texts leave nothing behind
+        public = (
+            request.collection is not None or request.dataset is not None
+        )  # one's own texts leave nothing behind
         with BenchSearch(self.workshop, collection, step, keep_vectors=public) as search:
             experiment = self._run(request, collection, arms, search, log, watch)
-            made = [self.workshop.made_with(chunking) for chunking in dict.fromkeys(arm.chunking for arm in arms)]
-            return self._report(request, experiment, ", ".join(name for name, _ in made), made[0][1], search.degraded)
+            made = [
+                self.workshop.made_with(chunking)
+                for chunking in dict.fromkeys(arm.chunking for arm in arms)
+            ]
+            return self._report(
+                request,
+                experiment,
+                ", ".join(name for name, _ in made),
+                made[0][1],
+                search.degraded,
+            )
 
     def _of_library(self, request: EvaluationRequest, place: SearchableIndex) -> Collection:
         if request.cases:
             return from_cases(request.cases, place.catalog, request.library)
-        return from_library(place.catalog, place.lexical, request.library, questions=request.questions, seed=request.seed)
+        return from_library(
+            place.catalog,
+            place.lexical,
+            request.library,
+            questions=request.questions,
+            seed=request.seed,
+        )
 
     def _run(
         self,
@@ -114,7 +142,9 @@ class Session:
             judged = judged.half(request.half)
         judged = judged.sample(request.questions, request.seed)
         if not judged.questions:
-            raise InvalidInput(f"{collection.name!r} has no question with a relevant passage; add documents or name another set")
+            raise InvalidInput(
+                f"{collection.name!r} has no question with a relevant passage; add documents or name another set"
+            )
         total, done = len(arms) * len(judged.questions), 0
 
         def asked() -> None:
@@ -135,21 +165,37 @@ class Session:
 
     # --- answers
 
-    def _answers(self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch) -> Report:
+    def _answers(
+        self, request: EvaluationRequest, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
+    ) -> Report:
         """Ask an answer set under each strategy."""
         cases = request.cases[: request.questions]
         places = {library: self.workshop.live(library) for library in Library}
         judge = self.judge if request.judge else None
         outcomes = self._asked(cases, arms, places[Library.PUBLIC], judge, log, watch)
-        documents = sum(place.catalog.counts(library).documents for library, place in places.items())
-        experiment = experiment_of(
-            "answers", cases, arms, outcomes, seed=request.seed, documents=documents, resamples=self.resamples
+        documents = sum(
+            place.catalog.counts(library).documents for library, place in places.items()
         )
-        fingerprint = ", ".join(f"{library.value} {place.fingerprint}" for library, place in places.items())
-        models = {name: digest for place in places.values() for name, digest in place.models.items()}
+        experiment = experiment_of(
+            "answers",
+            cases,
+            arms,
+            outcomes,
+            seed=request.seed,
+            documents=documents,
+            resamples=self.resamples,
+        )
+        fingerprint = ", ".join(
+            f"{library.value} {place.fingerprint}" for library, place in places.items()
+        )
+        models = {
+            name: digest for place in places.values() for name, digest in place.models.items()
+        }
         report = self._report(request, experiment, fingerprint, models, set())
         if request.judge and judge is None:
-            report = replace(report, remarks=(*report.remarks, "No model was there to judge the answers."))
+            report = replace(
+                report, remarks=(*report.remarks, "No model was there to judge the answers.")
+            )
         return report
 
     def _asked(
@@ -172,7 +218,9 @@ class Session:
                 known = log.get(arm.name, key)
                 if known is None:
                     as_asked = Question("", "public", strategy=arm.strategy)
-                    known = outcome_of(evaluate([case], ask, judge=judge, ask_as=as_asked).outcomes[0])
+                    known = outcome_of(
+                        evaluate([case], ask, judge=judge, ask_as=as_asked).outcomes[0]
+                    )
                     log.add(arm.name, key, known)
                 row.append(known)
                 done += 1
@@ -181,19 +229,32 @@ class Session:
         return outcomes
 
     def _report(
-        self, request: EvaluationRequest, experiment: Experiment, fingerprint: str, models: Mapping[str, str], degraded: set[str]
+        self,
+        request: EvaluationRequest,
+        experiment: Experiment,
+        fingerprint: str,
+        models: Mapping[str, str],
+        degraded: set[str],
     ) -> Report:
         """Return the report with what it was made from."""
-        made = Provenance(self.git_sha, settings_hash([experiment]), fingerprint, dict(models), request.seed)
+        made = Provenance(
+            self.git_sha, settings_hash([experiment]), fingerprint, dict(models), request.seed
+        )
         remarks = []
         if degraded:
-            remarks.append(f"{', '.join(sorted(degraded))}: no model was there, so the baseline searched.")
-        if request.kind != "answers" and not (request.cases or request.collection or request.dataset):
+            remarks.append(
+                f"{', '.join(sorted(degraded))}: no model was there, so the baseline searched."
+            )
+        if request.kind != "answers" and not (
+            request.cases or request.collection or request.dataset
+        ):
             remarks.append(
                 "The questions are the telling words of single sentences of your own documents (known items)."
                 " They compare settings; they do not say how good a search is."
             )
-        return Report(TITLES[request.kind].format(experiment.collection), made, (experiment,), tuple(remarks))
+        return Report(
+            TITLES[request.kind].format(experiment.collection), made, (experiment,), tuple(remarks)
+        )
 
 
 TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "Answers"}

@@ -73,7 +73,9 @@ def bootstrap_interval(values: Values, *, seed: int, resamples: int = RESAMPLES)
         return Interval(mean, mean, mean)
     rng = np.random.default_rng(seed)
     means = [
-        values[rng.integers(0, len(values), size=(min(_BATCH, resamples - start), len(values)))].mean(axis=1)
+        values[
+            rng.integers(0, len(values), size=(min(_BATCH, resamples - start), len(values)))
+        ].mean(axis=1)
         for start in range(0, resamples, _BATCH)
     ]
     low, high = np.percentile(np.concatenate(means), (2.5, 97.5))
@@ -95,7 +97,8 @@ def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES)
 
     References:
         Fisher: The Design of Experiments, 1935, section 21.
-        Smucker, Allan, Carterette: A comparison of statistical significance tests for IR evaluation, CIKM 2007.
+        Smucker, Allan, Carterette: A comparison of statistical significance tests for IR
+            evaluation, CIKM 2007.
     """
     n = len(differences)
     if n < 2:  # no difference, or two sign patterns that are equally extreme
@@ -103,7 +106,9 @@ def permutation_p(differences: Values, *, seed: int, resamples: int = RESAMPLES)
     if not differences.any():
         return 1.0
     observed = abs(float(differences.sum()))
-    slack = 1e-12 * float(np.abs(differences).sum())  # sums in another order must not count as smaller
+    slack = 1e-12 * float(
+        np.abs(differences).sum()
+    )  # sums in another order must not count as smaller
     exact = n < 63 and 2**n <= resamples
     total = 2**n if exact else resamples
     rng = np.random.default_rng(seed)
@@ -121,7 +126,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted for family-wise error, in the given order.
 
     References:
-        Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+        Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+            Statistics 6, 1979.
     """
     count = len(p_values)
     adjusted = [0.0] * count
@@ -133,13 +139,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def compare(
-    baseline: str, scores: Mapping[str, Mapping[str, float]], *, seed: int, resamples: int = RESAMPLES
+    baseline: str,
+    scores: Mapping[str, Mapping[str, float]],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
 ) -> tuple[PairedComparison, ...]:
     """Compare every other arm with the baseline, question by question.
 
     Args:
         baseline: A key of `scores`.
-        scores: Per arm, one value per question id; questions missing from either side are left out of that pair.
+        scores: Per arm, one value per question id; questions missing from either side are left out
+            of that pair.
         seed: Of all resampling; the same seed gives the same report.
         resamples: Of intervals and tests.
 
@@ -147,7 +158,9 @@ def compare(
         ValueError: The baseline is not among the arms, or an arm shares no question with it.
     """
     if baseline not in scores:
-        raise ValueError(f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, scores))}")
+        raise ValueError(
+            f"no arm {baseline!r} to compare with; there are {', '.join(map(repr, scores))}"
+        )
     reference = scores[baseline]
     rows: list[tuple[str, Values]] = []
     for arm, values in scores.items():
@@ -163,7 +176,13 @@ def compare(
         interval = bootstrap_interval(differences, seed=seed, resamples=resamples)
         found.append(
             PairedComparison(
-                arm, baseline, len(differences), interval, p, p_holm, verdict(interval, p_holm, len(differences), baseline)
+                arm,
+                baseline,
+                len(differences),
+                interval,
+                p,
+                p_holm,
+                verdict(interval, p_holm, len(differences), baseline),
             )
         )
     return tuple(found)

@@ -118,7 +118,9 @@ class PlaceSearch:
 class BenchSearch:
     """An `ArmSearch` over a collection that each arm cuts; one index at a time."""
 
-    def __init__(self, workshop: Workshop, collection: Collection, step: Step, *, keep_vectors: bool) -> None:
+    def __init__(
+        self, workshop: Workshop, collection: Collection, step: Step, *, keep_vectors: bool
+    ) -> None:
         """Keep what indexes; nothing is indexed before it is searched."""
         self._keep_vectors = keep_vectors
         self._workshop = workshop
@@ -132,7 +134,12 @@ class BenchSearch:
         """Return the search."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Close and remove the index."""
         self._stack.close()
 
@@ -148,7 +155,9 @@ class BenchSearch:
             self._open = None
             self._stack.close()
             place = self._stack.enter_context(
-                self._workshop.indexed(self._collection, chunking, self._step, keep_vectors=self._keep_vectors)
+                self._workshop.indexed(
+                    self._collection, chunking, self._step, keep_vectors=self._keep_vectors
+                )
             )
             self._open = (chunking, PlaceSearch(place))
         return self._open[1]

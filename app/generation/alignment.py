@@ -1,8 +1,9 @@
 """Find the place of an answer's sentence in its passage, without a model.
 
-A claim is compared with windows of one to three consecutive sentences by the weighted share of its words that the window holds; the
-shortest best window becomes the quote. Weights are inverse document frequencies over the sentences of the evidence at hand, so that
-words which all passages share decide nothing.
+A claim is compared with windows of one to three consecutive sentences by the weighted share of its
+words that the window holds; the shortest best window becomes the quote. Weights are inverse
+document frequencies over the sentences of the evidence at hand, so that words which all passages
+share decide nothing.
 """
 
 from __future__ import annotations

@@ -83,7 +83,10 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     """
     found: list[Candidate] = []
     for item in evidence:
-        text, title = item.hit.passage.chunk.text, frozenset(tokenise(item.hit.passage.document.title))
+        text, title = (
+            item.hit.passage.chunk.text,
+            frozenset(tokenise(item.hit.passage.document.title)),
+        )
         in_list = item.hit.passage.chunk.section in {"references", "contents"}
         spans = [piece for span in sentence_spans(text) for piece in _readable(text, *span)]
         sentences = [text[start:end] for start, end in spans]

@@ -1,7 +1,8 @@
 """The citation guard: marks `[n]` in an answer name evidence that exists.
 
-Small models write marks in many ways: `[1, 2]`, `[1-3]`, `[Passage 2]`, `[^1]`, full-width brackets, or as a Markdown link. All of
-these become `[1][2]`; numbers outside the evidence go. Code spans are left alone, and so is `(1)`.
+Small models write marks in many ways: `[1, 2]`, `[1-3]`, `[Passage 2]`, `[^1]`, full-width
+brackets, or as a Markdown link. All of these become `[1][2]`; numbers outside the evidence go. Code
+spans are left alone, and so is `(1)`.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ def _numbers(body: str, allowed: Collection[int]) -> list[int]:
 class StreamGuard:
     """Passes provisional tokens through and holds back what may become a mark.
 
-    The pieces that come out, joined, are `normalise_marks` of the pieces that went in, except inside code and nested brackets; the
-    closing event carries the exact text.
+    The pieces that come out, joined, are `normalise_marks` of the pieces that went in, except
+    inside code and nested brackets; the closing event carries the exact text.
     """
 
     def __init__(self, allowed: Collection[int]) -> None:
@@ -136,7 +137,9 @@ class StreamGuard:
     def _safe_length(self) -> int:
         text = self._held
         opened = max(text.rfind("["), text.rfind("\u3010"))
-        held = opened >= 0 and len(text) - opened <= _MAX_MARK_CHARS and self._may_grow(text[opened:])
+        held = (
+            opened >= 0 and len(text) - opened <= _MAX_MARK_CHARS and self._may_grow(text[opened:])
+        )
         end = opened if held else len(text)
         while end and text[end - 1] in " \t":  # a mark that goes takes the blank before it along
             end -= 1

@@ -44,7 +44,10 @@ class ClaimReader:
     @staticmethod
     def of(text: str) -> ClaimReader:
         """Look the text through for code."""
-        return ClaimReader(text, tuple(match.span() for match in (*_FENCE.finditer(text), *_INDENTED.finditer(text))))
+        return ClaimReader(
+            text,
+            tuple(match.span() for match in (*_FENCE.finditer(text), *_INDENTED.finditer(text))),
+        )
 
     def claims(self, start: int, end: int) -> bool:
         """Return whether the sentence at `[start, end)` can be true or false."""
@@ -65,20 +68,37 @@ class ClaimReader:
 
         By its marks, or as a short line in title case or numbered, above other text.
         """
-        if _HEADING.match(sentence) or _BOLD_LINE.fullmatch(sentence) or _UNDERLINED.fullmatch(sentence):
+        if (
+            _HEADING.match(sentence)
+            or _BOLD_LINE.fullmatch(sentence)
+            or _UNDERLINED.fullmatch(sentence)
+        ):
             return True
         below = self.text[end:]
         words = sentence.split()
-        if "\n" in sentence or not below.startswith("\n\n") or not below.strip() or len(words) > _MOST_HEADING_WORDS:
+        if (
+            "\n" in sentence
+            or not below.startswith("\n\n")
+            or not below.strip()
+            or len(words) > _MOST_HEADING_WORDS
+        ):
             return False
         if sentence[-1] in _ENDS or sentence.lstrip()[0] in _ITEM:
             return False
-        titled = all(word[0].isupper() or not word[0].isalpha() for word in words if word.lower() not in _SMALL)
+        titled = all(
+            word[0].isupper() or not word[0].isalpha()
+            for word in words
+            if word.lower() not in _SMALL
+        )
         return titled or bool(_NUMBERED.match(sentence))
 
     def _is_table_head(self, sentence: str, end: int) -> bool:
         """Return whether a sentence is a table's head row, with or without the rule."""
-        rows = [row for row in f"{sentence}{self.text[end:].split(chr(10), 2)[0]}".split("\n") if row.strip()]
+        rows = [
+            row
+            for row in f"{sentence}{self.text[end:].split(chr(10), 2)[0]}".split("\n")
+            if row.strip()
+        ]
         rows += self.text[end:].split("\n", 2)[1:2]
         return "|" in rows[0] and len(rows) > 1 and bool(_TABLE_RULE.fullmatch(rows[1]))
 
@@ -89,5 +109,9 @@ def claim_spans(text: str) -> list[tuple[int, int, bool]]:
     Only sentences with letters or digits.
     """
     reader = ClaimReader.of(text)
-    spans = [(start, end) for start, end in sentence_spans(text) if any(char.isalnum() for char in text[start:end])]
+    spans = [
+        (start, end)
+        for start, end in sentence_spans(text)
+        if any(char.isalnum() for char in text[start:end])
+    ]
     return [(start, end, reader.claims(start, end)) for start, end in spans]

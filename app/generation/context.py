@@ -1,11 +1,12 @@
 """Fill the context window: choose passages, order them, detect a host's cut.
 
-Passages are taken by rank until the window is full; the first that does not fit is trimmed at a sentence end, the rest is dropped.
-They are laid out with the best at both ends, because models read the middle of a long context worst, but keep their numbers by
-rank.
+Passages are taken by rank until the window is full; the first that does not fit is trimmed at a
+sentence end, the rest is dropped. They are laid out with the best at both ends, because models read
+the middle of a long context worst, but keep their numbers by rank.
 
 References:
-    Liu 2023, Lost in the Middle, arXiv 2307.03172 (order). Hines 2024, Spotlighting, arXiv 2403.14720 (random delimiters).
+    Liu 2023, Lost in the Middle, arXiv 2307.03172 (order). Hines 2024, Spotlighting, arXiv
+    2403.14720 (random delimiters).
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def compose_prompt(
 ) -> ComposedPrompt:
     """Return a prompt whose passages, history and answer fit the model's window.
 
-    History gives way before evidence does: its oldest turns go until it takes at most a quarter of the budget.
+    History gives way before evidence does: its oldest turns go until it takes at most a quarter of
+    the budget.
 
     Args:
         prompts: Where the wording comes from.
@@ -124,13 +126,19 @@ def compose_prompt(
     )
     messages = _built(prompts, request, plan.text, kept, fence, request.question)
     chosen = set(plan.used)
-    told = prompts.compact[request.mode] if request.compact else prompts.answer(request.mode, request.library)  # type: ignore[index]  # `_built` has refused other modes
+    told = (
+        prompts.compact[request.mode]  # type: ignore[index]  # `_built` has refused other modes
+        if request.compact
+        else prompts.answer(request.mode, request.library)
+    )
     prompt = Prompt(
         messages,
         request.question,
         tuple(item for item in request.evidence if item.n in chosen),
         told.temperature if request.temperature is None else request.temperature,
-        min(max_answer_tokens, told.max_tokens) if isinstance(told, CompactPrompt) else max_answer_tokens,
+        min(max_answer_tokens, told.max_tokens)
+        if isinstance(told, CompactPrompt)
+        else max_answer_tokens,
     )
     plan = replace(plan, planned_tokens=_tokens(messages, estimate), by_window=allowed == budget)
     told_alone = _built(prompts, replace(request, wishes=""), "", (), fence, "")
@@ -140,13 +148,24 @@ def compose_prompt(
 
 
 def _built(
-    prompts: PromptLibrary, request: PromptRequest, context: str, history: Sequence[Message], fence: str, question: str
+    prompts: PromptLibrary,
+    request: PromptRequest,
+    context: str,
+    history: Sequence[Message],
+    fence: str,
+    question: str,
 ) -> tuple[Message, ...]:
     if request.compact:
         messages = prompts.small(request.mode, question, context)
     else:
         messages = prompts.build(
-            request.mode, request.library, question, context or "\n", history, fence=fence, reasoning=request.reasoning
+            request.mode,
+            request.library,
+            question,
+            context or "\n",
+            history,
+            fence=fence,
+            reasoning=request.reasoning,
         )
     return _wished(messages, request.wishes)
 
@@ -178,11 +197,13 @@ def plan_context(
         budget_tokens: What it may take with them.
         estimate: How many tokens a text may take.
         fence: Delimiter of this request, from `new_fence`; empty: plain lines.
-        texts: What is handed over of a passage, by evidence number, where that is not the whole one.
+        texts: What is handed over of a passage, by evidence number, where that is not the whole
+            one.
         titled: Begin a plain line with the document's title.
 
     Returns:
-        A plan whose `used` are in rank order; at least the best passage is used, trimmed if need be, when any evidence fits at all.
+        A plan whose `used` are in rank order; at least the best passage is used, trimmed if need
+        be, when any evidence fits at all.
     """
     left = budget_tokens - fixed_tokens
     used: list[tuple[int, str]] = []
@@ -191,7 +212,9 @@ def plan_context(
     for item in evidence:
         block = rendered_evidence(item, fence, texts.get(item.n), titled=titled)
         cost = estimate.tokens(block)
-        if trimmed or dropped:  # one gap ends it: a worse passage must not take the place of a better one
+        if (
+            trimmed or dropped
+        ):  # one gap ends it: a worse passage must not take the place of a better one
             dropped.append(item.n)
         elif cost <= left:
             used.append((item.n, block))
@@ -207,7 +230,13 @@ def plan_context(
     laid_out = best_at_both_ends(used) if fence else used
     text = ("\n\n" if fence else "\n").join(block for _, block in laid_out)
     return ContextPlan(
-        text, fence, tuple(n for n, _ in used), tuple(trimmed), tuple(dropped), max(0, budget_tokens - left), budget_tokens
+        text,
+        fence,
+        tuple(n for n, _ in used),
+        tuple(trimmed),
+        tuple(dropped),
+        max(0, budget_tokens - left),
+        budget_tokens,
     )
 
 
@@ -224,7 +253,9 @@ def new_fence(*texts: str) -> str:
             return fence
 
 
-def rendered_evidence(item: Evidence, fence: str, text: str | None = None, *, titled: bool = False) -> str:
+def rendered_evidence(
+    item: Evidence, fence: str, text: str | None = None, *, titled: bool = False
+) -> str:
     """Return a passage for the prompt: fenced, or one plain line without a fence."""
     if fence:
         return render_passage(item, fence, text)
@@ -249,14 +280,27 @@ def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
 
 
 def context_trace(
-    plan: ContextPlan, seen_tokens: int | None, *, prompts: str = "full", evidence: str = "full", why: str = ""
+    plan: ContextPlan,
+    seen_tokens: int | None,
+    *,
+    prompts: str = "full",
+    evidence: str = "full",
+    why: str = "",
 ) -> ContextTrace:
     """Return the plan, the tokens the host says it read, and the reason.
 
     The reason says why so much was sent.
     """
     return ContextTrace(
-        plan.budget_tokens, plan.planned_tokens, seen_tokens, plan.used, plan.trimmed, plan.dropped, prompts, evidence, why
+        plan.budget_tokens,
+        plan.planned_tokens,
+        seen_tokens,
+        plan.used,
+        plan.trimmed,
+        plan.dropped,
+        prompts,
+        evidence,
+        why,
     )
 
 
@@ -274,10 +318,15 @@ def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
         return None
     what = [f"{len(plan.trimmed)} passage shortened"] if plan.trimmed else []
     what += [f"{len(plan.dropped)} left out"] if plan.dropped else []
-    return Notice("context_cut", f"Not all evidence fits the model's window: {', '.join(what)}. Raise LLM_NUM_CTX to use it all.")
+    return Notice(
+        "context_cut",
+        f"Not all evidence fits the model's window: {', '.join(what)}. Raise LLM_NUM_CTX to use it all.",
+    )
 
 
-def _trimmed(item: Evidence, fence: str, left: int, estimate: TokenEstimate, text: str | None) -> str | None:
+def _trimmed(
+    item: Evidence, fence: str, left: int, estimate: TokenEstimate, text: str | None
+) -> str | None:
     """Return the passage cut at the last sentence that fits; None if too short."""
     text = item.hit.passage.chunk.text if text is None else text
     for _, end in reversed(sentence_spans(text)):
@@ -289,7 +338,9 @@ def _trimmed(item: Evidence, fence: str, left: int, estimate: TokenEstimate, tex
     return None
 
 
-def _fitting_history(history: Sequence[Message], estimate: TokenEstimate, budget_tokens: int) -> tuple[Message, ...]:
+def _fitting_history(
+    history: Sequence[Message], estimate: TokenEstimate, budget_tokens: int
+) -> tuple[Message, ...]:
     kept: list[Message] = []
     left = budget_tokens
     for message in reversed(history):
@@ -305,7 +356,11 @@ def _tokens(messages: Sequence[Message], estimate: TokenEstimate) -> int:
 
 
 def _disarmed(text: str, fence: str) -> str:
-    text = (text.replace(fence, "") if fence else text).replace("<passage", "&lt;passage").replace("</passage", "&lt;/passage")
+    text = (
+        (text.replace(fence, "") if fence else text)
+        .replace("<passage", "&lt;passage")
+        .replace("</passage", "&lt;/passage")
+    )
     return _NATIVE_MARK.sub(r"(\1)", text)
 
 

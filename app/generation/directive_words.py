@@ -1,6 +1,7 @@
 """Read `directives.json`: words of instructions to a model, by meaning.
 
-A word alone says nothing: `directives` says which of these meanings together, and how near each other, make an instruction.
+A word alone says nothing: `directives` says which of these meanings together, and how near each
+other, make an instruction.
 """
 
 from __future__ import annotations
@@ -81,15 +82,27 @@ def directive_words() -> DirectiveWords:
     """Read the packaged words."""
     data = json.loads(Path(__file__).with_name("directives.json").read_text(encoding="utf-8"))
     return DirectiveWords(
-        {Means[name.upper()]: frozenset(" ".join(lines).split()) for name, lines in data["words"].items()},
-        {ord(looks): letter for letter, lookalikes in data["lookalikes"].items() for looks in lookalikes},
+        {
+            Means[name.upper()]: frozenset(" ".join(lines).split())
+            for name, lines in data["words"].items()
+        },
+        {
+            ord(looks): letter
+            for letter, lookalikes in data["lookalikes"].items()
+            for looks in lookalikes
+        },
         tuple(_chinese(data["chinese"]["terms"], data["chinese"]["patterns"])),
     )
 
 
-def _chinese(terms: dict[str, str], patterns: dict[str, list[str]]) -> Iterator[tuple[Directive, re.Pattern[str]]]:
+def _chinese(
+    terms: dict[str, str], patterns: dict[str, list[str]]
+) -> Iterator[tuple[Directive, re.Pattern[str]]]:
     """Yield each family's expressions; terms replace names, gaps replace `~n`."""
     for finding in get_args(Directive):
         for pattern in patterns.get(finding, ()):
             with_terms = re.sub("<([a-z]+)>", lambda name: f"(?:{terms[name[1]]})", pattern)
-            yield finding, re.compile(re.sub(r"~(\d+) ", r"[^\\u3002\\uff01\\uff1f\\n]{0,\1}", with_terms))
+            yield (
+                finding,
+                re.compile(re.sub(r"~(\d+) ", r"[^\\u3002\\uff01\\uff1f\\n]{0,\1}", with_terms)),
+            )

@@ -25,9 +25,24 @@ _HERE = _OPENS << 3
 _QUOTE = _OPENS << 2
 """Words in quotation marks stand in the sentence."""
 _SET_ASIDE, _NOT, _HEED = int(Means.SET_ASIDE), int(Means.NOT), int(Means.HEED)
-_RULES, _WORDS, _EARLIER, _ALL = int(Means.RULES), int(Means.WORDS), int(Means.EARLIER), int(Means.ALL)
-_YOU, _MACHINE, _SYSTEM, _SPEECH = int(Means.YOU), int(Means.MACHINE), int(Means.SYSTEM), int(Means.SPEECH)
-_MUST, _SAY, _ADVISE, _READING = int(Means.MUST), int(Means.SAY), int(Means.ADVISE), int(Means.READING)
+_RULES, _WORDS, _EARLIER, _ALL = (
+    int(Means.RULES),
+    int(Means.WORDS),
+    int(Means.EARLIER),
+    int(Means.ALL),
+)
+_YOU, _MACHINE, _SYSTEM, _SPEECH = (
+    int(Means.YOU),
+    int(Means.MACHINE),
+    int(Means.SYSTEM),
+    int(Means.SPEECH),
+)
+_MUST, _SAY, _ADVISE, _READING = (
+    int(Means.MUST),
+    int(Means.SAY),
+    int(Means.ADVISE),
+    int(Means.READING),
+)
 _ONLY, _ROLE, _FREE, _REVEAL = int(Means.ONLY), int(Means.ROLE), int(Means.FREE), int(Means.REVEAL)
 _SECRET, _ORDER, _TASK, _AND, _LIGHT, _ME = (
     int(Means.SECRET),
@@ -64,19 +79,27 @@ class _Rule:
 
 _RULES_OF_SENTENCES = (
     _Rule("override", 12, (_RULES, _SET_ASIDE, _EARLIER | _YOU | _MACHINE)),
-    _Rule("override", 12, (_RULES | _WORDS, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _SET_ASIDE),
+    _Rule(
+        "override", 12, (_RULES | _WORDS, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _SET_ASIDE
+    ),
     _Rule("override", 12, (_RULES | _WORDS, _SET_ASIDE, _EARLIER | _ALL | _YOU), _LIGHT),
     _Rule("override", 12, (_WORDS, _SET_ASIDE, _EARLIER, _MUST)),
     _Rule("override", 12, (_WORDS, _NOT, _HEED, _EARLIER, _MUST)),
     _Rule("override", 14, (_RULES, _NOT, _HEED, _EARLIER)),
-    _Rule("override", 14, (_RULES | _WORDS, _HEED, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _NOT),
+    _Rule(
+        "override", 14, (_RULES | _WORDS, _HEED, _EARLIER | _ALL | _YOU | _SYSTEM | _MACHINE), _NOT
+    ),
     _Rule("role", 14, (_YOU, _ROLE, _MACHINE | _FREE)),
     _Rule("role", 8, (_YOU | _ME,), _ROLE),
     _Rule("role", 14, (_FREE | _MACHINE, _ROLE, _NOT), _ROLE),
     _Rule("role", 5, (_ROLE,), _LIGHT, first=True),
     _Rule("role", 12, (_YOU, _ONLY, _ROLE | _MACHINE)),
     _Rule("role", 12, (_SECRET, _ONLY, _ROLE, _ME)),
-    _Rule("output", 24, (_MACHINE, _MUST, _SAY | _ADVISE | _REVEAL, _READING | _ONLY | _YOU | _ALL | _ADVISE)),
+    _Rule(
+        "output",
+        24,
+        (_MACHINE, _MUST, _SAY | _ADVISE | _REVEAL, _READING | _ONLY | _YOU | _ALL | _ADVISE),
+    ),
     _Rule("output", 20, (_SYSTEM, _READING, _MUST, _ADVISE)),
     _Rule("output", 20, (_SYSTEM, _HERE, _MUST, _SAY | _ADVISE | _REVEAL)),
     _Rule("output", 12, (_ONLY | _YOU,), _ORDER),
@@ -85,9 +108,24 @@ _RULES_OF_SENTENCES = (
     _Rule("disclosure", 10, (_SECRET, _YOU | _ALL | _MACHINE), _REVEAL),
     _Rule("disclosure", 14, (_SECRET, _MUST, _REVEAL, _YOU | _MACHINE)),
 )
-_TURNING = _RULES | _WORDS | _YOU | _ME | _MACHINE | _SYSTEM | _FREE | _REPLY | _SECRET | _ORDER | _TASK | _LIGHT
+_TURNING = (
+    _RULES
+    | _WORDS
+    | _YOU
+    | _ME
+    | _MACHINE
+    | _SYSTEM
+    | _FREE
+    | _REPLY
+    | _SECRET
+    | _ORDER
+    | _TASK
+    | _LIGHT
+)
 """Every rule has a part of these: a sentence without them, as most are, needs no look at any."""
-_REPLIES = re.compile(r"(?:answer|reply|replies|response|antwort|respuesta|reponse|resume[ns]|ausgabe)[a-z]{0,2}\Z")
+_REPLIES = re.compile(
+    r"(?:answer|reply|replies|response|antwort|respuesta|reponse|resume[ns]|ausgabe)[a-z]{0,2}\Z"
+)
 _FROM_NOW = (
     r"(?:from (?:now|here|this (?:point|moment))(?: on| onwards?)?|henceforth"
     r"|(?:ab|von) (?:jetzt|nun|sofort|hier)(?: an)?|kunftig|fortan"
@@ -163,7 +201,9 @@ _MEANINGS = _Meanings()
 def _patterns() -> Mapping[int, re.Pattern[str]]:
     """Return the expression of each meaning."""
     return {
-        int(means): re.compile(f"(?:{'|'.join(spelling.replace('*', '[a-z]*') for spelling in sorted(spellings))})\\Z")
+        int(means): re.compile(
+            f"(?:{'|'.join(spelling.replace('*', '[a-z]*') for spelling in sorted(spellings))})\\Z"
+        )
         for means, spellings in directive_words().words.items()
     }
 
@@ -196,7 +236,13 @@ def directives(sentence: str, found: Sequence[str]) -> Iterator[Directive]:
     yield from _near(placed, [rule for rule in _RULES_OF_SENTENCES if rule.possible(union)])
 
 
-def _mark(bits: list[int], found: Sequence[str], pair: tuple[frozenset[str], frozenset[str]], added: int, which: int) -> None:
+def _mark(
+    bits: list[int],
+    found: Sequence[str],
+    pair: tuple[frozenset[str], frozenset[str]],
+    added: int,
+    which: int,
+) -> None:
     """Add bits to the first or the second of two words that follow each other."""
     for at in range(len(found) - 1):
         if found[at] in pair[0] and found[at + 1] in pair[1]:
@@ -212,7 +258,9 @@ def _placed(bits: list[int], quote: int) -> list[int]:
     for at, one in enumerate(bits):
         if at < _IMPERATIVE or bits[at - 1] & _AND:
             placed[at] |= _OPENS
-        if one & _SYSTEM and any(other & _SPEECH for other in (*bits[max(0, at - 1) : at], *bits[at + 1 : at + 3])):
+        if one & _SYSTEM and any(
+            other & _SPEECH for other in (*bits[max(0, at - 1) : at], *bits[at + 1 : at + 3])
+        ):
             placed[at] |= _MACHINE  # language model, modelo de lenguaje
     return placed
 
@@ -231,7 +279,9 @@ def _near(placed: list[int], rules: Iterable[_Rule]) -> Iterator[Directive]:
         last = [-len(placed) - rule.window] * len(parts)
         for at, bits in enumerate(placed):
             for index, part in enumerate(parts):
-                if bits & part and (index < len(rule.parts) or (at == 0 if rule.first else bits & _OPENS)):
+                if bits & part and (
+                    index < len(rule.parts) or (at == 0 if rule.first else bits & _OPENS)
+                ):
                     last[index] = at
             if at - min(last) <= rule.window and len(set(last)) > 1:
                 yield rule.finding

@@ -1,10 +1,11 @@
 """Undo disguises of a sentence: lookalikes, digits, set letters, Base64.
 
-`plain` comes first and once; what it returns is what all patterns read. `unveiled` yields further readings, for the few sentences
-that have one. All of it takes time in proportion to the text.
+`plain` comes first and once; what it returns is what all patterns read. `unveiled` yields further
+readings, for the few sentences that have one. All of it takes time in proportion to the text.
 
 References:
-    Unicode Technical Standard 39, confusables.txt (a choice of the letters that fonts draw like Latin ones); RFC 4648 (Base64).
+    Unicode Technical Standard 39, confusables.txt (a choice of the letters that fonts draw like
+    Latin ones); RFC 4648 (Base64).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from functools import cache
 from app.generation.directive_words import directive_words
 
 _MARKS = re.compile("[\u0300-\u036f]+")
-_APART = re.compile(r"(?<![^\W_])[^\W_](?:[^\w\n]|[_\n]){1,4}(?:[^\W_](?:[^\w\n]|[_\n]){1,4}){4,}[^\W_](?![^\W_])")
+_APART = re.compile(
+    r"(?<![^\W_])[^\W_](?:[^\w\n]|[_\n]){1,4}(?:[^\W_](?:[^\w\n]|[_\n]){1,4}){4,}[^\W_](?![^\W_])"
+)
 _LEAST_APART = 6
 _LONG_WORD = 12
 """Letters, set apart without a longer gap between the words, make one of so many at least."""
@@ -28,7 +31,20 @@ _LEET = re.compile(r"[A-Za-z][0134578@$!|+]{1,2}[A-Za-z]")
 _LEET_WORD = re.compile(r"[\w@$!|+]*[\w@$|+]")
 _LEAST_LEET = 3
 """Digits between letters; fewer stand in names of genes and products."""
-_LEET_LETTERS = str.maketrans({"0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "9": "g", "@": "a", "$": "s", "+": "t"})
+_LEET_LETTERS = str.maketrans(
+    {
+        "0": "o",
+        "3": "e",
+        "4": "a",
+        "5": "s",
+        "7": "t",
+        "8": "b",
+        "9": "g",
+        "@": "a",
+        "$": "s",
+        "+": "t",
+    }
+)
 _ONES = re.compile("[1!|]")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}+(?:\s[A-Za-z0-9+/_-]{20,}+)*+")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -57,7 +73,8 @@ def unveiled(sentence: str, found: Sequence[str], known: Callable[[str], bool]) 
     Args:
         sentence: As `plain` returns it.
         found: Its words, lower case.
-        known: Whether a word in lower case is one that instructions are made of; settles which letter a `1` is.
+        known: Whether a word in lower case is one that instructions are made of; settles which
+            letter a `1` is.
     """
     lengths = list(map(len, found))
     if lengths.count(1) >= _LEAST_APART:
@@ -77,7 +94,10 @@ def unveiled(sentence: str, found: Sequence[str], known: Callable[[str], bool]) 
 
 def _may_be_leet(sentence: str, found: Sequence[str]) -> bool:
     """Return whether two words mix digits and letters, or a letter-like sign occurs."""
-    if list(map(str.isalpha, found)).count(False) > 1 and sum(not (word.isalpha() or word.isdigit()) for word in found) > 1:
+    if (
+        list(map(str.isalpha, found)).count(False) > 1
+        and sum(not (word.isalpha() or word.isdigit()) for word in found) > 1
+    ):
         return True
     return "@" in sentence or "$" in sentence
 
@@ -114,7 +134,11 @@ def _parts_of(run: str) -> list[str]:
 @cache
 def _known_parts() -> frozenset[str]:
     """Return words of instructions, and small words between them."""
-    stems = {spelling.rstrip("*") for spellings in directive_words().words.values() for spelling in spellings}
+    stems = {
+        spelling.rstrip("*")
+        for spellings in directive_words().words.values()
+        for spelling in spellings
+    }
     small = "you are is to no not on my me ai as be dan any all now the and it in of do that this with for an"
     return frozenset(stem for stem in stems if len(stem) > _SHORT_PART).union(small.split())
 

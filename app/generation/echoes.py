@@ -27,12 +27,16 @@ class PromptEcho:
         """
         texts = [MARK.sub(" ", PLACEHOLDER.sub("\n\n", prompt)) for prompt in prompts]
         pieces = {text[start:end] for text in texts for start, end in sentence_spans(text)}
-        self._told = [tokens for piece in sorted(pieces) if len(tokens := content_tokens(piece)) >= _FEWEST]
+        self._told = [
+            tokens for piece in sorted(pieces) if len(tokens := content_tokens(piece)) >= _FEWEST
+        ]
 
     def repeats(self, claim: Claim) -> bool:
         """Return whether a claim is one of the prompt's sentences, or nearly."""
         said = claim.content
         least = max(_FEWEST, _REPEATED * len(said))
         return len(said) >= _FEWEST and any(
-            longest_run(said, told) >= least for told in self._told if not claim.wanted.isdisjoint(told)
+            longest_run(said, told) >= least
+            for told in self._told
+            if not claim.wanted.isdisjoint(told)
         )

@@ -1,8 +1,10 @@
 """Answer without a model: quote and cite the sentences that answer best.
 
-A linear model over `features.FEATURES` ranks the sentences, a logistic one over `features.SUFFICIENCY` says how probably the quote
-answers the question: that is the confidence of the answer. Their weights lie in `extractive.json` with the command that made
-them. An answer leads with the best sentence; others follow in reading order, as many as the kind of question has room for.
+A linear model over `features.FEATURES` ranks the sentences, a logistic one over
+`features.SUFFICIENCY` says how probably the quote answers the question: that is the confidence of
+the answer. Their weights lie in `extractive.json` with the command that made them. An answer leads
+with the best sentence; others follow in reading order, as many as the kind of question has room
+for.
 """
 
 from __future__ import annotations
@@ -74,7 +76,10 @@ class ExtractiveModel:
         """
         source = path or Path(__file__).with_name("extractive.json")
         data = json.loads(source.read_text(encoding="utf-8"))
-        if tuple(data["features"]) != FEATURES or tuple(data["sufficiency_features"]) != SUFFICIENCY:
+        if (
+            tuple(data["features"]) != FEATURES
+            or tuple(data["sufficiency_features"]) != SUFFICIENCY
+        ):
             raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
         return ExtractiveModel(
             np.asarray(data["ranking"], dtype=np.float64),
@@ -99,7 +104,9 @@ class Selection:
 class ExtractiveGenerator:
     """Answers with quoted sentences; needs no model, a sentence embedder helps."""
 
-    def __init__(self, embedder: Embedder | None = None, model: ExtractiveModel | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder | None = None, model: ExtractiveModel | None = None
+    ) -> None:
         """Keep the embedder, or None to go by words alone."""
         self._embedder = embedder
         self._model = model or ExtractiveModel.load()
@@ -143,9 +150,15 @@ class ExtractiveGenerator:
         vectors = sentence_vectors(question, found, weights, self._embedder)
         rows = feature_rows(question, found, weights, vectors)
         scores = ranking_scores(found, rows, model.ranking if vectors else model.ranking_words_only)
-        calibrated = vectors if self._embedder and self._embedder.identity.model == model.embedding_model else None
+        calibrated = (
+            vectors
+            if self._embedder and self._embedder.identity.model == model.embedding_model
+            else None
+        )
         judged = sufficiency_row(question, found, rows, scores, calibrated)
-        sufficiency = probability(judged, model.sufficiency if calibrated else model.sufficiency_words_only)
+        sufficiency = probability(
+            judged, model.sufficiency if calibrated else model.sufficiency_words_only
+        )
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
         order = np.argsort(-scores, kind="stable")
@@ -164,24 +177,36 @@ def probability(row: Floats, weights: Floats) -> float:
     return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1])))
 
 
-def choose(found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN) -> tuple[Candidate, ...]:
+def choose(
+    found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN
+) -> tuple[Candidate, ...]:
     """Return distinct sentences to quote: the best, then in reading order.
 
-    Sentences that read like instructions are never chosen. One that is cut off or begins with a pronoun that means nothing alone
-    opens the answer only when nothing comes near it, and then behind the sentence before it, where that can be quoted. One that
-    announces a list gives way to the list.
+    Sentences that read like instructions are never chosen. One that is cut off or begins with a
+    pronoun that means nothing alone opens the answer only when nothing comes near it, and then
+    behind the sentence before it, where that can be quoted. One that announces a list gives way to
+    the list.
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
     if not order:
         return ()
-    lead = next((row for row in order if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE), order[0])
+    lead = next(
+        (
+            row
+            for row in order
+            if _stands_alone(found[row]) and scores[row] >= scores[order[0]] - _PREFERENCE
+        ),
+        order[0],
+    )
     if items := _items_of(found, lead):
         return items
     opening = _opening(found, order, lead, room)
     chosen = list(opening)
     left = room.words - sum(word_count(candidate.text) for candidate in chosen)
     after = (chosen[-1].item.n, chosen[-1].ordinal + 1)
-    for row in sorted(order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True):
+    for row in sorted(
+        order, key=lambda row: scores[row] + _CONTINUATION * (found[row].key == after), reverse=True
+    ):
         candidate = found[row]
         length = word_count(candidate.text)
         if length > left or any(_alike(candidate, other) for other in chosen):
@@ -205,27 +230,38 @@ def _items_of(found: Sequence[Candidate], lead: int) -> tuple[Candidate, ...]:
     for candidate in found[lead + 1 :]:
         left -= word_count(candidate.text)
         follows = candidate.key == (opening.item.n, opening.ordinal + 1 + len(items))
-        if not (follows and candidate.entry and quotable(candidate)) or left < 0 or len(items) == _MOST_ENTRIES:
+        if (
+            not (follows and candidate.entry and quotable(candidate))
+            or left < 0
+            or len(items) == _MOST_ENTRIES
+        ):
             break
         items.append(candidate)
     return tuple(items)
 
 
-def _opening(found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom) -> list[Candidate]:
+def _opening(
+    found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom
+) -> list[Candidate]:
     """Return the opening: the best sentence, after the one it refers to if any."""
     best = found[lead]
     if best.dangles:
         before = (best.item.n, best.ordinal - 1)
         for row in order:
             candidate = found[row]
-            if candidate.key == before and word_count(candidate.text) + word_count(best.text) <= room.words:
+            if (
+                candidate.key == before
+                and word_count(candidate.text) + word_count(best.text) <= room.words
+            ):
                 return [candidate, best]
     return [best]
 
 
 def _answers(candidate: Candidate) -> bool:
     """Return whether a candidate stands alone: no list entry too short for that."""
-    return quotable(candidate) and (not candidate.entry or word_count(candidate.text) >= _MIN_WORDS_ENTRY)
+    return quotable(candidate) and (
+        not candidate.entry or word_count(candidate.text) >= _MIN_WORDS_ENTRY
+    )
 
 
 def quoted_text(chosen: Sequence[Candidate]) -> str:
@@ -262,4 +298,6 @@ def _stands_alone(candidate: Candidate) -> bool:
 
 
 def _alike(one: Candidate, other: Candidate) -> bool:
-    return len(one.tokens & other.tokens) >= _NEAR_DUPLICATE * max(1, len(one.tokens | other.tokens))
+    return len(one.tokens & other.tokens) >= _NEAR_DUPLICATE * max(
+        1, len(one.tokens | other.tokens)
+    )

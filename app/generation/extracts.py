@@ -39,7 +39,8 @@ def extracts(
 
     Args:
         selection: Sentences as the quoting answerer chose and ranked them.
-        budget_tokens: Most that may be handed over; the chosen sentences are handed over in any case.
+        budget_tokens: Most that may be handed over; the chosen sentences are handed over in any
+            case.
         estimate: How many tokens a text may take.
         only_chosen: Leave out neighbours and the rest: what the smallest models do best with.
 
@@ -57,7 +58,12 @@ def extracts(
             left -= cost + head
     lead = [one.item.n for one in selection.chosen]
     order = {n: lead.index(n) for n in lead}
-    return _by_passage(sorted(taken.values(), key=lambda one: (order.get(one.item.n, len(order) + one.item.n), one.ordinal)))
+    return _by_passage(
+        sorted(
+            taken.values(),
+            key=lambda one: (order.get(one.item.n, len(order) + one.item.n), one.ordinal),
+        )
+    )
 
 
 def _further(selection: Selection) -> list[Candidate]:
@@ -73,7 +79,10 @@ def _by_passage(sentences: Sequence[Candidate]) -> tuple[Extract, ...]:
     found: dict[int, list[Candidate]] = {}
     for one in sentences:
         found.setdefault(one.item.n, []).append(one)
-    return tuple(Extract(group[0].item, _joined(group), tuple((one.start, one.end) for one in group)) for group in found.values())
+    return tuple(
+        Extract(group[0].item, _joined(group), tuple((one.start, one.end) for one in group))
+        for group in found.values()
+    )
 
 
 def _joined(group: Sequence[Candidate]) -> str:
@@ -91,4 +100,6 @@ def without_instructions(text: str) -> str:
     """Return a passage without the sentences that read like instructions to a model."""
     spans = sentence_spans(text)
     sentences = [text[start:end] for start, end in spans]
-    return " ".join(sentence for at, sentence in enumerate(sentences) if not findings_at(sentences, at))
+    return " ".join(
+        sentence for at, sentence in enumerate(sentences) if not findings_at(sentences, at)
+    )

@@ -29,7 +29,14 @@ FAITHFUL_FEATURES = (
 OPPOSITES = FAITHFUL_FEATURES.index("opposites")
 
 _MAKES_OPPOSITE = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
-_SWAPPED = (("under", "out"), ("under", "over"), ("pro", "anti"), ("pre", "post"), ("up", "down"), ("in", "de"))
+_SWAPPED = (
+    ("under", "out"),
+    ("under", "over"),
+    ("pro", "anti"),
+    ("pre", "post"),
+    ("up", "down"),
+    ("in", "de"),
+)
 _SHORTEST = 4
 """Letters that a word must have behind such a prefix; shorter ones are chance: in, inn."""
 
@@ -59,7 +66,9 @@ def _prefixed(stem: str) -> Iterator[str]:
                 yield other + stem[len(own) :]
 
 
-def faithful_row(claim: Claim, passage: ReadPassage, window: str, unknown: AbstractSet[str]) -> npt.NDArray[np.float64]:
+def faithful_row(
+    claim: Claim, passage: ReadPassage, window: str, unknown: AbstractSet[str]
+) -> npt.NDArray[np.float64]:
     """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`.
 
     Args:

@@ -1,7 +1,7 @@
 """Compute features of sentences and evidence for a question.
 
-Rows are compared within one question only, so signals whose scale depends on a model or a library are used relative to the other
-candidates; that lets one set of weights serve any embedder.
+Rows are compared within one question only, so signals whose scale depends on a model or a library
+are used relative to the other candidates; that lets one set of weights serve any embedder.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ MAX_EMBEDDED = 24
 
 _KINDS = {
     "time": re.compile(
-        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow (?:long|recent)", re.IGNORECASE
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|period|era|time)\b|\bhow (?:long|recent)",
+        re.IGNORECASE,
     ),
     "number": re.compile(
         r"\bhow (?:many|much|often|old|far|large|big|tall|high|deep|fast|wide)\b"
@@ -80,7 +81,9 @@ _KINDS = {
         r" (?:person|king|queen|president|author|leader|scientist|country|city|state|place|region|continent|county)\b",
         re.IGNORECASE,
     ),
-    "reason": re.compile(r"\bwhy\b|\bwhat (?:causes?|caused|led|made)\b|\breasons?\b", re.IGNORECASE),
+    "reason": re.compile(
+        r"\bwhy\b|\bwhat (?:causes?|caused|led|made)\b|\breasons?\b", re.IGNORECASE
+    ),
 }
 _TIME = re.compile(
     r"\b(?:(?:in|by|until|since|from|around|circa) \d{3,4}|1\d{3}s?|20\d{2}s?|\d+ ?(?:bc|ad|bce|ce)|\d{1,2}(?:st|nd|rd|th)"
@@ -116,18 +119,24 @@ def question_kinds(question: str) -> frozenset[str]:
 
 
 def sentence_vectors(
-    question: str, found: Sequence[Candidate], weights: Mapping[str, float], embedder: Embedder | None
+    question: str,
+    found: Sequence[Candidate],
+    weights: Mapping[str, float],
+    embedder: Embedder | None,
 ) -> Vectors | None:
     """Return vectors of the lexically best candidates.
 
-    A sentence is embedded behind its document's title, so that "it" has something to mean; one that the embedder would have to cut
-    is not embedded. None without an embedder or candidates.
+    A sentence is embedded behind its document's title, so that "it" has something to mean; one that
+    the embedder would have to cut is not embedded. None without an embedder or candidates.
     """
     if embedder is None or not found:
         return None
     asked = WeightedTokens(content_tokens(question), weights)
     by_key = {candidate.key: candidate for candidate in found}
-    promise = [asked.share(_around(candidate, by_key)) + 1.0 / (1 + candidate.item.n) for candidate in found]
+    promise = [
+        asked.share(_around(candidate, by_key)) + 1.0 / (1 + candidate.item.n)
+        for candidate in found
+    ]
     chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
     texts = [f"{found[row].item.hit.passage.document.title}: {found[row].text}" for row in chosen]
     fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(texts)]
@@ -136,7 +145,9 @@ def sentence_vectors(
         return None
     query = embedder.embed_query(question)
     vectors = np.zeros((len(found), len(query)), dtype=np.float32)
-    vectors[rows] = embedder.embed_passages([text for text, fit in zip(texts, fits, strict=True) if fit])
+    vectors[rows] = embedder.embed_passages(
+        [text for text, fit in zip(texts, fits, strict=True) if fit]
+    )
     cosines = np.full(len(found), np.nan)
     cosines[rows] = vectors[rows] @ query
     return Vectors(vectors, query, cosines)
@@ -165,7 +176,8 @@ def feature_rows(
     best_own = max(own, default=0.0)
     best_score = max((candidate.item.hit.score for candidate in found), default=1.0) or 1.0
     passages = {
-        n: wanted.share(tokens_with_title(item)) for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
+        n: wanted.share(tokens_with_title(item))
+        for n, item in {candidate.item.n: candidate.item for candidate in found}.items()
     }
     grams = _gram_shares(question, found)
     similar = _similarities(found, by_key, vectors)
@@ -188,7 +200,10 @@ def feature_rows(
                 candidate.item.hit.score / best_score,
                 float("time" in kinds and _brings(_TIME, candidate.text, question)),
                 float("number" in kinds and _brings(_FIGURE, candidate.text, question)),
-                float("name" in kinds and bool(specifics(candidate.text).names - set(tokenise(question)))),
+                float(
+                    "name" in kinds
+                    and bool(specifics(candidate.text).names - set(tokenise(question)))
+                ),
                 float("reason" in kinds and _CAUSE.search(candidate.text) is not None),
                 float(candidate.whole),
                 own[before] if before is not None and candidate.points_back else 0.0,
@@ -198,7 +213,9 @@ def feature_rows(
     return np.asarray(rows, dtype=np.float64).reshape(len(found), len(FEATURES))
 
 
-def sufficiency_row(question: str, found: Sequence[Candidate], rows: Floats, scores: Floats, vectors: Vectors | None) -> Floats:
+def sufficiency_row(
+    question: str, found: Sequence[Candidate], rows: Floats, scores: Floats, vectors: Vectors | None
+) -> Floats:
     """Return SUFFICIENCY of a question and its evidence, float64 `[len(SUFFICIENCY)]`.
 
     Args:
@@ -210,9 +227,14 @@ def sufficiency_row(question: str, found: Sequence[Candidate], rows: Floats, sco
     """
     items = list({candidate.item.n: candidate.item for candidate in found}.values())
     overlaps = [item.hit.signals.overlap for item in items if item.hit.signals.overlap is not None]
-    best = {name: float(rows[:, FEATURES.index(name)].max()) for name in ("coverage_passage", "grams", "pairs")}
+    best = {
+        name: float(rows[:, FEATURES.index(name)].max())
+        for name in ("coverage_passage", "grams", "pairs")
+    }
     similarity = float(np.nanmax(vectors.cosines)) if vectors is not None else 0.0
-    near = best["coverage_passage"] if vectors is None else (similarity + best["coverage_passage"]) / 2
+    near = (
+        best["coverage_passage"] if vectors is None else (similarity + best["coverage_passage"]) / 2
+    )
     known = [item.hit.closeness for item in items if item.hit.closeness is not None]
     asked = content_tokens(question)
     first, second, *_ = *sorted(scores.tolist(), reverse=True), 0.0
@@ -288,7 +310,9 @@ def _similarities(
 def _gram_shares(question: str, found: Sequence[Candidate]) -> list[float]:
     asked = character_grams(question)
     held = [character_grams(candidate.text) & asked for candidate in found]
-    weight = {gram: math.log(1 + len(held) / (1 + sum(gram in one for one in held))) for gram in asked}
+    weight = {
+        gram: math.log(1 + len(held) / (1 + sum(gram in one for one in held))) for gram in asked
+    }
     whole = sum(weight.values())
     return [sum(weight[gram] for gram in one) / whole if whole else 0.0 for one in held]
 

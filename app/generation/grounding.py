@@ -38,7 +38,9 @@ class Grounded:
 class Grounder:
     """Checks answers sentence by sentence. Thread-safe as far as its embedder is."""
 
-    def __init__(self, embedder: Embedder | None, options: GenerationOptions, prompts: Iterable[str] = ()) -> None:
+    def __init__(
+        self, embedder: Embedder | None, options: GenerationOptions, prompts: Iterable[str] = ()
+    ) -> None:
         """Keep what checking takes.
 
         Args:
@@ -85,12 +87,16 @@ class Grounder:
             for claim, found in zip(claims, cited, strict=True)
         ]
         open_claims = [
-            claim for claim, kept, true in zip(claims, held, says, strict=True) if true and not kept and claim not in echoed
+            claim
+            for claim, kept, true in zip(claims, held, says, strict=True)
+            if true and not kept and claim not in echoed
         ]
         elsewhere = self._held_elsewhere(open_claims, passages, examination)
         out = _Rebuilt(guarded)
         dropped: list[tuple[int, int]] = []
-        for (start, end), claim, found, kept, true in zip(spans, claims, cited, held, says, strict=True):
+        for (start, end), claim, found, kept, true in zip(
+            spans, claims, cited, held, says, strict=True
+        ):
             written = guarded[start:end]
             for n in found:
                 if n not in kept:
@@ -111,9 +117,15 @@ class Grounder:
         self, claims: Sequence[Claim], passages: Mapping[int, ReadPassage], examination: Examination
     ) -> Mapping[Claim, tuple[int, Comparison]]:
         """Return, for each claim that a passage supports, the best passage and match."""
-        compared = {claim: {n: examination.compare(claim, one) for n, one in passages.items()} for claim in claims}
+        compared = {
+            claim: {n: examination.compare(claim, one) for n, one in passages.items()}
+            for claim in claims
+        }
         examination.settle(
-            one for found in compared.values() for one in found.values() if one and not any(map(self._holds, found.values()))
+            one
+            for found in compared.values()
+            for one in found.values()
+            if one and not any(map(self._holds, found.values()))
         )
         best: dict[Claim, tuple[int, Comparison]] = {}
         for claim, found in compared.items():
@@ -133,10 +145,14 @@ class _Rebuilt:
         self._pieces: list[str] = []
         self.sentences: list[Sentence] = []
 
-    def add(self, start: int, end: int, text: str, verdict: Verdict, citations: tuple[Citation, ...]) -> None:
+    def add(
+        self, start: int, end: int, text: str, verdict: Verdict, citations: tuple[Citation, ...]
+    ) -> None:
         """Write what lies before a sentence, then the sentence as it is now."""
         self._write(self._source[self._at : start])
-        self.sentences.append(Sentence(text, self._length, self._length + len(text), verdict, citations))
+        self.sentences.append(
+            Sentence(text, self._length, self._length + len(text), verdict, citations)
+        )
         self._write(text)
         self._at = end
 
@@ -180,7 +196,11 @@ def _split_after_marks(text: str) -> list[tuple[int, int]]:
 
 
 def _without_mark(sentence: str, n: int) -> str:
-    return re.sub(rf"[ \t]*\[{n}\]", "", sentence) if len(MARK.findall(sentence)) == 1 else sentence.replace(f"[{n}]", "")
+    return (
+        re.sub(rf"[ \t]*\[{n}\]", "", sentence)
+        if len(MARK.findall(sentence)) == 1
+        else sentence.replace(f"[{n}]", "")
+    )
 
 
 def _citation(held: Comparison, item: Evidence, by: CitedBy) -> Citation:

@@ -1,11 +1,12 @@
 """Instructions aimed at a model, found in text that should only inform.
 
-Patterns, not a classifier: each family below is a way of talking to an assistant instead of to a reader. A finding is shown to
-people and keeps the sentence out of extractive answers; nothing is blocked or deleted, so a false alarm costs one sentence.
+Patterns, not a classifier: each family below is a way of talking to an assistant instead of to a
+reader. A finding is shown to people and keeps the sentence out of extractive answers; nothing is
+blocked or deleted, so a false alarm costs one sentence.
 
 References:
-    OWASP Top 10 for LLM applications 2025, LLM01. Families after BIPIA (Yi 2023, arXiv 2312.14197) and garak's latent injection
-    probes.
+    OWASP Top 10 for LLM applications 2025, LLM01. Families after BIPIA (Yi 2023, arXiv 2312.14197)
+    and garak's latent injection probes.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ from app.generation.disguises import plain, unveiled
 
 Finding = Literal["override", "role", "output", "disclosure", "request", "question"]
 """override: set earlier rules aside; role: become someone else, or chat markup; output: shape the reply; disclosure: give away or
-send something; request: a task for an assistant; question: one that has nothing to do with the text around it."""
+send something; request: a task for an assistant; question: one that has nothing to do with the text
+around it."""
 ADDRESSED_TO_A_MODEL: frozenset[Finding] = frozenset({"override", "role", "output", "disclosure"})
 """Those worth a notice: requests and questions stand in every manual and exercise book too."""
 
 _REPLY = r"(?:answer|response|reply|replies|output|message|completion|summary|translation)s?"
-_RULES = (
-    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|commands?|context|messages?|conversation|constraints?)"
-)
+_RULES = r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|commands?|context|messages?|conversation|constraints?)"
 _DIRECT: dict[Finding, re.Pattern[str]] = {
     "override": re.compile(
         r"\b(?:ignore|disregard|forget|bypass|do not (?:follow|obey)|don't (?:follow|obey))\b[^.!?\n]{0,40}"
@@ -78,11 +78,18 @@ _NEEDED: dict[Finding, frozenset[str]] = {
         "you act behave respond answer reply pretend mode system attention dear note message hey hello inst sys instruction"
         " assistant user".split()
     ),
-    "output": frozenset("your response responses respond reply replies output outputs completion answer answers".split()),
-    "disclosure": frozenset("prompt instructions api password passwords secret secrets credentials http https".split()),
+    "output": frozenset(
+        "your response responses respond reply replies output outputs completion answer answers".split()
+    ),
+    "disclosure": frozenset(
+        "prompt instructions api password passwords secret secrets credentials http https".split()
+    ),
 }
 """Of each family, words of which every match holds at least one: asked first, they cost a tenth of the pattern."""
-_SIGNS: dict[Finding, tuple[str, ...]] = {"role": ("<|", "<<", "[/", "[I", "[i", "##"), "disclosure": ("@",)}
+_SIGNS: dict[Finding, tuple[str, ...]] = {
+    "role": ("<|", "<<", "[/", "[I", "[i", "##"),
+    "disclosure": ("@",),
+}
 """What a match without such a word holds: chat markup, an address."""
 _TASK_VERBS = (
     "explain|describe|summari[sz]e|translate|paraphrase|rewrite|write|compose|draft|provide|generate|create|develop|produce|outline"
@@ -91,10 +98,11 @@ _TASK_VERBS = (
     "|schedule|remind|book|order|turn|play|find|search|classify|analy[sz]e|identify|calculate|compute|encode|decode|encrypt|reverse|shift|swap"
     "|apply|utili[sz]e|employ|mention|advertise|promote|encourage|urge|offer|discuss|share|combine|visit|click|download|install|call|email|subscribe|buy|send|forward"
 )
-# Where a clause may open: at the start, after a stop that the sentence splitter did not take for one (not where a colon says what
-# an aim is), or at a capital that no stop explains, as in text appended to a passage cut in mid-sentence. Not behind a short
-# word ("the Scramble for Africa"), a capitalised one ("Kiddie Schedule for", unless it is a title at the
-# start) or the letter of a list ("(d) What").
+# Where a clause may open: at the start, after a stop that the sentence splitter did not take for
+# one (not where a colon says what an aim is), or at a capital that no stop explains, as in text
+# appended to a passage cut in mid-sentence. Not behind a short word ("the Scramble for Africa"), a
+# capitalised one ("Kiddie Schedule for", unless it is a title at the start) or the letter of a list
+# ("(d) What").
 _OPENING = (
     r"(?:(?:\A|[.!?:;](?<!\baim:)(?<!\baims:)(?<!\bpurpose:)(?<!objective:)(?<!objectives:)(?<!\bgoal:)(?<!\bgoals:)(?<!\bto:)|\n)"
     r"[\s\"'\u201d\u201c)(>*#-]{0,40}+(?<!\w)"
@@ -102,8 +110,8 @@ _OPENING = (
     r"|(?<=[a-z]{5} )(?<![A-Z][a-z]{5} )(?<![A-Z][a-z]{6} )(?<![A-Z][a-z]{7} )(?<![A-Z][a-z]{8} )"
     r"|(?<=[0-9)\]>] )(?<!\(\w\) ))))"
 )
-# An imperative opens its clause; its verb is followed by what an object starts with, so that "Use of steel grew" and "List price"
-# pass.
+# An imperative opens its clause; its verb is followed by what an object starts with, so that "Use
+# of steel grew" and "List price" pass.
 _REQUEST = re.compile(
     rf"{_OPENING}(?:please\s+|now,?\s+|then,?\s+|also,?\s+|kindly\s+|finally,?\s+)*"
     r"(?:(?:group|list)\s+(?=letters?\b|words?\b|the\b|all\b|every\b)"
@@ -116,7 +124,9 @@ _REQUEST = re.compile(
 _REQUEST_WORDS = frozenset(
     spelling.split()[0]
     for verb in ("group", "list", *_TASK_VERBS.split("|"))
-    for spelling in ((verb.replace("[sz]", "s"), verb.replace("[sz]", "z")) if "[sz]" in verb else (verb,))
+    for spelling in (
+        (verb.replace("[sz]", "s"), verb.replace("[sz]", "z")) if "[sz]" in verb else (verb,)
+    )
 )
 """First words of a request."""
 _QUESTION = re.compile(
@@ -124,7 +134,9 @@ _QUESTION = re.compile(
     r"(?:you|i|we)\b)[^\n?]*\?",
     re.IGNORECASE,
 )
-_TO_ASSISTANT = re.compile(r"\b(?:can|could|would|will) you\b|\bhow (?:do|can|should|would) (?:i|you)\b", re.IGNORECASE)
+_TO_ASSISTANT = re.compile(
+    r"\b(?:can|could|would|will) you\b|\bhow (?:do|can|should|would) (?:i|you)\b", re.IGNORECASE
+)
 _NEIGHBOURS = 3
 """Sentences on each side that a question is compared with."""
 _SHARED_MAX = 0.5
@@ -134,8 +146,9 @@ _SHARED_MAX = 0.5
 def inspect(text: str) -> tuple[Finding, ...]:
     """Return the families of instructions in a text, in fixed order; often empty.
 
-    Pure and linear in the text; meant for a document at ingest or a passage at query time. A sentence that no language has is read
-    in overlapping pieces: the patterns cost up to the square of what they are given.
+    Pure and linear in the text; meant for a document at ingest or a passage at query time. A
+    sentence that no language has is read in overlapping pieces: the patterns cost up to the square
+    of what they are given.
     """
     sentences = [text[start:end] for span in sentence_spans(text) for start, end in _pieces(*span)]
     found: set[Finding] = set()
@@ -199,7 +212,9 @@ def _is_foreign(question: str, sentences: Sequence[str], index: int) -> bool:
     """Return whether a question shares little with the sentences around it."""
     own = set(tokenise(question)) - FUNCTION_WORDS["en"]
     around = set(tokenise(sentences[index].replace(question, " ")))
-    for position in range(max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)):
+    for position in range(
+        max(0, index - _NEIGHBOURS), min(len(sentences), index + _NEIGHBOURS + 1)
+    ):
         if position != index:
             around.update(tokenise(sentences[position]))
     return bool(around) and len(own & around) <= _SHARED_MAX * len(own)

@@ -14,7 +14,17 @@ from app.core.errors import InvalidInput
 from app.core.types import Message
 
 Part = Literal[
-    "role", "instruction", "context", "constraints", "style", "format", "examples", "goal", "input", "reasoning", "closing"
+    "role",
+    "instruction",
+    "context",
+    "constraints",
+    "style",
+    "format",
+    "examples",
+    "goal",
+    "input",
+    "reasoning",
+    "closing",
 ]
 PARTS: tuple[Part, ...] = get_args(Part)
 """The order in which parts are assembled; only `instruction` is required."""
@@ -36,12 +46,16 @@ def prompt_files(overlay: Path | None) -> dict[str, Path]:
     if overlay is None:
         return sources
     if not overlay.is_dir():
-        raise InvalidInput(f"PROMPTS_DIR {str(overlay)!r} is not a directory; create it or leave the setting empty")
+        raise InvalidInput(
+            f"PROMPTS_DIR {str(overlay)!r} is not a directory; create it or leave the setting empty"
+        )
     for path in sorted(overlay.iterdir()):
         if path.suffix not in {".yml", ".yaml"}:
             continue
         if path.name not in sources:
-            raise InvalidInput(f"{path.name}: no prompt has this name; expected one of {sorted(sources)!r}")
+            raise InvalidInput(
+                f"{path.name}: no prompt has this name; expected one of {sorted(sources)!r}"
+            )
         sources[path.name] = path
     return sources
 
@@ -96,40 +110,67 @@ class PromptFile:
         Texts alternate between user and assistant.
         """
         texts = self._data.get(key, [])
-        if not isinstance(texts, list) or len(texts) % 2 or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise InvalidInput(f"{self._name}: {key} must be a list of texts, user and assistant in turn; got {texts!r:.80}")
-        if unknown := {field for text in texts for field in PLACEHOLDER.findall(text) if field not in fields}:
-            raise InvalidInput(f"{self._name}: {key} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}")
-        return tuple(Message("assistant" if at % 2 else "user", text.strip()) for at, text in enumerate(texts))
+        if (
+            not isinstance(texts, list)
+            or len(texts) % 2
+            or not all(isinstance(text, str) and text.strip() for text in texts)
+        ):
+            raise InvalidInput(
+                f"{self._name}: {key} must be a list of texts, user and assistant in turn; got {texts!r:.80}"
+            )
+        if unknown := {
+            field for text in texts for field in PLACEHOLDER.findall(text) if field not in fields
+        }:
+            raise InvalidInput(
+                f"{self._name}: {key} names {sorted(unknown)!r}; placeholders here are {sorted(fields)!r}"
+            )
+        return tuple(
+            Message("assistant" if at % 2 else "user", text.strip())
+            for at, text in enumerate(texts)
+        )
 
     def temperature(self) -> float | None:
         """Return the sampling temperature of the file; None where it names none."""
         value = self._data.get("temperature")
         if "temperature" not in self._data:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_TEMPERATURE:
-            raise InvalidInput(f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got {value!r}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 <= value <= _MAX_TEMPERATURE
+        ):
+            raise InvalidInput(
+                f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got {value!r}"
+            )
         return float(value)
 
     def choice(self, key: str, allowed: Sequence[str]) -> str | None:
         """Return the value of a key with a fixed set of values; None if missing."""
         value = self._data.get(key)
         if value is not None and value not in allowed:
-            raise InvalidInput(f"{self._name}: {key} must be one of {sorted(allowed)!r}; got {value!r}")
+            raise InvalidInput(
+                f"{self._name}: {key} must be one of {sorted(allowed)!r}; got {value!r}"
+            )
         return cast("str | None", value)
 
     def max_tokens(self) -> int:
         """Return the cap on a task's reply, in tokens."""
         value = self._data.get("max_tokens")
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInput(f"{self._name}: max_tokens must be a whole number from 1; got {value!r}")
+            raise InvalidInput(
+                f"{self._name}: max_tokens must be a whole number from 1; got {value!r}"
+            )
         return value
 
     def _mapping(self, value: object, where: str) -> dict[str, object]:
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            raise InvalidInput(f"{self._name}: {where} must be a mapping with text keys; got {value!r:.80}")
+            raise InvalidInput(
+                f"{self._name}: {where} must be a mapping with text keys; got {value!r:.80}"
+            )
         return value
 
     def _only(self, section: Mapping[str, object], allowed: AbstractSet[str], where: str) -> None:
         if unknown := sorted(set(section) - allowed):
-            raise InvalidInput(f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of {sorted(allowed)!r}")
+            raise InvalidInput(
+                f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of {sorted(allowed)!r}"
+            )

@@ -1,7 +1,8 @@
 """Prompts: read from YAML, checked at load, assembled by one builder in one order.
 
-Packaged files lie in `prompts/`; an overlay directory replaces them file by file. `contract.yml` holds what all answer prompts
-share, one file per mode the rest; every other file is a task for the helper model (rewriting, summaries, sub-queries, judging).
+Packaged files lie in `prompts/`; an overlay directory replaces them file by file. `contract.yml`
+holds what all answer prompts share, one file per mode the rest; every other file is a task for the
+helper model (rewriting, summaries, sub-queries, judging).
 """
 
 from __future__ import annotations
@@ -108,11 +109,13 @@ class PromptLibrary:
         """Read the packaged prompts; overlay files of the same name replace them.
 
         Args:
-            overlay: Directory with YAML files named like the packaged ones; None for the packaged ones alone.
+            overlay: Directory with YAML files named like the packaged ones; None for the packaged
+                ones alone.
 
         Raises:
-            InvalidInput: The directory is missing, a file has an unknown name, is not YAML, holds an unknown key, lacks a required
-                one, or uses a placeholder that its prompt does not have; the message names file and key.
+            InvalidInput: The directory is missing, a file has an unknown name, is not YAML, holds
+                an unknown key, lacks a required one, or uses a placeholder that its prompt does not
+                have; the message names file and key.
         """
         try:
             return PromptLibrary._read(prompt_files(overlay))
@@ -144,7 +147,11 @@ class PromptLibrary:
         small = PromptFile("compact.yml", sources)
         small.only({"temperature", "max_tokens", *get_args(AnswerMode)})
         compact: dict[AnswerMode, CompactPrompt] = {
-            mode: CompactPrompt(small.parts(mode, _COMPACT_FIELDS, required=False), small.temperature(), small.max_tokens())
+            mode: CompactPrompt(
+                small.parts(mode, _COMPACT_FIELDS, required=False),
+                small.temperature(),
+                small.max_tokens(),
+            )
             for mode in get_args(AnswerMode)
         }
         tasks: dict[Task, TaskPrompt] = {}
@@ -152,9 +159,14 @@ class PromptLibrary:
             reader = PromptFile(f"{task}.yml", sources)
             reader.only({"parts", "temperature", "max_tokens"})
             tasks[task] = TaskPrompt(
-                reader.parts("parts", fields, required=True), reader.temperature(), reader.max_tokens(), fields
+                reader.parts("parts", fields, required=True),
+                reader.temperature(),
+                reader.max_tokens(),
+                fields,
             )
-        return PromptLibrary(answers, compact, turns, cast("Mapping[Reasoning, str]", reasoning), tasks, sources)
+        return PromptLibrary(
+            answers, compact, turns, cast("Mapping[Reasoning, str]", reasoning), tasks, sources
+        )
 
     def build(
         self,
@@ -169,8 +181,9 @@ class PromptLibrary:
     ) -> tuple[Message, ...]:
         """Return the messages of an answer prompt.
 
-        Role and instruction are the system message; the history follows; everything else, context first and closing last, is one
-        user message. With an empty context the context part is left out.
+        Role and instruction are the system message; the history follows; everything else, context
+        first and closing last, is one user message. With an empty context the context part is left
+        out.
 
         Args:
             mode: What the answer is for; `datasets` has no prompt.
@@ -202,12 +215,16 @@ class PromptLibrary:
         """
         prompt = self.compact.get(cast("AnswerMode", mode))
         if prompt is None:
-            raise InvalidInput(f"mode {mode!r} has no compact prompt; expected one of {get_args(AnswerMode)!r}")
+            raise InvalidInput(
+                f"mode {mode!r} has no compact prompt; expected one of {get_args(AnswerMode)!r}"
+            )
         return _messages(prompt.parts, {"context": context_text, "question": question}, ())
 
     def instructions(self) -> tuple[str, ...]:
         """Return every instruction text of answer prompts, once, with placeholders."""
-        parts = [prompt.parts for prompt in self.answers.values()] + [prompt.parts for prompt in self.compact.values()]
+        parts = [prompt.parts for prompt in self.answers.values()] + [
+            prompt.parts for prompt in self.compact.values()
+        ]
         told = (text for one in parts for text in one.values())
         return tuple(dict.fromkeys((*told, *self.reasoning.values())))
 
@@ -219,7 +236,9 @@ class PromptLibrary:
         """
         found = self.answers.get((cast("AnswerMode", mode), library))
         if found is None:
-            raise InvalidInput(f"mode {mode!r} over library {library!r} has no prompt; expected one of {get_args(AnswerMode)!r}")
+            raise InvalidInput(
+                f"mode {mode!r} over library {library!r} has no prompt; expected one of {get_args(AnswerMode)!r}"
+            )
         return found
 
     def task(self, name: Task, **values: str) -> BuiltTask:
@@ -230,7 +249,9 @@ class PromptLibrary:
         """
         prompt = self.tasks[name]
         if set(values) != prompt.fields:
-            raise ValueError(f"task {name!r} takes {sorted(prompt.fields)!r}; got {sorted(values)!r}")
+            raise ValueError(
+                f"task {name!r} takes {sorted(prompt.fields)!r}; got {sorted(values)!r}"
+            )
         return BuiltTask(_messages(prompt.parts, values, ()), prompt.temperature, prompt.max_tokens)
 
     def describe(self) -> str:
@@ -238,12 +259,16 @@ class PromptLibrary:
         blocks: list[str] = []
         for (mode, scope), answer in self.answers.items():
             parts = {**answer.parts, "reasoning": self.reasoning[answer.reasoning or "grounded"]}
-            blocks.append(f"== {mode} / {scope}  ({_temperature(answer.temperature)})\n{_rendered(_messages(parts, {}, ()))}")
+            blocks.append(
+                f"== {mode} / {scope}  ({_temperature(answer.temperature)})\n{_rendered(_messages(parts, {}, ()))}"
+            )
         for mode, small in self.compact.items():
             head = f"== compact {mode}  ({_temperature(small.temperature)}, at most {small.max_tokens} tokens)"
             blocks.append(f"{head}\n{_rendered(_messages(small.parts, {}, ()))}")
         for name, task in self.tasks.items():
-            head = f"== {name}  ({_temperature(task.temperature)}, at most {task.max_tokens} tokens)"
+            head = (
+                f"== {name}  ({_temperature(task.temperature)}, at most {task.max_tokens} tokens)"
+            )
             blocks.append(f"{head}\n{_rendered(_messages(task.parts, {}, ()))}")
         return "\n\n".join(blocks) + "\n"
 
@@ -265,19 +290,24 @@ def _temperature(value: float | None) -> str:
     return "temperature as LLM_TEMPERATURE" if value is None else f"temperature {value:g}"
 
 
-def _messages(parts: Parts, values: Mapping[str, str], history: Sequence[Message]) -> tuple[Message, ...]:
+def _messages(
+    parts: Parts, values: Mapping[str, str], history: Sequence[Message]
+) -> tuple[Message, ...]:
     system: list[str] = []
     user: list[str] = []
     for part in PARTS:
         if text := parts.get(part):
             filled = _filled(text, values).strip()
-            (system if part in _SYSTEM_PARTS else user).append(f"# {part.capitalize()}\n{filled}" if part in _TITLED else filled)
+            (system if part in _SYSTEM_PARTS else user).append(
+                f"# {part.capitalize()}\n{filled}" if part in _TITLED else filled
+            )
     told = (Message("system", "\n\n".join(system)),) if system else ()
     return (*told, *history, Message("user", "\n\n".join(user)))
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    # One pass: what was filled in is never read as a template again, so a passage cannot name a placeholder.
+    # One pass: what was filled in is never read as a template again, so a passage cannot name a
+    # placeholder.
     return PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)
 
 

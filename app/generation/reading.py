@@ -1,7 +1,8 @@
 """Read claims and passages: each derived value is computed once.
 
-An answer has a dozen sentences and a dozen passages, and every sentence may be held against every passage: what is derived from one
-text alone is found when it is first asked for and kept with the text.
+An answer has a dozen sentences and a dozen passages, and every sentence may be held against every
+passage: what is derived from one text alone is found when it is first asked for and kept with the
+text.
 """
 
 from __future__ import annotations
@@ -49,17 +50,25 @@ _UNITS = {
         " nineteen".split()
     )
 }
-_TENS = {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_TENS = {
+    word: 10 * value
+    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+}
 _DIGITS = "|".join(word for word, value in _UNITS.items() if 0 < value < 10)
-_SPELT = re.compile(rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_UNITS)}))\b", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE)
+_SPELT = re.compile(
+    rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<one>{_DIGITS}))?|(?P<unit>{'|'.join(_UNITS)}))\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:not|never|cannot|neither|nor|without|none|no)\b|n['\u2019]t\b", re.IGNORECASE
+)
 
 
 def specifics(text: str) -> Specifics:
     """Return the figures, names and negations of a text.
 
-    Figures are written in digits and come without thousands separators. Names are stemmed words that are capitalised not only
-    because a sentence starts with them.
+    Figures are written in digits and come without thousands separators. Names are stemmed words
+    that are capitalised not only because a sentence starts with them.
     """
     names: set[str] = set()
     for start, end in sentence_spans(text):
@@ -148,7 +157,10 @@ class ReadText:
 
     @lazy
     def _sentences(self) -> list[tuple[int, int, frozenset[str]]]:
-        return [(start, end, frozenset(tokenise(self.text[start:end]))) for start, end in sentence_spans(self.text)]
+        return [
+            (start, end, frozenset(tokenise(self.text[start:end])))
+            for start, end in sentence_spans(self.text)
+        ]
 
     @property
     def sentence_tokens(self) -> list[frozenset[str]]:
@@ -167,7 +179,10 @@ class ReadText:
                 pieces.append((start, end, tokens))
             else:
                 cuts = _bounded(self.text, start, end)
-                pieces += [(begin, stop, frozenset(tokenise(self.text[begin:stop]))) for begin, stop in cuts]
+                pieces += [
+                    (begin, stop, frozenset(tokenise(self.text[begin:stop])))
+                    for begin, stop in cuts
+                ]
         return pieces
 
 
@@ -176,7 +191,11 @@ class ReadPassage(ReadText):
 
     def __init__(self, passage: Passage) -> None:
         """Keep the passage."""
-        self._place(passage.chunk.text, passage.document.title, f"{passage.document.title}\n{passage.chunk.section}\n")
+        self._place(
+            passage.chunk.text,
+            passage.document.title,
+            f"{passage.document.title}\n{passage.chunk.section}\n",
+        )
 
     @classmethod
     def of_text(cls, text: str) -> ReadPassage:
@@ -211,7 +230,9 @@ class ReadPassage(ReadText):
     @lazy
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Neighbouring content words of the context."""
-        return frozenset(pairwise([token for token in self._context_tokens if token not in _CLAIMLESS]))
+        return frozenset(
+            pairwise([token for token in self._context_tokens if token not in _CLAIMLESS])
+        )
 
     @lazy
     def grams(self) -> frozenset[str]:

@@ -114,12 +114,16 @@ class RunawayGuard:
         return len(self._open) - len(re.split(r"\s", self._open)[-1])
 
     def _may_repeat(self, words: tuple[str, ...]) -> bool:
-        return bool(words) and any(known[: len(words)] == words for known in self._seen if len(known) > _SHORT)
+        return bool(words) and any(
+            known[: len(words)] == words for known in self._seen if len(known) > _SHORT
+        )
 
     def _may_recite(self, words: tuple[str, ...]) -> bool:
         """Return whether the last words begin eight words of the instructions."""
         lengths = range(_HOLD_WORDS, min(LEAK_WORDS, len(words) + 1))
-        return any(words[-n:][:_HOLD_WORDS] in self._starts and self._runs(words[-n:]) for n in lengths)
+        return any(
+            words[-n:][:_HOLD_WORDS] in self._starts and self._runs(words[-n:]) for n in lengths
+        )
 
     def _runs(self, run: tuple[str, ...]) -> bool:
         return any(gram[: len(run)] == run for gram in self._instructions)

@@ -14,15 +14,19 @@ _SHARED_STEM = 4
 
 def unknown_words(claim: Claim, passage: ReadPassage) -> frozenset[str]:
     """Return a claim's content words that the passage lacks in every spelling."""
-    return frozenset(token for token in set(claim.content) - passage.known if not _misspelt(token, passage))
+    return frozenset(
+        token for token in set(claim.content) - passage.known if not _misspelt(token, passage)
+    )
 
 
 def _misspelt(token: str, passage: ReadPassage) -> bool:
     """Return whether the passage has a similar token with the same first letter."""
     return any(
         abs(len(token) - len(other)) <= 2
-        # The ratio is at most this: no more characters can match than stand in the other. Most pairs are done here.
-        and 2 * min(sum(map(other.__contains__, token)), sum(map(token.__contains__, other))) >= _ALIKE * (len(token) + len(other))
+        # The ratio is at most this: no more characters can match than stand in the other. Most
+        # pairs are done here.
+        and 2 * min(sum(map(other.__contains__, token)), sum(map(token.__contains__, other)))
+        >= _ALIKE * (len(token) + len(other))
         and SequenceMatcher(None, token, other).ratio() >= _ALIKE
         for other in passage.known_by_initial.get(token[0], ())
     )

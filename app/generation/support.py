@@ -1,9 +1,10 @@
 """Estimate the probability that a passage holds a claim, and where.
 
-Words come first: a claim whose words stand in one place of the passage in the same order is supported without further ado. One with
-a figure that the passage has not, or that denies what the passage does not, is contradicted, because it still shares nearly all its
-words. For the rest a logistic model weighs what is shared and what differs, names among it; its weights lie in `grounding.json`
-together with the command that made them.
+Words come first: a claim whose words stand in one place of the passage in the same order is
+supported without further ado. One with a figure that the passage has not, or that denies what the
+passage does not, is contradicted, because it still shares nearly all its words. For the rest a
+logistic model weighs what is shared and what differs, names among it; its weights lie in
+`grounding.json` together with the command that made them.
 """
 
 from __future__ import annotations
@@ -75,7 +76,10 @@ class SupportModel:
         """
         source = path or Path(__file__).with_name("grounding.json")
         data = json.loads(source.read_text(encoding="utf-8"))
-        if (tuple(data["features"]), tuple(data.get("faithful_features", ()))) != (FEATURES, FAITHFUL_FEATURES):
+        if (tuple(data["features"]), tuple(data.get("faithful_features", ()))) != (
+            FEATURES,
+            FAITHFUL_FEATURES,
+        ):
             raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
         return SupportModel(
             np.asarray(data["with_vectors"], dtype=np.float64),
@@ -144,24 +148,30 @@ class Examination:
             model: Weights of FEATURES.
             embedder: One that the weights with vectors were made for, or None to go by words alone.
             floor: Scores under it need not be exact, in [0, 1].
-            source_given: The passage is what the claims were written from, not one of many that a search found.
+            source_given: The passage is what the claims were written from, not one of many that a
+                search found.
         """
         self._model, self._embedder, self._floor = model, embedder, floor
         self._shift = _SOURCE_GIVEN if source_given else 0.0
-        self._weights = token_weights(tokens for passage in passages for tokens in passage.sentence_tokens)
+        self._weights = token_weights(
+            tokens for passage in passages for tokens in passage.sentence_tokens
+        )
         self._vectors: dict[str, FloatArray | None] = {}
 
     def compare(self, claim: Claim, passage: ReadPassage) -> Comparison | None:
         """Return the lexical comparison of a claim and a passage; None if disjoint.
 
-        The result is settled already when vectors cannot change it: the claim is a copy, there is no embedder, or the score stays
-        under the floor in any case; such a score is the highest it could be.
+        The result is settled already when vectors cannot change it: the claim is a copy, there is
+        no embedder, or the score stays under the floor in any case; such a score is the highest it
+        could be.
         """
         found = align(claim, passage, self._weights)
         if found is None:
             return None
         row = support_row(claim, passage, found)
-        changes = faithful_row(claim, passage, passage.text[found.start : found.end], unknown_words(claim, passage))
+        changes = faithful_row(
+            claim, passage, passage.text[found.start : found.end], unknown_words(claim, passage)
+        )
         result = Comparison(claim, passage, found, row, contradicted=False, changes=changes)
         if result.verbatim:
             result.held = result.score = 1.0
@@ -182,7 +192,11 @@ class Examination:
         waiting = [one for one in comparisons if not one.settled]
         if self._embedder is None or not waiting:
             return
-        embed_new(dict.fromkeys(text for one in waiting for text in (one.claim.text, one.window)), self._embedder, self._vectors)
+        embed_new(
+            dict.fromkeys(text for one in waiting for text in (one.claim.text, one.window)),
+            self._embedder,
+            self._vectors,
+        )
         for one in waiting:
             one.row[_SIMILARITY] = _cosine(self._vectors[one.claim.text], self._vectors[one.window])
             one.score, one.settled = self._score(one, self._model.with_vectors), True
@@ -211,10 +225,13 @@ class SupportJudge:
         usable = embedder is not None and embedder.identity.model == self._model.embedding_model
         self._embedder = embedder if usable else None
 
-    def examine(self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False) -> Examination:
+    def examine(
+        self, passages: Iterable[ReadPassage], floor: float = 0.0, *, source_given: bool = False
+    ) -> Examination:
         """Return the examination of an answer from these passages; see `Examination`.
 
-        A given source is compared by words alone: vectors lose right sentences there (docs/decisions/0051).
+        A given source is compared by words alone: vectors lose right sentences there
+        (docs/decisions/0051).
         """
         embedder = None if source_given else self._embedder
         return Examination(passages, self._model, embedder, floor, source_given=source_given)
@@ -238,8 +255,8 @@ class SupportJudge:
 def contradicts(claim: Claim, passage: ReadPassage, found: Alignment, row: Floats) -> bool:
     """Return whether a claim differs from its passage in what must not differ.
 
-    It has a figure that stands nowhere in the passage, or denies more often than the window does, or is a near copy in which
-    nothing but names is strange.
+    It has a figure that stands nowhere in the passage, or denies more often than the window does,
+    or is a near copy in which nothing but names is strange.
 
     Args:
         claim: What was said.
@@ -263,7 +280,9 @@ def support_row(claim: Claim, passage: ReadPassage, found: Alignment) -> Floats:
     known, ordered = passage.known, claim.content
     strangers = unknown_words(claim, passage)
     unknown = [token for token in ordered if token in strangers]
-    strange = [name for name in claim.specifics.names if name not in known and not is_named(name, passage)]
+    strange = [
+        name for name in claim.specifics.names if name not in known and not is_named(name, passage)
+    ]
     run = longest_run(claim.tokens, tokenise(passage.text[found.start : found.end]))
     return np.asarray(
         [
@@ -287,10 +306,16 @@ def window_similarity(one: Comparison, embedder: Embedder) -> float:
     return _cosine(vectors[one.claim.text], vectors[one.window])
 
 
-def embed_new(texts: Iterable[str], embedder: Embedder, vectors: dict[str, FloatArray | None]) -> None:
+def embed_new(
+    texts: Iterable[str], embedder: Embedder, vectors: dict[str, FloatArray | None]
+) -> None:
     """Add the vectors of texts that have none yet; None for over-long texts."""
     new = [text for text in texts if text not in vectors]
-    fits = [count <= embedder.identity.max_tokens for count in embedder.count_tokens(new)] if new else []
+    fits = (
+        [count <= embedder.identity.max_tokens for count in embedder.count_tokens(new)]
+        if new
+        else []
+    )
     short = [text for text, fit in zip(new, fits, strict=True) if fit]
     vectors.update(dict.fromkeys(new))
     if short:

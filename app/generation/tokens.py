@@ -1,7 +1,7 @@
 """Estimate tokens without the model's tokenizer.
 
-Tokenizers are remote and differ, so the ratio of text to tokens is learned per model from what the host says it read
-(`prompt_eval_count`), and every estimate carries a margin on the safe side.
+Tokenizers are remote and differ, so the ratio of text to tokens is learned per model from what the
+host says it read (`prompt_eval_count`), and every estimate carries a margin on the safe side.
 """
 
 from __future__ import annotations
@@ -71,10 +71,12 @@ class TokenCalibrator:
             model: Name that the ratio belongs to.
             prompt_size: `text_size` of all messages together.
             messages: How many there were.
-            seen_tokens: What the host says it read (`prompt_eval_count`); None or 0 when it does not say.
+            seen_tokens: What the host says it read (`prompt_eval_count`); None or 0 when it does
+                not say.
 
         Returns:
-            True when so few tokens were read that part of the prompt must be missing; nothing is learned then.
+            True when so few tokens were read that part of the prompt must be missing; nothing is
+            learned then.
         """
         if not seen_tokens:
             return False
@@ -82,7 +84,9 @@ class TokenCalibrator:
         ratio = prompt_size / content
         with self._lock:
             known = self._seen.get(model)
-            bound = min(_MAX_CHARS_PER_TOKEN, known.highest * _SLACK) if known else _MAX_CHARS_PER_TOKEN
+            bound = (
+                min(_MAX_CHARS_PER_TOKEN, known.highest * _SLACK) if known else _MAX_CHARS_PER_TOKEN
+            )
             if ratio > bound and prompt_size / bound > _MIN_TOKENS:
                 return True
             if content >= _MIN_TOKENS:

@@ -47,7 +47,8 @@ class Projector:
         self._lexical = lexical
         self._dense = dense
         self._words = {
-            library: WordQueue(library, lexical, partial(change_log.set_mark, library, "lexical")) for library in lexical
+            library: WordQueue(library, lexical, partial(change_log.set_mark, library, "lexical"))
+            for library in lexical
         }
         self._rebuilding: dict[Library, BuildState] = {}
 
@@ -55,7 +56,11 @@ class Projector:
 
     def state(self, library: Library) -> BuildState:
         """Return whether the library's projections are whole."""
-        return self._rebuilding.get(library) or self._dense[library].rebuild_state() or BuildState("ready")
+        return (
+            self._rebuilding.get(library)
+            or self._dense[library].rebuild_state()
+            or BuildState("ready")
+        )
 
     # --- lexical
 
@@ -70,7 +75,13 @@ class Projector:
         """
         self._words[library].background = background
 
-    def gather_lexical(self, library: Library, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int) -> None:
+    def gather_lexical(
+        self,
+        library: Library,
+        documents: Sequence[LexicalDocument],
+        replaced: frozenset[int],
+        seq: int,
+    ) -> None:
         """Queue words of stored rows with everything up to `seq`.
 
         They are found within seconds, at once by `commit_lexical`.
@@ -95,7 +106,9 @@ class Projector:
         Then nothing needs a replay.
         """
         words = self._words[library]
-        return words.under_way and not self.log.pending(library, words.last_put, dense=False, limit=1)
+        return words.under_way and not self.log.pending(
+            library, words.last_put, dense=False, limit=1
+        )
 
     def settle_lexical(self, library: Library) -> None:
         """Wait for queued words to be committed or dropped; hold the write lock.
@@ -110,10 +123,14 @@ class Projector:
             self.settle_lexical(library)  # what it commits is not pending any more
             index = self._lexical[library]
             try:
-                while changes := self.log.pending(library, self.log.mark(library, "lexical"), dense=False):
+                while changes := self.log.pending(
+                    library, self.log.mark(library, "lexical"), dense=False
+                ):
                     for doc in dict.fromkeys(change.doc for change in changes):
                         index.remove(doc)
-                    for document in self._loader.lexical_documents([change.doc for change in changes]):
+                    for document in self._loader.lexical_documents(
+                        [change.doc for change in changes]
+                    ):
                         index.add(document)
                     index.commit()
                     self.log.set_mark(library, "lexical", changes[-1].seq)
@@ -203,4 +220,7 @@ class Projector:
         try:
             self._dense[library].catch_up()
         except StorageError:
-            log.exception("the dense projections of %s could not be brought up to date; lexical search serves", library.value)
+            log.exception(
+                "the dense projections of %s could not be brought up to date; lexical search serves",
+                library.value,
+            )

@@ -34,16 +34,32 @@ CLEAR_BATCH = 500
 """Documents per transaction when a library is cleared."""
 
 _OF_LIBRARY = select(documents.c.doc).where(documents.c.library == bindparam("library"))
-_KEY = _OF_LIBRARY.where(documents.c.doc_id == bindparam("doc_id"), documents.c.state == bindparam("state"))
+_KEY = _OF_LIBRARY.where(
+    documents.c.doc_id == bindparam("doc_id"), documents.c.state == bindparam("state")
+)
 _USED = ORIGINALS.where(revisions.c.sha256 == bindparam("sha256"))
 # The library is not asked for: with it SQLite would read all documents of the library.
-_DUE = select(documents.c.doc, documents.c.library).where(documents.c.state == "deleted", documents.c.purge_at <= bindparam("now"))
+_DUE = select(documents.c.doc, documents.c.library).where(
+    documents.c.state == "deleted", documents.c.purge_at <= bindparam("now")
+)
 _OF = documents.c.doc == bindparam("of")
 _SEEN = (documents.c.sha256, documents.c.revision)
-_RESTORE = update(documents).where(_OF).values(state="live", purge_at=None, updated_at=bindparam("now")).returning(*_SEEN)
-_HIDE = update(documents).where(_OF).values(state="deleted", purge_at=bindparam("due"), duplicate_of=None).returning(*_SEEN)
+_RESTORE = (
+    update(documents)
+    .where(_OF)
+    .values(state="live", purge_at=None, updated_at=bindparam("now"))
+    .returning(*_SEEN)
+)
+_HIDE = (
+    update(documents)
+    .where(_OF)
+    .values(state="deleted", purge_at=bindparam("due"), duplicate_of=None)
+    .returning(*_SEEN)
+)
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
-_PURGED = select(documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key).where(_NAMED)
+_PURGED = select(
+    documents.c.doc, documents.c.doc_id, documents.c.embedded, documents.c.source_key
+).where(_NAMED)
 _KEPT = ORIGINALS.where(revisions.c.doc.in_(bindparam("docs", expanding=True)))
 _DELETE = delete(documents).where(_NAMED)
 
@@ -59,7 +75,12 @@ class Remover:
     """Removes documents from catalog, projections, originals and stored answers."""
 
     def __init__(
-        self, database: Database, catalog: SqliteCatalog, projector: Projector, originals: Originals, texts: TextCache
+        self,
+        database: Database,
+        catalog: SqliteCatalog,
+        projector: Projector,
+        originals: Originals,
+        texts: TextCache,
     ) -> None:
         """Work on `database` and tell `projector`."""
         self._database = database
@@ -83,7 +104,9 @@ class Remover:
             hidden = self._hide(library, [doc], grace_s)
             purged = self._purge(library, [doc]) if grace_s <= 0 else _Purged(0, 0, 0)
         self._projector.apply(library)
-        return DeleteResult(doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0)
+        return DeleteResult(
+            doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0
+        )
 
     def clear(self, library: Library) -> LibraryCounts:
         """Delete and purge every live document of a library; return what it held."""
@@ -142,7 +165,9 @@ class Remover:
         Later deletions still wait.
         """
         with self._database.write("purge") as sql:
-            sql.execute(delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until))
+            sql.execute(
+                delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until)
+            )
 
     def discard_unaccepted(self, shas: Collection[str]) -> None:
         """Remove originals of a refused upload, unless a revision or a job needs them."""
@@ -156,7 +181,9 @@ class Remover:
             return 0 if used else int(self._originals.remove(sha256))
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
-        rows = self._database.rows(_KEY, {"library": library.value, "doc_id": doc_id, "state": state})
+        rows = self._database.rows(
+            _KEY, {"library": library.value, "doc_id": doc_id, "state": state}
+        )
         if not rows:
             raise NotFound(f"no {state} document {doc_id!r} in library {library.value!r}")
         return int(rows[0].doc)
@@ -167,7 +194,11 @@ class Remover:
 
     def _hide(self, library: Library, docs: Sequence[int], grace_s: float) -> list[int]:
         """Take documents out of every search, durably; return their chunk ids."""
-        due = (datetime.now(UTC) + timedelta(seconds=grace_s)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        due = (
+            (datetime.now(UTC) + timedelta(seconds=grace_s))
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
         hidden: list[int] = []
         with self._database.write("remove") as sql:
             self._projector.log.save_into(sql)
@@ -189,7 +220,11 @@ class Remover:
         quotes = vectors = 0
         with self._database.write("purge") as sql:
             rows = [row for some in pieces(docs) for row in sql.execute(_PURGED, {"docs": some})]
-            shas = {sha256 for some in pieces(docs) for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()}
+            shas = {
+                sha256
+                for some in pieces(docs)
+                for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()
+            }
             for doc, doc_id, embedded, _ in rows:
                 quotes += blank_quotes(sql, library, doc_id)
                 vectors += embedded
@@ -202,7 +237,9 @@ class Remover:
                 sql.execute(_DELETE, {"docs": some})
         for doc in docs:
             self._texts.forget(doc)
-        unneeded = shas - awaited_originals(self._database)  # another upload of the same bytes may wait for its turn
+        unneeded = shas - awaited_originals(
+            self._database
+        )  # another upload of the same bytes may wait for its turn
         return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in unneeded))
 
 

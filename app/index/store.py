@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -51,7 +52,12 @@ from app.index.maintenance.fsck_vectors import VectorStoreCheck
 from app.index.maintenance.presence import Presence
 from app.index.maintenance.purge import Purger
 from app.index.maintenance.reembedding import Reembedding
-from app.index.maintenance.start_checks import catalog_path, note_change, refuse_damaged_pages, refuse_foreign_catalog
+from app.index.maintenance.start_checks import (
+    catalog_path,
+    note_change,
+    refuse_damaged_pages,
+    refuse_foreign_catalog,
+)
 from app.index.options import IndexOptions
 from app.index.projector import Projector
 from app.index.removal import Remover
@@ -90,13 +96,16 @@ class IndexStore:
         Args:
             options: Where data lives and how projections are tuned.
             crash_at: End the process at this write step, for crash tests.
-            vector_store: Bring Chroma up while serving (a server), before returning (`foreground`), or not at all (`off`, for
-                commands that only read; what they write reaches Chroma later).
+            vector_store: Bring Chroma up while serving (a server), before returning (`foreground`),
+                or not at all (`off`, for commands that only read; what they write reaches Chroma
+                later).
             steps: Told of every write; by default one made here.
-            heal: Finish what the last process left undone and mend what start-up finds; False for a check that is to see it.
+            heal: Finish what the last process left undone and mend what start-up finds; False for a
+                check that is to see it.
 
         Raises:
-            IndexDamaged: The catalog is damaged or belongs to other data; the message names the cure.
+            IndexDamaged: The catalog is damaged or belongs to other data; the message names the
+                cure.
             StorageError: The catalog was written by a newer release.
             DiskFull: No space.
         """
@@ -120,16 +129,29 @@ class IndexStore:
             if self._small:
                 unusable.drop(unusable.find())
         self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
-        self.vector_store: VectorStore = ChromaStore(options.chroma_dir, self.steps, ef_search=options.ef_search)
+        self.vector_store: VectorStore = ChromaStore(
+            options.chroma_dir, self.steps, ef_search=options.ef_search
+        )
         wanted = threading.Event()
-        self.dense = {library: self._open_dense(library, wanted, _FOLLOWS[vector_store]) for library in Library}
+        self.dense = {
+            library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
+            for library in Library
+        }
         self.projector = Projector(self._log, self.loader, self._tantivy, self.dense)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
-        remover = self.remover = Remover(self.database, self.catalog, self.projector, self.originals, texts)
+        remover = self.remover = Remover(
+            self.database, self.catalog, self.projector, self.originals, texts
+        )
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
-            self.database, self.catalog, self.projector, remover, self.originals, settling, self.builds
+            self.database,
+            self.catalog,
+            self.projector,
+            remover,
+            self.originals,
+            settling,
+            self.builds,
         )
         self.lexical = TantivyLexicalIndex(self._tantivy)
         self.vectors = DenseVectorIndex(self.dense)
@@ -156,12 +178,28 @@ class IndexStore:
             self.steps,
         )
         self.reembedding = Reembedding(
-            self.database, self.builds, self.loader, self.projector, self.dense, self.supervisor, self.writer
+            self.database,
+            self.builds,
+            self.loader,
+            self.projector,
+            self.dense,
+            self.supervisor,
+            self.writer,
         )
         self.bundler = Bundler(
-            self.database, self.catalog, self.loader, self.writer, self.originals, self.codes, self.steps, options.max_file_bytes
+            self.database,
+            self.catalog,
+            self.loader,
+            self.writer,
+            self.originals,
+            self.codes,
+            self.steps,
+            options.max_file_bytes,
         )
-        self._presence, self._threads = Presence(self.database.path, self._tantivy), list[threading.Thread]()
+        self._presence, self._threads = (
+            Presence(self.database.path, self._tantivy),
+            list[threading.Thread](),
+        )
         self._heals = heal
         if heal:
             self._start()
@@ -181,9 +219,13 @@ class IndexStore:
         self.conversations = SqliteConversationStore(self.database)
         self.models = CatalogModelStore(self.database)
 
-    def _open_dense(self, library: Library, wanted: threading.Event, follows: bool | None) -> DenseLibrary:
+    def _open_dense(
+        self, library: Library, wanted: threading.Event, follows: bool | None
+    ) -> DenseLibrary:
         replica = Replica(library, self.options, self._log, self.loader, self.vector_store)
-        return DenseLibrary(library, self.options, self._log, self.loader, replica, wanted, follows=follows)
+        return DenseLibrary(
+            library, self.options, self._log, self.loader, replica, wanted, follows=follows
+        )
 
     def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
         path = self.options.data_dir / "tantivy" / library.value
@@ -198,7 +240,9 @@ class IndexStore:
     def _exchange_lexical(self, library: Library, problem: str) -> TantivyIndex:
         """Move a damaged lexical index aside; return an empty one to be filled."""
         log.error(
-            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog", library.value, problem
+            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog",
+            library.value,
+            problem,
         )
         path = self.options.data_dir / "tantivy" / library.value
         move_aside(path, self.steps, "tantivy.move_aside")
@@ -229,7 +273,11 @@ class IndexStore:
                     "the lexical index of %s holds %d chunks, the catalog %d: making it again",
                     library.value, self._tantivy[library].count, counts.chunks,
                 )  # fmt: skip
-                self._rebuild_lexical(library, counts.documents, in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS)
+                self._rebuild_lexical(
+                    library,
+                    counts.documents,
+                    in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS,
+                )
 
     def _settle_originals(self) -> None:
         """Unlink recorded originals only; log files that no record names.
@@ -249,7 +297,10 @@ class IndexStore:
             self.projector.rebuild_lexical(library, documents)
             return
         thread = threading.Thread(
-            target=self.projector.rebuild_lexical, args=(library, documents), name=f"rebuild-lexical-{library.value}", daemon=True
+            target=self.projector.rebuild_lexical,
+            args=(library, documents),
+            name=f"rebuild-lexical-{library.value}",
+            daemon=True,
         )
         self._threads.append(thread)
         thread.start()
@@ -257,7 +308,9 @@ class IndexStore:
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""
         live = self.builds.of(library, "live")
-        return live.fingerprint if live is not None and self.catalog.counts(library).embedded else None
+        return (
+            live.fingerprint if live is not None and self.catalog.counts(library).embedded else None
+        )
 
     def rebuild(self) -> None:
         """Rebuild every projection from the catalog; needs exclusive use.
@@ -274,7 +327,9 @@ class IndexStore:
         """Return what is missing under the open store: catalog, a lexical index."""
         return self._presence.missing()
 
-    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> BackupReport:
+    def backup(
+        self, target: Path, progress: Callable[[int, int], None] | None = None
+    ) -> BackupReport:
         """Write a backup of catalog and originals into `target` while serving."""
         return backup(self.database, self.originals, target, self.steps, progress=progress)
 
@@ -287,7 +342,8 @@ class IndexStore:
         try:
             self._log.save()
             if self._heals:
-                note_change(self.options.data_dir, self._log.last(), self.steps)
+                with suppress(IndexDamaged):  # the next start finds it and says what to do
+                    note_change(self.options.data_dir, self._log.last(), self.steps)
         finally:
             self.vector_store.close()
             for index in self._tantivy.values():
@@ -298,6 +354,11 @@ class IndexStore:
         """Return the open store."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Close."""
         self.close()

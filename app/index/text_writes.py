@@ -30,7 +30,10 @@ class TextWriter:
         """Store a batch and wait until it is found by its words (see `IndexWriter.write`)."""
         with self._projector.writing:
             written = self._store(drafts, None)
-            commits = [self._projector.commit_lexical(library) for library in {draft.library for draft in drafts}]
+            commits = [
+                self._projector.commit_lexical(library)
+                for library in {draft.library for draft in drafts}
+            ]
         for commit in commits:
             commit.result()
         return written.results
@@ -52,8 +55,8 @@ class TextWriter:
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
         """Store rows and bring their words.
 
-        A batch that replaces documents is found on return: the old revision is shown until the new one is found, and no other write
-        may come between the two.
+        A batch that replaces documents is found on return: the old revision is shown until the new
+        one is found, and no other write may come between the two.
         """
         for draft in drafts:
             _check_spans(draft)
@@ -67,7 +70,11 @@ class TextWriter:
                 written = RevisionBatch(sql, self._codec().pack).write(drafts)
                 if page is not None:
                     record_page(sql, page)
-                superseded = [(item.doc, item.superseded) for item in written.stored if item.superseded is not None]
+                superseded = [
+                    (item.doc, item.superseded)
+                    for item in written.stored
+                    if item.superseded is not None
+                ]
                 self._settling.begin(superseded)
             self._gather(written)
             if superseded:
@@ -84,7 +91,9 @@ class TextWriter:
             stored = [item for item in written.stored if item.draft.library is library]
             replaced = frozenset(item.doc for item in stored if item.superseded is not None)
             try:
-                self._projector.gather_lexical(library, list(_lexical_documents(stored)), replaced, seq)
+                self._projector.gather_lexical(
+                    library, list(_lexical_documents(stored)), replaced, seq
+                )
             except BaseException as exc:
                 self._projector.drop_lexical(library, exc)
                 raise
@@ -103,7 +112,9 @@ def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
             (number, span.section, draft.text[span.start : span.end])
             for number, span in enumerate(draft.chunks, item.first_chunk_id)
         ]
-        yield LexicalDocument(item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type, chunks)
+        yield LexicalDocument(
+            item.doc, draft.doc_id, item.title, item.authors, item.year, draft.type, chunks
+        )
 
 
 def _check_spans(draft: DocumentDraft) -> None:

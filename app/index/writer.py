@@ -42,7 +42,9 @@ from app.index.text_writes import TextWriter
 _LINKS_PAGE = 10_000
 _LAST_CHARACTER = "\U0010ffff"
 """Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
-_LINKED = update(documents).where(documents.c.doc == bindparam("of")).values(links=bindparam("count"))
+_LINKED = (
+    update(documents).where(documents.c.doc == bindparam("of")).values(links=bindparam("count"))
+)
 
 
 class CatalogIndexWriter:
@@ -109,13 +111,16 @@ class CatalogIndexWriter:
         """
         return self._texts.write(drafts) if drafts else []
 
-    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
+    def store(
+        self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
+    ) -> list[WriteResult]:
         """Store drafts and a ledger page atomically; their words follow.
 
         See `IndexWriter.store`.
 
         Raises:
-            DiskFull: No space; the batch is not stored, or words of batches before it cannot be committed.
+            DiskFull: No space; the batch is not stored, or words of batches before it cannot be
+                committed.
             Conflict: A source key belongs to another document.
         """
         return self._texts.store(drafts, page)
@@ -136,13 +141,19 @@ class CatalogIndexWriter:
         While the library has no vectors.
 
         Raises:
-            FingerprintMismatch: The library holds vectors made otherwise; the message names the cure.
+            FingerprintMismatch: The library holds vectors made otherwise; the message names the
+                cure.
         """
         with self._projector.writing, self._database.write("claim") as sql:
             claim_fingerprint(sql, library, fingerprint)
 
     def pending_vectors(
-        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None, build: int | None = None
+        self,
+        library: Library,
+        limit: int,
+        order: str = "id",
+        doc_ids: Sequence[str] | None = None,
+        build: int | None = None,
     ) -> list[Chunk]:
         """Return up to `limit` live chunks without a vector, in an order of documents.
 
@@ -152,8 +163,10 @@ class CatalogIndexWriter:
             library: Whose chunks.
             limit: At most this many.
             order: Which documents first.
-            doc_ids: Only of these documents; None takes all. A backlog of millions does not slow this down.
-            build: Without a vector in this build; None is the live one. A staged build is filled in the order of chunks.
+            doc_ids: Only of these documents; None takes all. A backlog of millions does not slow
+                this down.
+            build: Without a vector in this build; None is the live one. A staged build is filled in
+                the order of chunks.
 
         Raises:
             InvalidInput: Unknown order.
@@ -169,7 +182,9 @@ class CatalogIndexWriter:
             rows = cursor.execute(sql[order], (library.value, limit, *named)).fetchall()
         return self._catalog.chunks_by_id(library, [row[0] for row in rows])
 
-    def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
+    def write_links(
+        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+    ) -> str | None:
         """Store link counts of documents under `prefix`, one page after `after`.
 
         Returns:
@@ -181,7 +196,11 @@ class CatalogIndexWriter:
         key = documents.c.source_key
         page = (
             select(key, documents.c.doc, documents.c.filename, documents.c.links)
-            .where(documents.c.library == library.value, key > max(prefix, after), key < prefix + _LAST_CHARACTER)
+            .where(
+                documents.c.library == library.value,
+                key > max(prefix, after),
+                key < prefix + _LAST_CHARACTER,
+            )
             .order_by(key)
             .limit(_LINKS_PAGE)
         )
@@ -192,27 +211,42 @@ class CatalogIndexWriter:
                 sql.execute(_LINKED, more)
         return rows[-1][0] if len(rows) == _LINKS_PAGE else None
 
-    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, build: int | None = None) -> None:
+    def write_vectors(
+        self,
+        library: Library,
+        chunk_ids: Sequence[int],
+        vectors: FloatArray,
+        build: int | None = None,
+    ) -> None:
         """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 
         They are stored as float16. Deleted and superseded chunks are left out.
 
         Raises:
-            FingerprintMismatch: The rows do not fit the build, the library has none yet (see `claim`), or it was re-embedded.
+            FingerprintMismatch: The rows do not fit the build, the library has none yet (see
+                `claim`), or it was re-embedded.
             InvalidInput: Not one row per chunk, not finite, or not of norm 1.
         """
         rows = np.asarray(vectors, dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(chunk_ids):
-            raise InvalidInput(f"{len(chunk_ids)} chunks need as many rows; got an array of shape {rows.shape}")
+            raise InvalidInput(
+                f"{len(chunk_ids)} chunks need as many rows; got an array of shape {rows.shape}"
+            )
         if len(rows) == 0:
             return
         if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
-            raise InvalidInput("vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise")
+            raise InvalidInput(
+                "vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise"
+            )
         self.write_packed_vectors(
-            library, {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)}, build
+            library,
+            {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)},
+            build,
         )
 
-    def write_packed_vectors(self, library: Library, packed: Mapping[int, bytes], build: int | None = None) -> None:
+    def write_packed_vectors(
+        self, library: Library, packed: Mapping[int, bytes], build: int | None = None
+    ) -> None:
         """Store float16 rows by chunk id as they are, for imports.
 
         Imports must not round twice.
@@ -223,7 +257,9 @@ class CatalogIndexWriter:
         if packed:
             with self._projector.writing, self._database.write("vectors") as sql:
                 self._projector.log.save_into(sql)
-                store_vectors(sql, library, packed, build, followed=self._projector.log.holds(library, STAGED))
+                store_vectors(
+                    sql, library, packed, build, followed=self._projector.log.holds(library, STAGED)
+                )
 
     def apply(self, library: Library) -> None:
         """Bring every projection of the library up to the last change."""
@@ -261,7 +297,11 @@ class CatalogIndexWriter:
         before = self._catalog.document(library, doc_id)
         corrected = (
             update(documents)
-            .where(documents.c.library == library.value, documents.c.doc_id == doc_id, documents.c.state == "live")
+            .where(
+                documents.c.library == library.value,
+                documents.c.doc_id == doc_id,
+                documents.c.state == "live",
+            )
             .values(
                 title=metadata.title,
                 authors=pack_strings(metadata.authors),
@@ -277,7 +317,9 @@ class CatalogIndexWriter:
             with self._database.write("correct") as sql:
                 doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
                 if doc is None:
-                    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; it was deleted since")
+                    raise NotFound(
+                        f"no document {doc_id!r} in library {library.value!r}; it was deleted since"
+                    )
                 add_change(sql, library, "correct", doc, before.revision, None)
             self._projector.catch_up_lexical(library)
         self._projector.apply(library)

@@ -1,7 +1,8 @@
 """Index a dump: stream, parse in worker processes, write batches, keep a ledger.
 
-Resuming is exact because nothing depends on where a run stopped: every run reads its source from the start, skips what the ledger
-already holds in the same revision, and writes the rest. A crash repeats at most the batches that were not yet written.
+Resuming is exact because nothing depends on where a run stopped: every run reads its source from
+the start, skips what the ledger already holds in the same revision, and writes the rest. A crash
+repeats at most the batches that were not yet written.
 """
 
 from __future__ import annotations
@@ -77,19 +78,21 @@ class BulkIndexer:
     ) -> LedgerSummary:
         """Index every article that is new or changed and return the source's account.
 
-        On return everything counted as indexed is durable and found lexically, and documents know how many articles link to
-        them; vectors are the backfill's work.
+        On return everything counted as indexed is durable and found lexically, and documents know
+        how many articles link to them; vectors are the backfill's work.
 
         Args:
             task: Library, source name and how articles become drafts.
             articles: The source, read once.
             options: Processes, and whether vanished articles are removed.
-            progress: Called when a batch is handed to the writer, and while known articles are skipped.
+            progress: Called when a batch is handed to the writer, and while known articles are
+                skipped.
             cancel: Checked between batches; what was written stays.
 
         Raises:
             Cancelled: Asked to stop.
-            Conflict: Most of what is known under this name is not in the source; everything in it is indexed, nothing removed.
+            Conflict: Most of what is known under this name is not in the source; everything in it
+                is indexed, nothing removed.
             Unreadable: The source cannot be read on.
             DiskFull: No space; everything acknowledged before is safe.
         """
@@ -100,10 +103,18 @@ class BulkIndexer:
         def passed() -> None:
             token.raise_if_cancelled()
             if progress is not None:
-                progress(len(seen), articles.position() if isinstance(articles, Positioned) else None)
+                progress(
+                    len(seen), articles.position() if isinstance(articles, Positioned) else None
+                )
 
         with ExitStack() as stack:
-            batches = self._batches(task, self._changed(task, articles, seen, links, passed), options.workers, token, stack)
+            batches = self._batches(
+                task,
+                self._changed(task, articles, seen, links, passed),
+                options.workers,
+                token,
+                stack,
+            )
             with ThreadPoolExecutor(1, thread_name_prefix="bulk-write") as writing:
                 stored: Future[None] | None = None
                 try:
@@ -125,7 +136,12 @@ class BulkIndexer:
         return self._ledger.summary(task.library, task.source)
 
     def _changed(
-        self, task: BulkTask, articles: Iterable[Article], seen: SeenKeys, links: LinkCounts, passed: Callable[[], None]
+        self,
+        task: BulkTask,
+        articles: Iterable[Article],
+        seen: SeenKeys,
+        links: LinkCounts,
+        passed: Callable[[], None],
     ) -> Iterator[Article]:
         """Yield articles whose revision is not in the ledger.
 
@@ -133,7 +149,9 @@ class BulkIndexer:
         """
         stream = iter(articles)
         while group := list(islice(stream, _LOOKUP_ARTICLES)):
-            known = self._ledger.entries(task.library, task.source, [article.key for article in group])
+            known = self._ledger.entries(
+                task.library, task.source, [article.key for article in group]
+            )
             if known:
                 passed()
             for article in group:
@@ -144,7 +162,12 @@ class BulkIndexer:
                     yield article
 
     def _batches(
-        self, task: BulkTask, articles: Iterator[Article], workers: int, token: CancelToken, stack: ExitStack
+        self,
+        task: BulkTask,
+        articles: Iterator[Article],
+        workers: int,
+        token: CancelToken,
+        stack: ExitStack,
     ) -> Iterator[list[Prepared]]:
         """Yield prepared articles in the source's order, in batches of a transaction."""
         batch: list[Prepared] = []
@@ -175,18 +198,24 @@ class BulkIndexer:
         """Delete documents of articles that are no longer articles."""
         if not entries:
             return
-        known = self._ledger.entries(task.library, task.source, [entry.article for entry in entries])
+        known = self._ledger.entries(
+            task.library, task.source, [entry.article for entry in entries]
+        )
         for entry in known.values():
             if entry.state == "indexed":
                 self._delete(task, entry.article)
 
     def _delete(self, task: BulkTask, article: str) -> None:
         try:
-            self._writer.delete(task.library, document_id(task.library, source_key(task.source, article)))
+            self._writer.delete(
+                task.library, document_id(task.library, source_key(task.source, article))
+            )
         except NotFound:  # a person deleted it, or a crash came between the deletion and its entry
             return
 
-    def _remove_gone(self, task: BulkTask, seen: SeenKeys, token: CancelToken, policy: MissingPolicy) -> None:
+    def _remove_gone(
+        self, task: BulkTask, seen: SeenKeys, token: CancelToken, policy: MissingPolicy
+    ) -> None:
         if policy != "force":
             known = self._ledger.summary(task.library, task.source).articles
             gone = sum(len(page) for page in self._gone(task, seen))

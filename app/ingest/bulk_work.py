@@ -67,7 +67,9 @@ def prepare(task: BulkTask, articles: Sequence[Article]) -> list[Prepared]:
 
     A worker process that is told to stop leaves out what is left.
     """
-    return [_prepare(task, article) for article in articles if _stopped is None or not _stopped.is_set()]
+    return [
+        _prepare(task, article) for article in articles if _stopped is None or not _stopped.is_set()
+    ]
 
 
 class StopSign(Protocol):
@@ -91,7 +93,11 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
         return _skipped(article, "too_large")
     try:
         parsed = parse_article(article)
-    except (DocuMindError, ValueError, RecursionError):  # markup from anywhere; the reason is counted, the run goes on
+    except (
+        DocuMindError,
+        ValueError,
+        RecursionError,
+    ):  # markup from anywhere; the reason is counted, the run goes on
         return _skipped(article, "unreadable")
     if not parsed.text.strip():
         return _skipped(article, "empty")
@@ -128,7 +134,9 @@ def parse_article(article: Article) -> ParsedDocument:
     if article.markup == "html":
         return parse_html(article.source.encode("utf-8", "surrogatepass"))
     text, stripped = normalise(article.source)
-    return ParsedDocument(text.strip(), "text/plain", title=article.title, stripped_characters=stripped)
+    return ParsedDocument(
+        text.strip(), "text/plain", title=article.title, stripped_characters=stripped
+    )
 
 
 def _skipped(article: Article, reason: str) -> Prepared:
@@ -142,7 +150,9 @@ def start_worker(stopped: StopSign) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), name="end-with-parent", daemon=True).start()
+        threading.Thread(
+            target=_end_with, args=(parent,), name="end-with-parent", daemon=True
+        ).start()
 
 
 def _end_with(parent: ParentProcess) -> None:

@@ -64,9 +64,13 @@ def prepared_articles(
 
 
 def _started_pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
-    spawn = multiprocessing.get_context("spawn")  # forking a process with threads and open databases is unsafe
+    spawn = multiprocessing.get_context(
+        "spawn"
+    )  # forking a process with threads and open databases is unsafe
     stopped = spawn.Event()
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=start_worker, initargs=(stopped,))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=spawn, initializer=start_worker, initargs=(stopped,)
+    )
     stack.callback(pool.shutdown, wait=True, cancel_futures=True)
     stack.callback(stopped.set)  # first: a worker then ends with the article that it is at
     return pool

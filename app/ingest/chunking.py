@@ -1,11 +1,14 @@
 """Cut a text into chunks; a chunk's text is always `text[start:end]`.
 
-A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences and words, in this order, into
-cores without overlap, exactly where LangChain's `RecursiveCharacterTextSplitter` cuts (ADR 0010, a property test compares); one too
-short to say much alone, a title or the head of a page, joins its neighbour (ADR 0013). Each core but the first of its segment then
-reaches back into the one before, to the start of a sentence or word. Cores partition the text, so every non-blank character is in
-a chunk, and a chunk never crosses a heading or a page: the page and section of a citation are those of every character in it. The
-chunker `recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the section in which its core begins.
+A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences
+and words, in this order, into cores without overlap, exactly where LangChain's
+`RecursiveCharacterTextSplitter` cuts (ADR 0010, a property test compares); one too short to say
+much alone, a title or the head of a page, joins its neighbour (ADR 0013). Each core but the first
+of its segment then reaches back into the one before, to the start of a sentence or word. Cores
+partition the text, so every non-blank character is in a chunk, and a chunk never crosses a heading
+or a page: the page and section of a citation are those of every character in it. The chunker
+`recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the section in which
+its core begins.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 SEPARATORS = ("\n\n", "\n", r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])", r"\s+")
 """Where a text may be cut, best first; a separator stays at the end of what is before it."""
 _SEPARATORS = tuple(map(re.compile, SEPARATORS))
-# Ends where a sentence starts. Looking forward from the stops is three times as fast as looking back from every character.
+# Ends where a sentence starts. Looking forward from the stops is three times as fast as looking
+# back from every character.
 _BEFORE_SENTENCE = re.compile(r"(?:[.!?][\"')\]\u201d\u2019]?\s|[\u3002\uff01\uff1f\n])(?=\S)")
 _BEFORE_SENTENCE_LONGEST = 3
 _WORD_START = re.compile(r"(?<=\s)(?=\S)")
@@ -38,16 +42,21 @@ _SHORT = 1 / 8
 
 
 def chunk(
-    parsed: ParsedDocument, options: IngestOptions, count_tokens: CountTokens | None = None, max_tokens: int | None = None
+    parsed: ParsedDocument,
+    options: IngestOptions,
+    count_tokens: CountTokens | None = None,
+    max_tokens: int | None = None,
 ) -> tuple[ChunkSpan, ...]:
     """Return a document's chunks in order; they cover every non-blank character.
 
     Args:
         parsed: Text with headings and page map.
         options: `chunk_size` is a ceiling in characters, `chunk_overlap` what neighbours may share.
-        count_tokens: The embedder's own counts, asked once for all chunks; those over `max_tokens` are halved at a sentence until
-            they fit. None leaves lengths unchecked, for bulk text, where tokenising would take longer than everything else: then
-            `VectorBackfill` finds over-long chunks when it embeds them and averages over windows, so nothing is cut either way.
+        count_tokens: The embedder's own counts, asked once for all chunks; those over `max_tokens`
+            are halved at a sentence until they fit. None leaves lengths unchecked, for bulk text,
+            where tokenising would take longer than everything else: then `VectorBackfill` finds
+            over-long chunks when it embeds them and averages over windows, so nothing is cut either
+            way.
         max_tokens: The longest passage that the embedder reads whole.
 
     Raises:
@@ -66,7 +75,10 @@ def chunk(
         spans = _with_sections(spans, sections(parsed))
     if count_tokens is not None and max_tokens is not None:
         spans = _fit(parsed.text, spans, count_tokens, max_tokens)
-    return tuple(ChunkSpan(ordinal, span.start, span.end, span.section, span.page) for ordinal, span in enumerate(spans))
+    return tuple(
+        ChunkSpan(ordinal, span.start, span.end, span.section, span.page)
+        for ordinal, span in enumerate(spans)
+    )
 
 
 class _Span(NamedTuple):
@@ -79,11 +91,15 @@ class _Span(NamedTuple):
     page: int | None
 
 
-def _segments(parsed: ParsedDocument, chunker: Chunker) -> Iterator[tuple[int, int, str, int | None]]:
+def _segments(
+    parsed: ParsedDocument, chunker: Chunker
+) -> Iterator[tuple[int, int, str, int | None]]:
     """Yield the parts of the text that share section and page, or page alone."""
     pages = parsed.pages
     starts = [page.start for page in pages]
-    for section in sections(parsed) if chunker == "headings" else (SectionSpan(0, len(parsed.text), BODY),):
+    for section in (
+        sections(parsed) if chunker == "headings" else (SectionSpan(0, len(parsed.text), BODY),)
+    ):
         position = section.start
         while position < section.end:
             index = bisect_right(starts, position) - 1
@@ -95,7 +111,10 @@ def _segments(parsed: ParsedDocument, chunker: Chunker) -> Iterator[tuple[int, i
 def _with_sections(spans: Sequence[_Span], named: Sequence[SectionSpan]) -> list[_Span]:
     """Return spans with the name of the section in which their core begins."""
     starts = [section.start for section in named]
-    return [span._replace(section=named[max(bisect_right(starts, span.core) - 1, 0)].name) for span in spans]
+    return [
+        span._replace(section=named[max(bisect_right(starts, span.core) - 1, 0)].name)
+        for span in spans
+    ]
 
 
 def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tuple[int, int, int]]:
@@ -106,8 +125,16 @@ def _cut(text: str, start: int, end: int, options: IngestOptions) -> Iterator[tu
             yield start, start, end
         return
     before = start
-    for at, last in _joined(_cores(text, start, end, options.chunk_size - options.chunk_overlap), options.chunk_size):
-        yield _reach_back(text, before, at, min(options.chunk_overlap, options.chunk_size - (last - at))), at, last
+    for at, last in _joined(
+        _cores(text, start, end, options.chunk_size - options.chunk_overlap), options.chunk_size
+    ):
+        yield (
+            _reach_back(
+                text, before, at, min(options.chunk_overlap, options.chunk_size - (last - at))
+            ),
+            at,
+            last,
+        )
         before = at
 
 
@@ -139,7 +166,9 @@ def _joined(cores: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, 
         yield held
 
 
-def pieces(text: str, start: int, end: int, size: int, finest: int = 0) -> Iterator[tuple[int, int]]:
+def pieces(
+    text: str, start: int, end: int, size: int, finest: int = 0
+) -> Iterator[tuple[int, int]]:
     """Yield consecutive spans that cover `[start, end)`.
 
     Each has at most `size` characters or holds no blank. Neighbouring paragraphs are taken together
@@ -218,10 +247,14 @@ def _fit(text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: i
             elif span.core > span.start and span.end - span.core < 2:
                 again.append(span._replace(start=span.core))
             else:
-                again += (span._replace(start=left, core=left, end=right) for left, right in halves(text, span.core, span.end))
+                again += (
+                    span._replace(start=left, core=left, end=right)
+                    for left, right in halves(text, span.core, span.end)
+                )
         todo = again
     done.sort(key=lambda span: span.core)
-    # A neighbour's overlap may now reach behind the last part of a split core; it gives it up, so that starts advance.
+    # A neighbour's overlap may now reach behind the last part of a split core; it gives it up, so
+    # that starts advance.
     for index in range(1, len(done)):
         if done[index].start <= done[index - 1].start:
             done[index] = done[index]._replace(start=done[index].core)

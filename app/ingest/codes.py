@@ -38,7 +38,11 @@ class CodeBackfill:
 
         None if another model embeds or no codes are wanted.
         """
-        return self.encoder if self.wanted(library) and self.encoder.identity == embedder.identity else None
+        return (
+            self.encoder
+            if self.wanted(library) and self.encoder.identity == embedder.identity
+            else None
+        )
 
     def missing(self, library: Library) -> bool:
         """Return whether a chunk lacks a code that it should have."""
@@ -71,7 +75,9 @@ class CodeBackfill:
             if cancel is not None:
                 cancel.raise_if_cancelled()
             made = self.encoder.encode([chunk.text for chunk in chunks])
-            self.store.write_codes({chunk.chunk_id: code for chunk, code in zip(chunks, made, strict=True)})
+            self.store.write_codes(
+                {chunk.chunk_id: code for chunk, code in zip(chunks, made, strict=True)}
+            )
             after = chunks[-1].chunk_id
             done += len(chunks)
             if progress is not None:

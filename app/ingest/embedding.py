@@ -44,14 +44,21 @@ class VectorBackfill:
     Each call keeps its own state.
     """
 
-    def __init__(self, writer: VectorSink, embedder: Embedder, options: IngestOptions, codes: CodeBackfill | None = None) -> None:
+    def __init__(
+        self,
+        writer: VectorSink,
+        embedder: Embedder,
+        options: IngestOptions,
+        codes: CodeBackfill | None = None,
+    ) -> None:
         """Wire the backfill.
 
         Args:
             writer: Decides which build the vectors are for.
             embedder: Makes them.
             options: `embed_batch` chunks make a transaction.
-            codes: Makes codes for late interaction too, in the same run of the model where it is the same; None makes none.
+            codes: Makes codes for late interaction too, in the same run of the model where it is
+                the same; None makes none.
         """
         self._codes = codes
         self._writer = writer
@@ -84,23 +91,37 @@ class VectorBackfill:
             order: Which first: `id`, `longest` or `linked` (see `IndexWriter.pending_vectors`).
             doc_ids: Only chunks of these documents; None takes the whole library.
             code_progress: Called after each batch of codes that are made after the vectors.
-            workers: Batches that are with the embedder at once: what a host that embeds in parallel can use.
+            workers: Batches that are with the embedder at once: what a host that embeds in parallel
+                can use.
 
         Raises:
             Cancelled: Asked to stop; the vectors so far are kept.
-            ProviderError: The host of the model fails for every text; try again later, nothing is lost.
+            ProviderError: The host of the model fails for every text; try again later, nothing is
+                lost.
             FingerprintMismatch: The library was built with another model.
             DiskFull: No space for vectors.
         """
-        state = EmbeddingRun(self._embedder, self._codes.shared_encoder(library, self._embedder) if self._codes else None)
-        with ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool, ThreadPoolExecutor(workers, "embed") as embedding:
+        state = EmbeddingRun(
+            self._embedder,
+            self._codes.shared_encoder(library, self._embedder) if self._codes else None,
+        )
+        with (
+            ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool,
+            ThreadPoolExecutor(workers, "embed") as embedding,
+        ):
             writes = _Writes(pool, self._writer, library, self._codes)
-            for page in self._pages(library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)):
-                batches = _batches(sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch)
+            for page in self._pages(
+                library, state, limit, order, doc_ids, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
+            ):
+                batches = _batches(
+                    sorted(page, key=lambda chunk: len(chunk.text)), self._options.embed_batch
+                )
                 for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
                     if embedded:
                         ids = [chunk.chunk_id for chunk, _ in embedded]
-                        writes.submit(ids, np.stack([row for _, row in embedded]), state.take_codes(ids))
+                        writes.submit(
+                            ids, np.stack([row for _, row in embedded]), state.take_codes(ids)
+                        )
                     if progress is not None:
                         progress(state.embedded + len(state.failed))
                 writes.drain()
@@ -109,7 +130,13 @@ class VectorBackfill:
         return BackfillReport(state.embedded, tuple(state.failed.values()))
 
     def _pages(
-        self, library: Library, state: EmbeddingRun, limit: int | None, order: str, doc_ids: Sequence[str] | None, batches: int
+        self,
+        library: Library,
+        state: EmbeddingRun,
+        limit: int | None,
+        order: str,
+        doc_ids: Sequence[str] | None,
+        batches: int,
     ) -> Iterator[list[Chunk]]:
         """Yield pending chunks this run has not tried.
 
@@ -118,11 +145,19 @@ class VectorBackfill:
         size = self._options.embed_batch * batches
         before: set[int] = set()
         while True:
-            wanted = size if limit is None else min(size, limit - state.embedded - len(state.failed))
+            wanted = (
+                size if limit is None else min(size, limit - state.embedded - len(state.failed))
+            )
             if wanted <= 0:
                 return
-            pending = self._writer.pending_vectors(library, wanted + len(state.failed), order, doc_ids)
-            page = [chunk for chunk in pending if chunk.chunk_id not in state.failed and chunk.chunk_id not in before][:wanted]
+            pending = self._writer.pending_vectors(
+                library, wanted + len(state.failed), order, doc_ids
+            )
+            page = [
+                chunk
+                for chunk in pending
+                if chunk.chunk_id not in state.failed and chunk.chunk_id not in before
+            ][:wanted]
             if not page:
                 return
             before = {chunk.chunk_id for chunk in page}
@@ -157,7 +192,13 @@ def _ahead(
 class _Writes:
     """Writes batches to the catalog and projections in order, a few at a time."""
 
-    def __init__(self, pool: ThreadPoolExecutor, writer: VectorSink, library: Library, codes: CodeBackfill | None) -> None:
+    def __init__(
+        self,
+        pool: ThreadPoolExecutor,
+        writer: VectorSink,
+        library: Library,
+        codes: CodeBackfill | None,
+    ) -> None:
         self._pool = pool
         self._writer = writer
         self._library = library

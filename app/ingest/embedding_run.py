@@ -49,7 +49,8 @@ class EmbeddingRun:
         try:
             rows = self._vectors(chunks)
         except PassageTooLong:
-            # Chunks of uploads were bounded when they were cut. These were not (bulk text), so count from now on.
+            # Chunks of uploads were bounded when they were cut. These were not (bulk text), so
+            # count from now on.
             self._counts_first = True
             return self._embed_counted(chunks)
         except (InputError, ProviderBadResponse) as exc:
@@ -58,9 +59,17 @@ class EmbeddingRun:
 
     def _embed_counted(self, chunks: Sequence[Chunk]) -> list[Embedded]:
         counts = self._embedder.count_tokens([chunk.text for chunk in chunks])
-        fitting = [chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens <= self._max_tokens]
-        long = [chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens > self._max_tokens]
-        return self._embed_fitting(fitting) + [pair for chunk in long for pair in self._embed_long(chunk)]
+        fitting = [
+            chunk
+            for chunk, tokens in zip(chunks, counts, strict=True)
+            if tokens <= self._max_tokens
+        ]
+        long = [
+            chunk for chunk, tokens in zip(chunks, counts, strict=True) if tokens > self._max_tokens
+        ]
+        return self._embed_fitting(fitting) + [
+            pair for chunk in long for pair in self._embed_long(chunk)
+        ]
 
     def _embed_fitting(self, chunks: Sequence[Chunk]) -> list[Embedded]:
         if not chunks:
@@ -84,7 +93,11 @@ class EmbeddingRun:
     def take_codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
         """Return the codes that were made of these chunks, and forget them."""
         with self._lock:
-            return {chunk_id: self._made.pop(chunk_id) for chunk_id in chunk_ids if chunk_id in self._made}
+            return {
+                chunk_id: self._made.pop(chunk_id)
+                for chunk_id in chunk_ids
+                if chunk_id in self._made
+            }
 
     def _embed_long(self, chunk: Chunk) -> list[Embedded]:
         try:
@@ -114,9 +127,15 @@ class EmbeddingRun:
         return self._embed_fitting(chunks[:middle]) + self._embed_fitting(chunks[middle:])
 
     def _give_up(self, chunk: Chunk, error: DocuMindError) -> list[Embedded]:
-        if not self.embedded and len(self.failed) + 1 >= _HOPELESS and isinstance(error, ProviderBadResponse):
+        if (
+            not self.embedded
+            and len(self.failed) + 1 >= _HOPELESS
+            and isinstance(error, ProviderBadResponse)
+        ):
             raise error
-        self.failed[chunk.chunk_id] = ChunkFailure(chunk.chunk_id, chunk.doc_id, error.code, error.message)
+        self.failed[chunk.chunk_id] = ChunkFailure(
+            chunk.chunk_id, chunk.doc_id, error.code, error.message
+        )
         return []
 
     def _keep(self, chunks: Sequence[Chunk], rows: FloatArray) -> list[Embedded]:

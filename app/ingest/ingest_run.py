@@ -41,7 +41,9 @@ class PendingDocument:
 class IngestRun:
     """State of one call; not thread-safe."""
 
-    def __init__(self, writer: IndexWriter, progress: Progress | None, written: Written | None) -> None:
+    def __init__(
+        self, writer: IndexWriter, progress: Progress | None, written: Written | None
+    ) -> None:
         self._writer = writer
         self._progress = progress
         self._written = written
@@ -62,7 +64,10 @@ class IngestRun:
         """Add a draft; write the batch when it is large enough."""
         self._batch.append(pending)
         self._tell(pending.index, pending.draft.filename, "running", 0.5)
-        if len(self._batch) >= self._most or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS:
+        if (
+            len(self._batch) >= self._most
+            or sum(len(p.draft.text) for p in self._batch) >= _BATCH_CHARACTERS
+        ):
             self.flush()
 
     def finish(self, index: int, outcome: IngestOutcome) -> None:
@@ -80,7 +85,13 @@ class IngestRun:
         for pending, outcome in zip(batch, outcomes, strict=True):
             self.finish(pending.index, outcome)
         if self._written is not None:
-            self._written([outcome.doc_id for outcome in outcomes if outcome.doc_id is not None and outcome.status != "unchanged"])
+            self._written(
+                [
+                    outcome.doc_id
+                    for outcome in outcomes
+                    if outcome.doc_id is not None and outcome.status != "unchanged"
+                ]
+            )
 
     def _write(self, batch: Sequence[PendingDocument]) -> list[IngestOutcome]:
         """Write a batch at once; if the writer refuses it, write one by one."""
@@ -98,7 +109,13 @@ class IngestRun:
         """Return the outcomes in the order of the documents."""
         return [self._outcomes[index] for index in sorted(self._outcomes)]
 
-    def _tell(self, index: int, filename: str, state: Literal["running", "done", "failed"], progress: float) -> None:
+    def _tell(
+        self,
+        index: int,
+        filename: str,
+        state: Literal["running", "done", "failed"],
+        progress: float,
+    ) -> None:
         if self._progress is not None:
             self._progress(index, JobFile(filename, state, progress))
 

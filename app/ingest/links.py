@@ -1,8 +1,9 @@
 """Count how many articles link to a title, in constant memory.
 
-A count-min sketch (Cormode & Muthukrishnan 2005): never less than the truth, and more only where a title shares both its counters
-with others. Of eleven million titles (100,000 / 2^23)^2 times as many, 1,600, would be among the hundred thousand most linked by
-such an accident, which does no harm to an order in which documents are embedded.
+A count-min sketch (Cormode & Muthukrishnan 2005): never less than the truth, and more only where a
+title shares both its counters with others. Of eleven million titles (100,000 / 2^23)^2 times as
+many, 1,600, would be among the hundred thousand most linked by such an accident, which does no harm
+to an order in which documents are embedded.
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ class LinkCounts:
 
     def of(self, title: str) -> int:
         """Return how many articles link to a title, rarely more."""
-        return int(min(row[slots][0] for row, slots in zip(self._counts, _slots([_title(title)]), strict=True)))
+        return int(
+            min(
+                row[slots][0]
+                for row, slots in zip(self._counts, _slots([_title(title)]), strict=True)
+            )
+        )
 
 
 def _targets(article: Article) -> Iterator[str]:
@@ -59,7 +65,9 @@ def _targets(article: Article) -> Iterator[str]:
     elif article.markup == "wikitext":
         yield from _WIKI_LINK.findall(article.source)
     elif article.markup == "html":
-        yield from (unquote(target).rpartition("/")[2] for target in _HTML_LINK.findall(article.source))
+        yield from (
+            unquote(target).rpartition("/")[2] for target in _HTML_LINK.findall(article.source)
+        )
 
 
 def _title(target: str) -> str:
@@ -69,5 +77,7 @@ def _title(target: str) -> str:
 
 def _slots(titles: Collection[str]) -> list[npt.NDArray[np.int64]]:
     """Return the slots of titles in each row, `[titles]`."""
-    numbers = np.fromiter(map(hash, titles), np.int64, len(titles))  # of this process: counts never leave it
+    numbers = np.fromiter(
+        map(hash, titles), np.int64, len(titles)
+    )  # of this process: counts never leave it
     return [(numbers >> (32 * row)) & (_SLOTS - 1) for row in range(_ROWS)]

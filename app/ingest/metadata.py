@@ -39,7 +39,9 @@ _FOOTNOTE_MARKS = "\u2217*\u2020\u2021\u00a7\u00b6\u2016#\u00b9\u00b2\u00b3\u207
 _MARKED_NAME = re.compile(rf"[{_FOOTNOTE_MARKS}]|(?<=[a-z])\d")
 _MARKS = re.compile(rf"[{_FOOTNOTE_MARKS}\d]+")
 _CAPITALISED = r"[^\W\d_a-z][\w'\u2019.-]*"
-_NAME = re.compile(rf"{_CAPITALISED}(?:[ ](?:van|von|de|der|den|da|di|du|la|le|bin|al|el|ten|ter|{_CAPITALISED})){{1,5}}\Z")
+_NAME = re.compile(
+    rf"{_CAPITALISED}(?:[ ](?:van|von|de|der|den|da|di|du|la|le|bin|al|el|ten|ter|{_CAPITALISED})){{1,5}}\Z"
+)
 _SEPARATORS = re.compile(r"\s*(?:,|;|&|\band\b|\u00b7|\u2022|\|)\s*|\s{2,}")
 _BY = re.compile(r"\A(?:by|authors?\s*:|written by)\s+", re.IGNORECASE)
 _TITLE_RUNS_ON = frozenset(
@@ -64,9 +66,10 @@ _DATE_LINE = re.compile(
 def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     """Return what can be told about a document.
 
-    What the file itself declares wins (unless it is a template's default), except over the authors that a PDF's first page prints:
-    a PDF often names the program or the person that made the file. Then the leading text, up to the abstract or the first heading,
-    is read; the title falls back to the file name.
+    What the file itself declares wins (unless it is a template's default), except over the authors
+    that a PDF's first page prints: a PDF often names the program or the person that made the file.
+    Then the leading text, up to the abstract or the first heading, is read; the title falls back to
+    the file name.
 
     Args:
         parsed: The parsed document.
@@ -80,7 +83,9 @@ def describe(parsed: ParsedDocument, filename: str) -> Metadata:
     title = declared or _heading_title(parsed) or " ".join(title_lines) or _title_of_name(filename)
     declared_authors = _declared_authors(parsed.authors)
     printed = _authors(front, title_lines) if _is_paged(parsed) else ()
-    authors = _more_trusted(printed, declared_authors) if parsed.pages else declared_authors or printed
+    authors = (
+        _more_trusted(printed, declared_authors) if parsed.pages else declared_authors or printed
+    )
     return Metadata(
         title=title[:_MAX_TITLE_CHARACTERS],
         authors=authors[:_MAX_AUTHORS],
@@ -95,7 +100,9 @@ def _more_trusted(printed: tuple[str, ...], declared: tuple[str, ...]) -> tuple[
 
 
 def _is_paged(parsed: ParsedDocument) -> bool:
-    return bool(parsed.pages) or any(h.title.lower().endswith("abstract") for h in parsed.headings[:4])
+    return bool(parsed.pages) or any(
+        h.title.lower().endswith("abstract") for h in parsed.headings[:4]
+    )
 
 
 def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
@@ -106,7 +113,8 @@ def _front_lines(parsed: ParsedDocument, leading: str) -> list[str]:
     stops = [
         h.start
         for h in parsed.headings
-        if h.start and h.title.lower().split(" ")[-1] in {"abstract", "introduction", "summary", "contents"}
+        if h.start
+        and h.title.lower().split(" ")[-1] in {"abstract", "introduction", "summary", "contents"}
     ]
     end = stops[0] if stops else next((h.start for h in parsed.headings if h.start), len(leading))
     return [line.strip() for line in leading[:end].split("\n") if line.strip()][:30]
@@ -126,7 +134,9 @@ def _declared_authors(authors: tuple[str, ...]) -> tuple[str, ...]:
     for entry in authors:
         for part in re.split(r"\s*;\s*|,?\s+and\s+", _clean(entry)):
             listed = re.split(r"\s*,\s*", part)
-            names += listed if all(" " in name for name in listed) else [part]  # "Doe, Jane" stays one name
+            names += (
+                listed if all(" " in name for name in listed) else [part]
+            )  # "Doe, Jane" stays one name
     return tuple(dict.fromkeys(name for name in names if " " in name))
 
 
@@ -137,7 +147,12 @@ def _clean(value: str) -> str:
 def _heading_title(parsed: ParsedDocument) -> str | None:
     """Return the first heading of level 1 at the very start of a marked-up text."""
     first = parsed.headings[0] if parsed.headings and not parsed.pages else None
-    if first is None or first.level != 1 or parsed.text[: first.start].strip() or parsed.media_type == "text/plain":
+    if (
+        first is None
+        or first.level != 1
+        or parsed.text[: first.start].strip()
+        or parsed.media_type == "text/plain"
+    ):
         return None
     return first.title
 
@@ -157,7 +172,8 @@ def _title_lines(front: list[str], *, paged: bool) -> list[str]:
 def _may_be_title(line: str, paged: bool) -> bool:
     """Return whether a line can be a title.
 
-    On pages, short ones are numbers and marks of a journal, and long ones, where a page of pictures comes first, text that flows.
+    On pages, short ones are numbers and marks of a journal, and long ones, where a page of pictures
+    comes first, text that flows.
     """
     if _NOT_A_TITLE.search(line) or len(line) < (4 if paged else 2):
         return False
@@ -168,7 +184,11 @@ def _continues_title(before: str, line: str) -> bool:
     if _NOT_A_TITLE.search(line) or _MARKED_NAME.search(line):
         return False
     last = before.rsplit(maxsplit=1)[-1].lower()
-    if last in _TITLE_RUNS_ON or before.endswith((":", "-", ",", "\u2013", "\u2014", "&")) or line[0].islower():
+    if (
+        last in _TITLE_RUNS_ON
+        or before.endswith((":", "-", ",", "\u2013", "\u2014", "&"))
+        or line[0].islower()
+    ):
         return True
     if _AFFILIATION.search(line):
         return False

@@ -35,16 +35,22 @@ def source_key(raw: str) -> str:
     """
     path = raw.replace("\\", "/")
     if path.startswith("/") or re.match(r"[A-Za-z]:", path):
-        raise InvalidInput(f"source_key {raw!r} is an absolute path; give it relative to the folder")
+        raise InvalidInput(
+            f"source_key {raw!r} is an absolute path; give it relative to the folder"
+        )
     parts = [_clean(part) for part in path.split("/")]
     parts = [part for part in parts if part not in ("", ".")]
     if ".." in parts:
         raise InvalidInput(f"source_key {raw!r} climbs out of its folder; give a path without '..'")
     key = "/".join(parts)
     if not key:
-        raise InvalidInput(f"source_key {raw!r} names nothing; give a relative path such as 'notes/a.md'")
+        raise InvalidInput(
+            f"source_key {raw!r} names nothing; give a relative path such as 'notes/a.md'"
+        )
     if len(key.encode()) > MAX_KEY_BYTES:
-        raise InvalidInput(f"source_key {raw[:60]!r}... is longer than {MAX_KEY_BYTES} bytes; shorten it")
+        raise InvalidInput(
+            f"source_key {raw[:60]!r}... is longer than {MAX_KEY_BYTES} bytes; shorten it"
+        )
     return key
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from app.core.types import PageSpan, PageText
 
 
-def page_texts(pages: Sequence[PageSpan], start: int, end: int, read: Callable[[int, int], str]) -> tuple[PageText, ...]:
+def page_texts(
+    pages: Sequence[PageSpan], start: int, end: int, read: Callable[[int, int], str]
+) -> tuple[PageText, ...]:
     """Return each page of a span, its text, and the part of the span on it.
 
     This is the input of `PageLocator.page_boxes`.
@@ -19,7 +21,12 @@ def page_texts(pages: Sequence[PageSpan], start: int, end: int, read: Callable[[
         read: Returns the characters `[start, end)` of the same revision.
     """
     return tuple(
-        PageText(page.number, read(page.start, page.end), max(start, page.start) - page.start, min(end, page.end) - page.start)
+        PageText(
+            page.number,
+            read(page.start, page.end),
+            max(start, page.start) - page.start,
+            min(end, page.end) - page.start,
+        )
         for page in pages
         if page.start < end and start < page.end
     )

@@ -77,8 +77,9 @@ class IngestPipeline:
     ) -> list[IngestOutcome]:
         """Make documents live; return outcomes in order. A bad file fails alone.
 
-        On return everything reported as indexed or replaced is durable and found lexically; vectors are the backfill's work. Two
-        documents of one source key are taken in order: the later one replaces the earlier.
+        On return everything reported as indexed or replaced is durable and found lexically; vectors
+        are the backfill's work. Two documents of one source key are taken in order: the later one
+        replaces the earlier.
 
         Args:
             library: Where they go.
@@ -110,7 +111,9 @@ class IngestPipeline:
         run.flush()
         return run.outcomes()
 
-    def _prepare(self, index: int, library: Library, document: RawDocument) -> PendingDocument | IngestOutcome:
+    def _prepare(
+        self, index: int, library: Library, document: RawDocument
+    ) -> PendingDocument | IngestOutcome:
         try:
             sha256 = content_sha256(document.content)
         except OSError as exc:
@@ -121,10 +124,13 @@ class IngestPipeline:
             ) from exc
         live = self._writer.current(library, document.source_key)
         if live is not None and live.sha256 == sha256 and not self._read_otherwise(live):
-            return IngestOutcome(document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of)
+            return IngestOutcome(
+                document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
+            )
         parsed = self._parser.parse(document.content, document.filename)
         draft = self._draft(library, document, parsed, sha256)
-        # Kept only once it is known to be readable, and before the write that makes it live: a refused file leaves nothing behind.
+        # Kept only once it is known to be readable, and before the write that makes it live: a
+        # refused file leaves nothing behind.
         self._writer.store_original(document.content)
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
@@ -134,7 +140,9 @@ class IngestPipeline:
         """Return whether a document is to be read again although its bytes are the same."""
         return self._rereads and self._writer.source_revision(live) != _READ_AS
 
-    def _draft(self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str) -> DocumentDraft:
+    def _draft(
+        self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
+    ) -> DocumentDraft:
         embedder = self._embedder
         chunks = (
             chunk(parsed, self._options)
@@ -175,4 +183,8 @@ def _covered(text: str, draft: DocumentDraft) -> int:
 
 def with_vectors(outcome: IngestOutcome, vectors: int) -> IngestOutcome:
     """Return the outcome with the number of its chunks that have a vector by now."""
-    return outcome if outcome.receipt is None else replace(outcome, receipt=replace(outcome.receipt, vectors=vectors))
+    return (
+        outcome
+        if outcome.receipt is None
+        else replace(outcome, receipt=replace(outcome.receipt, vectors=vectors))
+    )

@@ -1,10 +1,12 @@
 """Parse in warm child processes under limits: a hostile file costs one child.
 
-A child is told apart from the server in memory, processor time, open files and wall clock, cannot write files, gets an empty
-environment (no keys) and no descriptor but its end of a socket pair. What it answers is capped and read as text.
+A child is told apart from the server in memory, processor time, open files and wall clock, cannot
+write files, gets an empty environment (no keys) and no descriptor but its end of a socket pair.
+What it answers is capped and read as text.
 
 References:
-    Apache Tika, "The Robustness of Apache Tika": process isolation is primary, limits inside a library only reduce.
+    Apache Tika, "The Robustness of Apache Tika": process isolation is primary, limits inside a
+    library only reduce.
 """
 
 from __future__ import annotations
@@ -57,7 +59,12 @@ class SandboxedParser:
         """Return the parser itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """End all children."""
         self.close()
 
@@ -100,7 +107,8 @@ class SandboxedParser:
             Encrypted: It wants a password.
             NoTextLayer: Pages without text.
             TooLarge: It passes a limit of the options.
-            Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again cannot help.
+            Unreadable: It is empty or damaged, or its parse broke a limit or crashed; trying again
+                cannot help.
             Cancelled: The parser was closed in between.
             Busy: A child could not be started.
         """
@@ -108,21 +116,29 @@ class SandboxedParser:
         try:
             return unpack_document(*answer)
         except (KeyError, TypeError, ValueError) as exc:
-            raise Unreadable(f"{filename!r} made the parser answer nonsense ({exc}); save it again and upload that") from exc
+            raise Unreadable(
+                f"{filename!r} made the parser answer nonsense ({exc}); save it again and upload that"
+            ) from exc
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
         """Return the boxes of text spans on the pages of a PDF; see `PageLocator`."""
-        header, _ = self._ask({"operation": "boxes", "pages": pack_pages(pages)}, content, "the original")
+        header, _ = self._ask(
+            {"operation": "boxes", "pages": pack_pages(pages)}, content, "the original"
+        )
         return unpack_boxes(header)
 
-    def _ask(self, request: dict[str, object], content: bytes | Path, filename: str) -> tuple[Header, bytes]:
+    def _ask(
+        self, request: dict[str, object], content: bytes | Path, filename: str
+    ) -> tuple[Header, bytes]:
         path = str(content.absolute()) if isinstance(content, Path) else None
         body = content if isinstance(content, bytes) else b""
         child = self._slots.get()
         kept: SandboxProcess | None = None
         try:
             child = self._ready_child(child)
-            answer = self._call(child, {**request, "path": path, "filename": filename}, body, filename)
+            answer = self._call(
+                child, {**request, "path": path, "filename": filename}, body, filename
+            )
             kept = child
         finally:
             if kept is None and child is not None:
@@ -145,13 +161,19 @@ class SandboxedParser:
             raise
         return child
 
-    def _call(self, child: SandboxProcess, request: dict[str, object], body: bytes, filename: str) -> tuple[Header, bytes]:
+    def _call(
+        self, child: SandboxProcess, request: dict[str, object], body: bytes, filename: str
+    ) -> tuple[Header, bytes]:
         try:
             answer = child.call(request, body)
         except TimeoutError as exc:
-            raise self._refusal(filename, f"took longer than {self._options.parse_wall_s:g} s") from exc
+            raise self._refusal(
+                filename, f"took longer than {self._options.parse_wall_s:g} s"
+            ) from exc
         except FrameTooLarge as exc:
-            raise self._refusal(filename, f"holds more text than {self._options.parse_output_bytes:,} bytes ({exc})") from exc
+            raise self._refusal(
+                filename, f"holds more text than {self._options.parse_output_bytes:,} bytes ({exc})"
+            ) from exc
         except OSError as exc:  # our end was closed under us
             raise Cancelled("the parser was closed while it worked") from exc
         if answer is None:

@@ -18,7 +18,15 @@ from pathlib import Path
 from app.core.errors import DocuMindError, Unreadable
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.sandbox_wire import Header, pack_boxes, pack_document, pack_error, receive_frame, send_frame, unpack_pages
+from app.ingest.sandbox_wire import (
+    Header,
+    pack_boxes,
+    pack_document,
+    pack_error,
+    receive_frame,
+    send_frame,
+    unpack_pages,
+)
 
 _OPEN_FILES = 64
 _NICENESS = 5
@@ -39,7 +47,9 @@ def main(control_fd: int, options_json: str) -> None:
         send_frame(control, header, body)
 
 
-def _answer(parser: DirectParser, request: Header, content: bytes) -> tuple[dict[str, object], bytes]:
+def _answer(
+    parser: DirectParser, request: Header, content: bytes
+) -> tuple[dict[str, object], bytes]:
     source = Path(request["path"]) if request["path"] is not None else content
     try:
         if request["operation"] == "boxes":
@@ -48,14 +58,23 @@ def _answer(parser: DirectParser, request: Header, content: bytes) -> tuple[dict
     except DocuMindError as exc:
         return pack_error(exc), b""
     except MemoryError:
-        return pack_error(Unreadable(f"{request['filename']!r} needs more memory than a parse may use; split it")), b""
+        return pack_error(
+            Unreadable(f"{request['filename']!r} needs more memory than a parse may use; split it")
+        ), b""
     except RecursionError:
-        return pack_error(Unreadable(f"{request['filename']!r} is nested too deeply; simplify it")), b""
+        return pack_error(
+            Unreadable(f"{request['filename']!r} is nested too deeply; simplify it")
+        ), b""
 
 
 def _limit_process(options: IngestOptions) -> None:
     """Bound memory, files and core dumps; writing to files is not possible at all."""
-    limits = {"RLIMIT_AS": options.parse_memory_bytes, "RLIMIT_FSIZE": 0, "RLIMIT_NOFILE": _OPEN_FILES, "RLIMIT_CORE": 0}
+    limits = {
+        "RLIMIT_AS": options.parse_memory_bytes,
+        "RLIMIT_FSIZE": 0,
+        "RLIMIT_NOFILE": _OPEN_FILES,
+        "RLIMIT_CORE": 0,
+    }
     for name, value in limits.items():
         with contextlib.suppress(ValueError, OSError, AttributeError):  # macOS refuses RLIMIT_AS
             resource.setrlimit(getattr(resource, name), (value, value))
@@ -72,7 +91,8 @@ def _limit_cpu(seconds: int) -> None:
 def _die_with_parent(control_fd: int) -> None:
     """End the process as soon as the other side is gone, in the midst of a parse too.
 
-    PR_SET_PDEATHSIG would fire when the *thread* that started this process ends, and servers retire threads.
+    PR_SET_PDEATHSIG would fire when the *thread* that started this process ends, and servers retire
+    threads.
     """
     poll = select.poll()
     poll.register(control_fd, 0)  # hang-ups are reported for any event mask

@@ -86,7 +86,10 @@ class SandboxProcess:
             frame = None
         if frame is None:
             self.kill()
-            raise Busy("the parsing process did not start (too little memory?); try again in a moment", retry_after_s=5)
+            raise Busy(
+                "the parsing process did not start (too little memory?); try again in a moment",
+                retry_after_s=5,
+            )
         self._ready = True
 
     def call(self, header: Mapping[str, object], body: bytes) -> tuple[Header, bytes] | None:
@@ -101,7 +104,9 @@ class SandboxProcess:
         self._control.settimeout(self._options.parse_wall_s)
         try:
             send_frame(self._control, header, body)
-            return receive_frame(self._control, limit_bytes=self._options.parse_output_bytes, deadline=deadline)
+            return receive_frame(
+                self._control, limit_bytes=self._options.parse_output_bytes, deadline=deadline
+            )
         except (BrokenPipeError, ConnectionResetError):
             return None
 

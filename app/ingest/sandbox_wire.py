@@ -1,6 +1,7 @@
 """Exchange frames of a JSON header and a body between server and parsing child.
 
-Nothing is unpickled: what comes from a child that may have been taken over by a hostile file is only ever read as text and numbers.
+Nothing is unpickled: what comes from a child that may have been taken over by a hostile file is
+only ever read as text and numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = 
         sock.sendall(body)
 
 
-def receive_frame(sock: socket.socket, *, limit_bytes: int = 1 << 32, deadline: float | None = None) -> tuple[Header, bytes] | None:
+def receive_frame(
+    sock: socket.socket, *, limit_bytes: int = 1 << 32, deadline: float | None = None
+) -> tuple[Header, bytes] | None:
     """Return the next frame; None if the other side closed.
 
     Before a frame or inside one.
@@ -119,7 +122,10 @@ def pack_pages(pages: Sequence[PageText]) -> list[tuple[int, str, int, int]]:
 
 def unpack_pages(values: Sequence[Sequence[Any]]) -> list[PageText]:
     """Return page texts from JSON values."""
-    return [PageText(int(number), str(text), int(start), int(end)) for number, text, start, end in values]
+    return [
+        PageText(int(number), str(text), int(start), int(end))
+        for number, text, start, end in values
+    ]
 
 
 def pack_boxes(boxes: Sequence[PageBoxes]) -> dict[str, object]:
@@ -130,7 +136,12 @@ def pack_boxes(boxes: Sequence[PageBoxes]) -> dict[str, object]:
 def unpack_boxes(header: Header) -> tuple[PageBoxes, ...]:
     """Return the boxes of a frame."""
     return tuple(
-        PageBoxes(int(page), float(width), float(height), tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in rects))
+        PageBoxes(
+            int(page),
+            float(width),
+            float(height),
+            tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in rects),
+        )
         for page, width, height, rects in header["boxes"]
     )
 

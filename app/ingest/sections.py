@@ -17,16 +17,28 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("abstract", r"abstract\b|summary\Z"),
         (CONTENTS, r"(?:table of )?contents\Z"),
         ("introduction", r"introduction\b|motivation\Z"),
-        ("related work", r"related works?\b|background\b|prior work\b|literature review\b|preliminar"),
+        (
+            "related work",
+            r"related works?\b|background\b|prior work\b|literature review\b|preliminar",
+        ),
         ("references", r"references\b|bibliography\b|works cited\b|literature cited\b"),
         ("acknowledgements", r"acknowledge?ments?\b|funding\Z|author contributions\b"),
         ("appendix", r"appendi(?:x|ces)\b|supplementa"),
         ("conclusion", r"(?:.* and )?(?:conclusions?|future work)\b|concluding\b"),
         ("limitations", r"limitations?\b|threats to validity\b"),
         ("discussion", r"discussions?\b"),
-        ("results", r"(?:(?:main|experimental|empirical|our|key) )?(?:results?|findings)\b|.*\bresults(?: and \w+)?\Z"),
-        ("experiments", r"experiment|evaluation\b|empirical\b|ablation|baselines?\b|.*\b(?:experiments?|evaluation|ablations?)\Z"),
-        ("methodology", r"methods?\b|methodolog|materials and methods|approach|(?:the )?proposed\b|model\Z|model architecture\b"),
+        (
+            "results",
+            r"(?:(?:main|experimental|empirical|our|key) )?(?:results?|findings)\b|.*\bresults(?: and \w+)?\Z",
+        ),
+        (
+            "experiments",
+            r"experiment|evaluation\b|empirical\b|ablation|baselines?\b|.*\b(?:experiments?|evaluation|ablations?)\Z",
+        ),
+        (
+            "methodology",
+            r"methods?\b|methodolog|materials and methods|approach|(?:the )?proposed\b|model\Z|model architecture\b",
+        ),
         ("methodology", r"our (?:method|approach|model)\b|.*\b(?:methods?|methodology|approach)\Z"),
     )
 )
@@ -35,7 +47,9 @@ _NUMBER = re.compile(
     r"[.):]?\s+"
 )
 _LETTER = re.compile(r"\A[A-H](?:\.\d{1,2})*[.)]?\s+\S")
-_AFTER_METHOD = frozenset({"experiments", "results", "discussion", "conclusion", "references", "limitations", "appendix"})
+_AFTER_METHOD = frozenset(
+    {"experiments", "results", "discussion", "conclusion", "references", "limitations", "appendix"}
+)
 _PAPER_MARKS = frozenset({"abstract", "introduction", "conclusion", "references"})
 
 
@@ -61,9 +75,10 @@ def sections(parsed: ParsedDocument) -> tuple[SectionSpan, ...]:
     """Return consecutive spans that cover the text, one per heading, with names.
 
     A heading directly followed by another one is no span of its own but opens the span of the next.
-    A heading without a known name belongs to the section it stands in. In a paper (at least two of abstract, introduction,
-    conclusion, references), an unknown main heading between the introduction and the experiments is the method, which papers call
-    by its own name, and lettered ones behind the references are the appendix. Everything else is `body`.
+    A heading without a known name belongs to the section it stands in. In a paper (at least two of
+    abstract, introduction, conclusion, references), an unknown main heading between the
+    introduction and the experiments is the method, which papers call by its own name, and lettered
+    ones behind the references are the appendix. Everything else is `body`.
     """
     names = _name_headings(parsed.headings)
     spans: list[SectionSpan] = []

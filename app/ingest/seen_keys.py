@@ -37,10 +37,17 @@ class SeenKeys:
             self._sorted = np.sort(np.array(self._numbers, dtype=np.int64))
         numbers = np.array([_number(key) for key in keys], dtype=np.int64)
         at = np.minimum(np.searchsorted(self._sorted, numbers), max(len(self._sorted) - 1, 0))
-        found = self._sorted[at] == numbers if len(self._sorted) else np.zeros(len(keys), dtype=bool)
+        found = (
+            self._sorted[at] == numbers if len(self._sorted) else np.zeros(len(keys), dtype=bool)
+        )
         return {key for key, there in zip(keys, found, strict=True) if not there}
 
 
 def _number(key: str) -> int:
-    plain = key.isascii() and key.isdecimal() and len(key) < 18 and (key == "0" or not key.startswith("0"))
+    plain = (
+        key.isascii()
+        and key.isdecimal()
+        and len(key) < 18
+        and (key == "0" or not key.startswith("0"))
+    )
     return int(key) if plain else hash(key) | (1 << 62)

@@ -55,7 +55,11 @@ class ArxivJob:
         context.files([JobFile(f"{arxiv_id}.pdf", "running", 0.0)])
         paper = self._client.fetch(arxiv_id, context.cancel)
         document = replace(paper.document, metadata=paper.metadata)
-        outcomes = tuple(self._pipeline_of(Library.PAPERS).ingest(Library.PAPERS, [document], cancel=context.cancel))
+        outcomes = tuple(
+            self._pipeline_of(Library.PAPERS).ingest(
+                Library.PAPERS, [document], cancel=context.cancel
+            )
+        )
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(IngestReport(outcomes, "text").to_json())
         backfill = self._backfill_of(Library.PAPERS)
@@ -65,7 +69,11 @@ class ArxivJob:
             elif outcomes[0].doc_id is not None:
                 backfill.run(Library.PAPERS, cancel=context.cancel, doc_ids=[outcomes[0].doc_id])
         except ProviderError as error:
-            context.error(f"vectors_missing: the paper is found by words; vectors follow later ({error.message})")
+            context.error(
+                f"vectors_missing: the paper is found by words; vectors follow later ({error.message})"
+            )
             self._later(Library.PAPERS)
         context.progress(1, 1, "files")
-        return IngestReport(tuple(counted(self._catalog, Library.PAPERS, outcomes)), "vectors").to_json()
+        return IngestReport(
+            tuple(counted(self._catalog, Library.PAPERS, outcomes)), "vectors"
+        ).to_json()

@@ -19,7 +19,9 @@ MOST_LOGGED = 100
 class BackfillJob:
     """Handler of `backfill`: vectors for every chunk of a library that has none."""
 
-    def __init__(self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog) -> None:
+    def __init__(
+        self, backfill_of: Callable[[Library], VectorBackfill | None], catalog: Catalog
+    ) -> None:
         """Take the parts the job needs."""
         self._backfill_of = backfill_of
         self._catalog = catalog
@@ -82,10 +84,14 @@ def run_backfill(
         except FingerprintMismatch:
             if not again:
                 raise
-    raise ProviderUnreachable(f"no embedder is available for library {library.value!r}; see documind doctor")
+    raise ProviderUnreachable(
+        f"no embedder is available for library {library.value!r}; see documind doctor"
+    )
 
 
 def log_failures(context: JobContext, failures: Sequence[ChunkFailure]) -> None:
     """Log the chunks that the embedder refuses as errors of a job."""
     for failure in failures:
-        context.error(f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}")
+        context.error(
+            f"{failure.code}: chunk {failure.chunk_id} of {failure.doc_id} has no vector: {failure.reason}"
+        )

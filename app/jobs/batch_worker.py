@@ -11,7 +11,8 @@ from typing import Self
 class BatchWorker:
     """A background thread that processes queued keys in batches, in order.
 
-    Leaving the context waits for the thread. An error that leaves the block lets the running call end and starts no other.
+    Leaving the context waits for the thread. An error that leaves the block lets the running call
+    end and starts no other.
     """
 
     def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
@@ -48,7 +49,12 @@ class BatchWorker:
         """Begin a block."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Wait for the thread."""
         with self._changed:
             if error is not None:

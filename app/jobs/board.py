@@ -81,7 +81,12 @@ class JobBoard:
                 if live is not None and changed in live.listeners:
                     live.listeners.remove(changed)
 
-    def wait(self, job_id: str, timeout_s: float | None = None, until: Callable[[Job], bool] = is_finished) -> Job:
+    def wait(
+        self,
+        job_id: str,
+        timeout_s: float | None = None,
+        until: Callable[[Job], bool] = is_finished,
+    ) -> Job:
         """Return the job once `until` holds or it ended; after `timeout_s` as it is.
 
         None: no limit.

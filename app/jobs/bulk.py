@@ -14,7 +14,13 @@ from app.core.types import Article, Job, LedgerSummary, Library
 from app.ingest.bulk import BulkIndexer, BulkOptions, MissingPolicy
 from app.ingest.bulk_work import BulkTask
 from app.ingest.options import IngestOptions
-from app.ingest.sources.articles import FirstArticles, is_markup, is_part, open_articles, source_name
+from app.ingest.sources.articles import (
+    FirstArticles,
+    is_markup,
+    is_part,
+    open_articles,
+    source_name,
+)
 from app.jobs.board import is_finished
 from app.jobs.context import JobContext
 from app.jobs.runner import JobRunner
@@ -60,8 +66,9 @@ class BulkPayload:
 def workers_for(articles: Iterable[Article], cores: int) -> int:
     """Return how many processes should parse a source.
 
-    Storing takes about as long as parsing wikitext and four times as long as cutting clean text, and shares the cores with it
-    (evaluation/reports/bulk.md). Sending clean text between processes costs half of what it saves, so it begins at four cores.
+    Storing takes about as long as parsing wikitext and four times as long as cutting clean text,
+    and shares the cores with it (evaluation/reports/bulk.md). Sending clean text between processes
+    costs half of what it saves, so it begins at four cores.
     """
     return max(1, cores - 1) if is_markup(articles) else max(0, cores // 2 - 1)
 
@@ -120,8 +127,11 @@ class BulkIndexJob:
         workers = workers_for(articles, cores) if payload.workers is None else payload.workers
 
         def progress(read: int, position: float | None) -> None:
-            # The total is what the source would hold if the rest were like the part read so far, by bytes.
-            context.progress(read, max(read, round(read / position)) if position else None, "articles")
+            # The total is what the source would hold if the rest were like the part read so far, by
+            # bytes.
+            context.progress(
+                read, max(read, round(read / position)) if position else None, "articles"
+            )
             context.checkpoint()
 
         summary = self._indexer.run(
@@ -166,8 +176,10 @@ class BulkService:
             library: Where articles go.
             source: Absolute path on this machine, or `hub:owner/name`.
             name: What the source is called in the ledger; empty asks the source.
-            workers: Processes that parse; 0 parses in the server's own, None chooses by source and cores.
-            missing: What becomes of articles that the source lacks; None keeps them for a part of a dump, else removes.
+            workers: Processes that parse; 0 parses in the server's own, None chooses by source and
+                cores.
+            missing: What becomes of articles that the source lacks; None keeps them for a part of a
+                dump, else removes.
             articles: At most this many, from the beginning; None takes all.
 
         Raises:
@@ -178,7 +190,9 @@ class BulkService:
         """
         whole = articles is None and not is_part(source)
         missing = missing or ("remove" if whole else "keep")
-        payload = BulkPayload(library, source, name or source_name(source), workers, missing, articles)
+        payload = BulkPayload(
+            library, source, name or source_name(source), workers, missing, articles
+        )
         with self._lock:
             for job in self._runner.list(1000):
                 if job.kind != BULK or is_finished(job) or job.payload["library"] != library.value:
@@ -195,4 +209,7 @@ class BulkService:
 
 def bulk_under_way(runner: JobRunner, library: Library) -> bool:
     """Return whether a run that fills this library has not ended."""
-    return any(job.kind == BULK and job.payload["library"] == library.value and not is_finished(job) for job in runner.list(1000))
+    return any(
+        job.kind == BULK and job.payload["library"] == library.value and not is_finished(job)
+        for job in runner.list(1000)
+    )

@@ -137,7 +137,9 @@ class BulkPlanJob:
         workers = workers_for(open_articles(source), os.cpu_count() or 1)
         in_memory = min(chunks, self._dense_cap)
         cached = in_memory if in_memory <= _CACHED_VECTORS else 0
-        vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_memory * (4 * dimension + _GRAPH_BYTES)
+        vectors_disk = chunks * (2 * dimension + _VECTOR_ROW_BYTES) + in_memory * (
+            4 * dimension + _GRAPH_BYTES
+        )
         text_disk = round(scale * disk)
         free = shutil.disk_usage(self._data_dir).free
         plan = BulkPlan(
@@ -148,13 +150,20 @@ class BulkPlanJob:
             articles=round(scale * sample.articles),
             documents=round(scale * len(drafts)),
             chunks=chunks,
-            text_s=round(scale * max(write_s, sample.prepare_s / workers if workers else write_s + sample.prepare_s), 1),
+            text_s=round(
+                scale
+                * max(
+                    write_s, sample.prepare_s / workers if workers else write_s + sample.prepare_s
+                ),
+                1,
+            ),
             workers=workers,
             vectors_s=None if embed_s is None else round(chunks * embed_s, 1),
             text_disk_bytes=text_disk,
             vectors_disk_bytes=vectors_disk,
             free_disk_bytes=free,
-            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES) + cached * 5 * dimension,  # float32 and int8
+            memory_bytes=in_memory * (4 * dimension + _GRAPH_BYTES)
+            + cached * 5 * dimension,  # float32 and int8
             dense_cap=self._dense_cap,
             fits=text_disk + vectors_disk < 0.9 * free,
         )
@@ -207,7 +216,11 @@ def _embedding_s(embedder: Embedder, drafts: list[DocumentDraft]) -> float | Non
     texts = [draft.text[span.start : span.end] for draft in drafts for span in draft.chunks]
     texts = texts[:: max(1, len(texts) // _EMBEDDED_SAMPLE)][:_EMBEDDED_SAMPLE]
     counts = embedder.count_tokens(texts)
-    texts = [text for text, tokens in zip(texts, counts, strict=True) if tokens <= embedder.identity.max_tokens]
+    texts = [
+        text
+        for text, tokens in zip(texts, counts, strict=True)
+        if tokens <= embedder.identity.max_tokens
+    ]
     if not texts:
         return None
     embedder.embed_passages(texts[:1])  # the first call loads the model

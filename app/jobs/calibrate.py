@@ -63,9 +63,13 @@ class CalibrateJob:
         library = Library(str(context.payload["library"]))
         fingerprint, embedder = self._made_with(library), self._embedder_of(library)
         if fingerprint is None:
-            raise InvalidInput(f"library {library.value!r} has no vectors; add documents to it first")
+            raise InvalidInput(
+                f"library {library.value!r} has no vectors; add documents to it first"
+            )
         if embedder is None:
-            raise ProviderUnreachable(f"the embedder of library {library.value!r} is away; see documind doctor")
+            raise ProviderUnreachable(
+                f"the embedder of library {library.value!r} is away; see documind doctor"
+            )
         known, others = pairs_of(self._catalog, library)
         context.progress(0, 2 * (len(known) + len(others)), "pairs")
         measured: list[Floats] = []
@@ -113,7 +117,9 @@ def pairs_of(catalog: Catalog, library: Library) -> tuple[list[Pair], list[Pair]
             owners.append(document.doc_id)
     others: list[Pair] = []
     for at, (sentence, _) in enumerate(known):
-        foreign = [row for row in rng.integers(0, len(known), size=8).tolist() if owners[row] != owners[at]]
+        foreign = [
+            row for row in rng.integers(0, len(known), size=8).tolist() if owners[row] != owners[at]
+        ]
         if foreign:
             others.append((sentence, known[foreign[0]][1]))
     return known[:PAIRS], others[:PAIRS]
@@ -125,7 +131,9 @@ def _similarities(embedder: Embedder, pairs: list[Pair], context: JobContext) ->
     for sentence, passage in pairs:
         context.checkpoint()
         try:
-            found.append(float(embedder.embed_passages([passage])[0] @ embedder.embed_query(sentence)))
+            found.append(
+                float(embedder.embed_passages([passage])[0] @ embedder.embed_query(sentence))
+            )
         except PassageTooLong:
             continue
     return np.array(found, dtype=np.float64)

@@ -85,7 +85,9 @@ class JobContext:
 
         def change(job: Job) -> Job:
             whole = job.total if total is None else total
-            return replace(job, done=done, total=whole, unit=unit or job.unit, eta_s=self._rate.eta_s(whole))
+            return replace(
+                job, done=done, total=whole, unit=unit or job.unit, eta_s=self._rate.eta_s(whole)
+            )
 
         self._update(change, False)
 
@@ -94,7 +96,9 @@ class JobContext:
         listed = tuple(files)
         self._update(lambda job: replace(job, files=listed), False)
 
-    def file(self, index: int, state: Literal["queued", "running", "done", "failed"], progress: float) -> None:
+    def file(
+        self, index: int, state: Literal["queued", "running", "done", "failed"], progress: float
+    ) -> None:
         """Report the state of one file; `progress` in [0, 1]."""
 
         def change(job: Job) -> Job:
@@ -116,6 +120,7 @@ class JobContext:
 Handler = Callable[[JobContext], Mapping[str, object] | None]
 """The work of one kind: returns the job's result, a JSON object, or None to keep what it published.
 
-It must be resumable: after a crash, a pause or a retryable error it runs again with the same payload. It may raise Cancelled
-(pause, cancel and shutdown all cancel the context's token) and any DocuMindError, whose code and message are kept.
+It must be resumable: after a crash, a pause or a retryable error it runs again with the same
+payload. It may raise Cancelled (pause, cancel and shutdown all cancel the context's token) and any
+DocuMindError, whose code and message are kept.
 """

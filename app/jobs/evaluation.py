@@ -39,7 +39,12 @@ class EvaluationJob:
         context.checkpoint()
         report = self._session_of().run(request, self._archive.outcomes(context.job_id), watch)
         own = request.collection is None and request.dataset is None
-        entry = self._archive.save(context.job_id, report, datetime.now(UTC).isoformat(timespec="milliseconds"), own_documents=own)
+        entry = self._archive.save(
+            context.job_id,
+            report,
+            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            own_documents=own,
+        )
         return asdict(entry)
 
 
@@ -60,10 +65,19 @@ class EvaluationService:
         """
         request.check()
         # a model host that goes away for a while costs a wait, not the run: what was asked is kept
-        return self._runner.submit(EVALUATION, {**request.to_json(), "retry": True}, unit="questions")
+        return self._runner.submit(
+            EVALUATION, {**request.to_json(), "retry": True}, unit="questions"
+        )
 
 
-def register_evaluation(runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive) -> EvaluationService:
+def register_evaluation(
+    runner: JobRunner, session_of: Callable[[], Session], archive: ReportArchive
+) -> EvaluationService:
     """Register `evaluation`, one at a time, in the background; return its service."""
-    runner.register(EVALUATION, EvaluationJob(session_of, archive), lane="background", exclusive=lambda _: "evaluation")
+    runner.register(
+        EVALUATION,
+        EvaluationJob(session_of, archive),
+        lane="background",
+        exclusive=lambda _: "evaluation",
+    )
     return EvaluationService(runner, archive)

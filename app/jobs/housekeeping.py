@@ -36,7 +36,9 @@ class Deletions(Protocol):
 class Housekeeper:
     """A thread that looks now and then; a context manager."""
 
-    def __init__(self, deletions: Deletions, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(
+        self, deletions: Deletions, runner: JobRunner, *, look_every_s: float = LOOK_EVERY_S
+    ) -> None:
         """Look at `deletions` every `look_every_s` seconds, and ask `runner` for purges."""
         self._deletions = deletions
         self._runner = runner

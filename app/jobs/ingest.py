@@ -87,14 +87,19 @@ class IngestJob:
             outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
             self._discard_failed(context, payload, outcomes)
             context.publish(IngestReport(outcomes, "text").to_json())
-            vectors.total = sum(outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None)
+            vectors.total = sum(
+                outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None
+            )
             # All once more: an interrupted run may have written documents and not embedded them.
             changed = [outcome for outcome in outcomes if outcome.status != "unchanged"]
             batch_worker.add([outcome.doc_id for outcome in changed if outcome.doc_id is not None])
             batch_worker.finish()
-        # A document that was deleted while its vectors were made left its bytes to this job, which needed them until now.
+        # A document that was deleted while its vectors were made left its bytes to this job, which
+        # needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
-        return IngestReport(tuple(counted(self._catalog, payload.library, outcomes)), "vectors").to_json()
+        return IngestReport(
+            tuple(counted(self._catalog, payload.library, outcomes)), "vectors"
+        ).to_json()
 
     def _make_live(
         self, context: JobContext, payload: IngestPayload, written: Callable[[Sequence[str]], None]
@@ -110,7 +115,11 @@ class IngestJob:
                 context.progress(finished, len(payload.files), "files")
 
         outcomes = self._pipeline_of(payload.library).ingest(
-            payload.library, self._documents(payload), progress=progress, written=written, cancel=context.cancel
+            payload.library,
+            self._documents(payload),
+            progress=progress,
+            written=written,
+            cancel=context.cancel,
         )
         full = next((outcome for outcome in outcomes if outcome.code == DiskFull.code), None)
         if full is not None and payload.retry:
@@ -119,9 +128,13 @@ class IngestJob:
 
     def _documents(self, payload: IngestPayload) -> Iterator[RawDocument]:
         for file in payload.files:
-            yield RawDocument(file.source_key, file.filename, self._originals.original_path(file.sha256))
+            yield RawDocument(
+                file.source_key, file.filename, self._originals.original_path(file.sha256)
+            )
 
-    def _merge(self, context: JobContext, outcomes: Sequence[IngestOutcome]) -> tuple[IngestOutcome, ...]:
+    def _merge(
+        self, context: JobContext, outcomes: Sequence[IngestOutcome]
+    ) -> tuple[IngestOutcome, ...]:
         """Return outcomes as the first run saw them.
 
         Documents an interrupted run indexed are not `unchanged` to the sender.
@@ -134,15 +147,23 @@ class IngestJob:
             for old, new in zip(before.outcomes, outcomes, strict=True)
         )
 
-    def _discard_failed(self, context: JobContext, payload: IngestPayload, outcomes: Sequence[IngestOutcome]) -> None:
+    def _discard_failed(
+        self, context: JobContext, payload: IngestPayload, outcomes: Sequence[IngestOutcome]
+    ) -> None:
         """Remove the bytes of refused files: nothing of them stays behind."""
-        failed = {file.sha256 for file, outcome in zip(payload.files, outcomes, strict=True) if outcome.status == "failed"}
+        failed = {
+            file.sha256
+            for file, outcome in zip(payload.files, outcomes, strict=True)
+            if outcome.status == "failed"
+        }
         self._discard(context, failed)
 
     def _discard(self, context: JobContext, unneeded: set[str]) -> None:
         """Remove bytes that no document and no waiting upload refers to."""
         if unneeded:
-            needed = pending_originals([job for job in self._jobs.unfinished() if job.id != context.job_id])
+            needed = pending_originals(
+                [job for job in self._jobs.unfinished() if job.id != context.job_id]
+            )
             for sha256 in unneeded - needed:
                 self._originals.discard_original(sha256)
 
@@ -169,18 +190,26 @@ class _Vectors:
                 self.backfill_of,
                 self.library,
                 lambda backfill: backfill.run(
-                    self.library, progress=self._tell, cancel=self.context.cancel, doc_ids=list(dict.fromkeys(doc_ids))
+                    self.library,
+                    progress=self._tell,
+                    cancel=self.context.cancel,
+                    doc_ids=list(dict.fromkeys(doc_ids)),
                 ),
             )
         except (ProviderError, DiskFull) as error:
-            # The documents are acknowledged and found by words: their vectors are the backfill's work, when it is possible again.
+            # The documents are acknowledged and found by words: their vectors are the backfill's
+            # work, when it is possible again.
             self._put_off = True
-            self.context.error(f"{error.code}: the documents are found by words; their vectors follow later ({error.message})")
+            self.context.error(
+                f"{error.code}: the documents are found by words; their vectors follow later ({error.message})"
+            )
             self.later(self.library)
             return
         except FingerprintMismatch as error:
             self._put_off = True
-            self.context.error(f"{error.code}: the documents are found by words only: {error.message}")
+            self.context.error(
+                f"{error.code}: the documents are found by words only: {error.message}"
+            )
             return
         self._done += report.embedded + len(report.failed)
         log_failures(self.context, report.failed)

@@ -56,10 +56,17 @@ def register_ingest(
         return request_backfill(runner, library)
 
     ingest = IngestJob(
-        pipeline_of=pipeline_of, backfill_of=backfill_of, catalog=catalog, originals=originals, jobs=jobs, later=later
+        pipeline_of=pipeline_of,
+        backfill_of=backfill_of,
+        catalog=catalog,
+        originals=originals,
+        jobs=jobs,
+        later=later,
     )
     runner.register(INGEST, ingest)
-    runner.register(BACKFILL, BackfillJob(backfill_of, catalog), lane="background", exclusive=per_library)
+    runner.register(
+        BACKFILL, BackfillJob(backfill_of, catalog), lane="background", exclusive=per_library
+    )
 
 
 def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
@@ -67,32 +74,55 @@ def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> 
 
     At most one request waits.
     """
-    return runner.submit(BACKFILL, {"library": library.value, "order": order, "retry": True}, unit="chunks", coalesce=True)
+    return runner.submit(
+        BACKFILL,
+        {"library": library.value, "order": order, "retry": True},
+        unit="chunks",
+        coalesce=True,
+    )
 
 
-def resume_backfills(runner: JobRunner, catalog: Catalog, lacks_codes: Callable[[Library], bool] = lambda _: False) -> None:
+def resume_backfills(
+    runner: JobRunner, catalog: Catalog, lacks_codes: Callable[[Library], bool] = lambda _: False
+) -> None:
     """Request vectors of every library that lacks some, after `runner.start()`.
 
     Also for missing codes. An older request counts. A library that is being filled asks at the end
     of its bulk run; one that lacks many waits for `documind bulk embed`.
     """
-    asked = {job.payload.get("library") for job in runner.list(1000) if job.kind == BACKFILL and not is_finished(job)}
+    asked = {
+        job.payload.get("library")
+        for job in runner.list(1000)
+        if job.kind == BACKFILL and not is_finished(job)
+    }
     for library in Library:
         counts = catalog.counts(library)
         pending = counts.chunks - counts.embedded
-        if not counts.chunks or pending > AUTOMATIC_BACKFILL_CHUNKS or library.value in asked or bulk_under_way(runner, library):
+        if (
+            not counts.chunks
+            or pending > AUTOMATIC_BACKFILL_CHUNKS
+            or library.value in asked
+            or bulk_under_way(runner, library)
+        ):
             continue
         if pending or lacks_codes(library):
             request_backfill(runner, library)
 
 
-def request_embedding(runner: JobRunner, library: Library, order: str, limit: int | None, workers: int = 1) -> Job:
+def request_embedding(
+    runner: JobRunner, library: Library, order: str, limit: int | None, workers: int = 1
+) -> Job:
     """Ask for vectors in an order of the user's choice.
 
-    The same request again joins or resumes the one that is there; another one takes its place, which loses nothing, because what
-    is missing is asked of the catalog.
+    The same request again joins or resumes the one that is there; another one takes its place,
+    which loses nothing, because what is missing is asked of the catalog.
     """
-    payload: dict[str, object] = {"library": library.value, "order": order, "limit": limit, "workers": workers}
+    payload: dict[str, object] = {
+        "library": library.value,
+        "order": order,
+        "limit": limit,
+        "workers": workers,
+    }
     for job in runner.list(1000):
         if job.kind != BACKFILL or is_finished(job) or job.payload["library"] != library.value:
             continue

@@ -59,7 +59,10 @@ class Maintenance:
     def export(self, context: JobContext) -> Record:
         """Export a library into the file of the payload."""
         target = Path(str(context.payload["path"]))
-        return {**self.store.export(Library(str(context.payload["library"])), target, _steps(context)), "path": str(target)}
+        return {
+            **self.store.export(Library(str(context.payload["library"])), target, _steps(context)),
+            "path": str(target),
+        }
 
     def load(self, context: JobContext) -> Record:
         """Import the file of the payload."""

@@ -78,7 +78,10 @@ class ModelTestJob:
         wanted = cast("str | None", context.payload["model"])
         digest = self._tester.choice(wanted)[0].profile.digest
         before = context.previous or {}
-        rows = cast("Sequence[Mapping[str, object]]", before.get("replies", ()) if before.get("digest") == digest else ())
+        rows = cast(
+            "Sequence[Mapping[str, object]]",
+            before.get("replies", ()) if before.get("digest") == digest else (),
+        )
 
         def watch(replies: Sequence[ModelReply], total: int) -> None:
             context.progress(len(replies), total, "questions")
@@ -114,7 +117,11 @@ class ModelTestService:
         return self._store.tested()
 
 
-def register_model_tests(runner: JobRunner, tester: ModelTester, store: ModelStore) -> ModelTestService:
+def register_model_tests(
+    runner: JobRunner, tester: ModelTester, store: ModelStore
+) -> ModelTestService:
     """Register `model_test`, one at a time, and return where tests are asked for."""
-    runner.register(MODEL_TEST, ModelTestJob(tester), lane="network", exclusive=lambda _: MODEL_TEST)
+    runner.register(
+        MODEL_TEST, ModelTestJob(tester), lane="network", exclusive=lambda _: MODEL_TEST
+    )
     return ModelTestService(runner, tester, store)

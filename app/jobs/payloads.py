@@ -32,13 +32,21 @@ class IngestPayload:
 
     def to_json(self) -> dict[str, object]:
         """Return the payload as JSON values."""
-        return {"library": self.library.value, "files": [asdict(file) for file in self.files], "retry": self.retry}
+        return {
+            "library": self.library.value,
+            "files": [asdict(file) for file in self.files],
+            "retry": self.retry,
+        }
 
     @classmethod
     def from_json(cls, payload: Mapping[str, object]) -> IngestPayload:
         """Return the payload of a job."""
         files = cast("Sequence[Mapping[str, str]]", payload["files"])
-        return cls(Library(str(payload["library"])), tuple(UploadedFile(**file) for file in files), payload.get("retry") is True)
+        return cls(
+            Library(str(payload["library"])),
+            tuple(UploadedFile(**file) for file in files),
+            payload.get("retry") is True,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +85,20 @@ def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
     for job in jobs:
         files = job.payload.get("files")
         if isinstance(files, Sequence):
-            hashes.update(str(file["sha256"]) for file in files if isinstance(file, Mapping) and "sha256" in file)
+            hashes.update(
+                str(file["sha256"])
+                for file in files
+                if isinstance(file, Mapping) and "sha256" in file
+            )
     return frozenset(hashes)
 
 
 def _outcome(row: Mapping[str, object]) -> IngestOutcome:
     receipt = cast("Mapping[str, int] | None", row.get("receipt"))
-    values = cast("Mapping[str, str | None]", {name: value for name, value in row.items() if name != "receipt"})
+    values = cast(
+        "Mapping[str, str | None]",
+        {name: value for name, value in row.items() if name != "receipt"},
+    )
     return IngestOutcome(
         filename=values["filename"] or "",
         doc_id=values["doc_id"],
@@ -95,7 +110,9 @@ def _outcome(row: Mapping[str, object]) -> IngestOutcome:
     )
 
 
-def counted(catalog: Catalog, library: Library, outcomes: Sequence[IngestOutcome]) -> Iterator[IngestOutcome]:
+def counted(
+    catalog: Catalog, library: Library, outcomes: Sequence[IngestOutcome]
+) -> Iterator[IngestOutcome]:
     """Yield outcomes with the vectors that their documents have by now."""
     for outcome in outcomes:
         if outcome.doc_id is None or outcome.receipt is None:

@@ -95,18 +95,23 @@ class JobQueue(JobBoard):
             files: Per-file states to begin with.
             total: Units of work when known.
             unit: What is counted.
-            coalesce: Return a queued or paused job of the same kind and exclusive key instead of adding one.
+            coalesce: Return a queued or paused job of the same kind and exclusive key instead of
+                adding one.
 
         Raises:
             InvalidInput: The kind is not registered.
             DiskFull: The row could not be written; nothing was accepted.
         """
         if kind not in self._kinds:
-            raise InvalidInput(f"no job of kind {kind!r}; there are {', '.join(sorted(self._kinds))}")
+            raise InvalidInput(
+                f"no job of kind {kind!r}; there are {', '.join(sorted(self._kinds))}"
+            )
         with self._admin:
             if coalesce and (waiting := self._waiting(kind, payload)) is not None:
                 return waiting
-            job = replace(self._store.create(kind, payload, total=total, unit=unit), files=tuple(files))
+            job = replace(
+                self._store.create(kind, payload, total=total, unit=unit), files=tuple(files)
+            )
             self._enqueue(LiveJob(job))
         return job
 
@@ -138,7 +143,9 @@ class JobQueue(JobBoard):
             with self._changed:
                 live = self._live.get(job_id)
             if live is None:
-                raise Conflict(f"job {job_id!r} is {self._store.get(job_id).state}; only a paused job can be resumed")
+                raise Conflict(
+                    f"job {job_id!r} is {self._store.get(job_id).state}; only a paused job can be resumed"
+                )
             if live.job.state == "running" and live.stop is not None:
                 raise Conflict(f"job {job_id!r} is still stopping; try again in a moment")
             if live.job.state != "paused":
@@ -161,7 +168,11 @@ class JobQueue(JobBoard):
         """Return a queued or paused job of the same kind and exclusive key."""
         key_of = self._kinds[kind].exclusive
         with self._changed:
-            waiting = [live.job for live in self._live.values() if live.job.kind == kind and live.job.state in {"queued", "paused"}]
+            waiting = [
+                live.job
+                for live in self._live.values()
+                if live.job.kind == kind and live.job.state in {"queued", "paused"}
+            ]
         return next((job for job in waiting if key_of(job.payload) == key_of(payload)), None)
 
     def _stop(self, job_id: str, how: Literal["pause", "cancel"]) -> Job:
@@ -171,7 +182,8 @@ class JobQueue(JobBoard):
                 live = self._live.get(job_id)
                 running = live is not None and live.job.state == "running"
                 if live is not None and running:
-                    # A cancel overrides a pause that has not taken effect; a pause never undoes a cancel.
+                    # A cancel overrides a pause that has not taken effect; a pause never undoes a
+                    # cancel.
                     live.stop = "cancel" if "cancel" in {how, live.stop} else "pause"
                 elif live is not None and job_id in self._queue:
                     self._queue.remove(job_id)
@@ -185,7 +197,9 @@ class JobQueue(JobBoard):
                 with self._changed:
                     self._changed.notify_all()
             else:
-                self._rest(live, replace(live.job, state="cancelled" if how == "cancel" else "paused"))
+                self._rest(
+                    live, replace(live.job, state="cancelled" if how == "cancel" else "paused")
+                )
         self._tell(live)
         return live.job
 

@@ -9,7 +9,14 @@ from typing import Literal
 
 from app.core.ports import Catalog, Embedder
 from app.core.types import Fingerprint, Library
-from app.evaluation.comparison import Judgement, RankingCase, Search, automatic_set, from_answer_set, judge
+from app.evaluation.comparison import (
+    Judgement,
+    RankingCase,
+    Search,
+    automatic_set,
+    from_answer_set,
+    judge,
+)
 from app.index.catalog.builds import HeldBuild
 from app.index.maintenance.reembedding import Reembedding
 from app.ingest.embedding import BackfillReport, VectorBackfill
@@ -123,7 +130,9 @@ class ReembedJob:
         live = self._work.builds.of(library, "live")
         return report if number is not None and live is not None and live.number == number else None
 
-    def _start(self, context: JobContext, payload: ReembedPayload, stop: threading.Event) -> ReembedReport:
+    def _start(
+        self, context: JobContext, payload: ReembedPayload, stop: threading.Event
+    ) -> ReembedReport:
         library = payload.library
         target = self._target_of(payload.provider, payload.model)
         live = self._work.builds.of(library, "live")
@@ -144,15 +153,25 @@ class ReembedJob:
         return found
 
     def _compared(
-        self, context: JobContext, payload: ReembedPayload, live: HeldBuild | None, staged: HeldBuild, target: Target
+        self,
+        context: JobContext,
+        payload: ReembedPayload,
+        live: HeldBuild | None,
+        staged: HeldBuild,
+        target: Target,
     ) -> ReembedReport:
         """Search both builds with the questions and return which of them is to serve."""
         library = payload.library
         before = live.fingerprint.embedding_model if live else None
-        report = ReembedReport(library.value, "swapped", before, target.fingerprint.embedding_model, "")
+        report = ReembedReport(
+            library.value, "swapped", before, target.fingerprint.embedding_model, ""
+        )
         old = self._live_embedder(library) if live else None
         if live is None or old is None:
-            return replace(report, reason="the old vectors cannot be searched now, so there was nothing to compare with")
+            return replace(
+                report,
+                reason="the old vectors cannot be searched now, so there was nothing to compare with",
+            )
         cases, asked = self._questions(payload)
         plain = asked == "automatic"
         context.progress(0, len(cases), "questions")
@@ -169,7 +188,9 @@ class ReembedJob:
         cure = f"the old ones serve on; to take the new ones all the same: documind reembed --library {library.value} --force"
         return replace(report, outcome="kept", after=before, reason=f"{judgement.reason}; {cure}")
 
-    def _catch_up(self, context: JobContext, library: Library, number: int, embedder: Embedder) -> None:
+    def _catch_up(
+        self, context: JobContext, library: Library, number: int, embedder: Embedder
+    ) -> None:
         """Embed documents that came while the builds were compared."""
         for _ in range(CATCH_UP_ROUNDS):
             if not self._embed(context, library, number, embedder, quiet=True).embedded:
@@ -185,7 +206,13 @@ class ReembedJob:
         return automatic_set(self._catalog, payload.library, seed=SEED), "automatic"
 
     def _embed(
-        self, context: JobContext, library: Library, number: int, embedder: Embedder, *, quiet: bool = False
+        self,
+        context: JobContext,
+        library: Library,
+        number: int,
+        embedder: Embedder,
+        *,
+        quiet: bool = False,
     ) -> BackfillReport:
         missing = 0 if quiet else self._work.missing(library, number)
 
@@ -206,23 +233,36 @@ class ReembedJob:
         if counts.embedded < counts.chunks:
             self._later(library)
 
-    def _roll_back(self, context: JobContext, payload: ReembedPayload, stop: threading.Event) -> ReembedReport:
+    def _roll_back(
+        self, context: JobContext, payload: ReembedPayload, stop: threading.Event
+    ) -> ReembedReport:
         context.checkpoint()
         library = payload.library
-        live, previous = self._work.builds.of(library, "live"), self._work.builds.of(library, "previous")
-        before, after = (build.fingerprint.embedding_model if build else None for build in (live, previous))
-        report = ReembedReport(library.value, "rolled_back", before, after, f"the vectors of {after!r} serve again")
+        live, previous = (
+            self._work.builds.of(library, "live"),
+            self._work.builds.of(library, "previous"),
+        )
+        before, after = (
+            build.fingerprint.embedding_model if build else None for build in (live, previous)
+        )
+        report = ReembedReport(
+            library.value, "rolled_back", before, after, f"the vectors of {after!r} serve again"
+        )
         if previous is not None:
             self._announce(context, report, previous.number)
         self._work.revert(library, stop)
         self._after_swap(library, stop)
         return report
 
-    def _discard(self, context: JobContext, payload: ReembedPayload, stop: threading.Event) -> ReembedReport:
+    def _discard(
+        self, context: JobContext, payload: ReembedPayload, stop: threading.Event
+    ) -> ReembedReport:
         del stop
         context.checkpoint()
         live = self._work.builds.of(payload.library, "live")
         removed = self._work.discard(payload.library)
         model = live.fingerprint.embedding_model if live else None
         reason = "vectors that do not serve were removed; documind purge gives their space back"
-        return ReembedReport(payload.library.value, "discarded", model, model, reason, removed_vectors=removed)
+        return ReembedReport(
+            payload.library.value, "discarded", model, model, reason, removed_vectors=removed
+        )

@@ -73,7 +73,11 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
     """
     wanted = json.loads(json.dumps(payload.to_json()))
     for job in runner.list(1000):
-        if job.kind != REEMBED or is_finished(job) or job.payload["library"] != payload.library.value:
+        if (
+            job.kind != REEMBED
+            or is_finished(job)
+            or job.payload["library"] != payload.library.value
+        ):
             continue
         if json.loads(json.dumps(dict(job.payload))) != wanted:
             raise Conflict(

@@ -1,8 +1,9 @@
 """One runner for all long work: persistent, resumable, pausable, cancellable.
 
-A job is a row in the JobStore. `submit` returns when the row is durable; what was queued or running when a process ended is queued
-again by the next `start`, because handlers are resumable by construction. Kinds run in lanes with threads of their own, so that
-an upload never waits behind a backfill.
+A job is a row in the JobStore. `submit` returns when the row is durable; what was queued or running
+when a process ended is queued again by the next `start`, because handlers are resumable by
+construction. Kinds run in lanes with threads of their own, so that an upload never waits behind a
+backfill.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class JobRunner(JobQueue):
         }
         for lane, count in lanes.items():
             for number in range(count):
-                thread = threading.Thread(target=self._work, args=(lane,), name=f"job-{lane}-{number}", daemon=True)
+                thread = threading.Thread(
+                    target=self._work, args=(lane,), name=f"job-{lane}-{number}", daemon=True
+                )
                 thread.start()
                 self._threads.append(thread)
 
@@ -92,11 +95,15 @@ class JobRunner(JobQueue):
         """Take jobs of one lane until the runner closes."""
         while (live := self._next(lane)) is not None:
             self._tell(live)
-            span = self._spans.begin(f"job {live.job.kind}", {"documind.job": live.job.id, "documind.lane": lane})
+            span = self._spans.begin(
+                f"job {live.job.kind}", {"documind.job": live.job.id, "documind.lane": lane}
+            )
             with self._spans.around(span):
                 self._run(live, lane)
             job = live.job
-            span.put({"documind.state": job.state, "documind.done": job.done, "documind.unit": job.unit})
+            span.put(
+                {"documind.state": job.state, "documind.done": job.done, "documind.unit": job.unit}
+            )
             span.end()
             self._tell(live)
 
@@ -134,7 +141,9 @@ class JobRunner(JobQueue):
             if lane == "background":
                 self._give_way(live)
 
-        context = JobContext(job, cancel=live.token, update=update, give_way=give_way, clock=self._clock)
+        context = JobContext(
+            job, cancel=live.token, update=update, give_way=give_way, clock=self._clock
+        )
         try:
             result = self._kinds[job.kind].handler(context)
         except Cancelled:
@@ -150,21 +159,38 @@ class JobRunner(JobQueue):
             detail = f"the {job.kind} job failed unexpectedly; the server's log has the details under job {job.id}"
             self._rest(live, _failure(live.job, "internal", detail))
         else:
-            self._rest(live, replace(live.job, state="done", result=live.job.result if result is None else dict(result)))
+            self._rest(
+                live,
+                replace(
+                    live.job,
+                    state="done",
+                    result=live.job.result if result is None else dict(result),
+                ),
+            )
             self._prune()
 
     def _failed(self, live: LiveJob, error: DocuMindError) -> None:
         """Settle a failed job; an accepted one is retried later if retryable."""
         failed = _failure(live.job, error.code, error.message)
         if not (error.retryable and live.job.payload.get("retry") is True):
-            logger.warning("job %s (%s) failed: %s: %s", failed.id, failed.kind, error.code, error.message)
+            logger.warning(
+                "job %s (%s) failed: %s: %s", failed.id, failed.kind, error.code, error.message
+            )
             self._rest(live, failed)
             return
         delay_s = min(_MAX_RETRY_S, self._options.retry_s * 2**live.attempts)
-        logger.warning("job %s (%s) will be tried again in %.0f s: %s", failed.id, failed.kind, delay_s, error.message)
+        logger.warning(
+            "job %s (%s) will be tried again in %.0f s: %s",
+            failed.id,
+            failed.kind,
+            delay_s,
+            error.message,
+        )
         with self._admin:
             if live.stop in {"pause", "cancel"}:
-                self._rest(live, replace(live.job, state="paused" if live.stop == "pause" else "cancelled"))
+                self._rest(
+                    live, replace(live.job, state="paused" if live.stop == "pause" else "cancelled")
+                )
                 return
             self._rest(live, replace(live.job, state="queued", errors=failed.errors))
             live.attempts += 1
@@ -185,7 +211,9 @@ class JobRunner(JobQueue):
             except StorageError:
                 if durable:
                     raise
-                logger.warning("progress of job %s could not be written down", job.id, exc_info=True)
+                logger.warning(
+                    "progress of job %s could not be written down", job.id, exc_info=True
+                )
         self._tell(live)
 
     def _give_way(self, live: LiveJob) -> None:
@@ -194,7 +222,10 @@ class JobRunner(JobQueue):
         with self._changed:
             while not self._closing and not live.token.cancelled:
                 left_s = deadline_s - time.monotonic()
-                busy = any(self._kinds[self._live[job_id].job.kind].lane == "interactive" for job_id in self._running)
+                busy = any(
+                    self._kinds[self._live[job_id].job.kind].lane == "interactive"
+                    for job_id in self._running
+                )
                 if left_s <= 0 or not busy:
                     return
                 self._changed.wait(left_s)
@@ -211,4 +242,6 @@ def _failure(job: Job, code: str, detail: str) -> Job:
     """Return the job as failed, with its error code for waiting callers."""
     line = f"{code}: {detail}"
     errors = job.errors if line in job.errors else (*job.errors, line)
-    return replace(job, state="failed", errors=errors, result={"error": {"code": code, "detail": detail}})
+    return replace(
+        job, state="failed", errors=errors, result={"error": {"code": code, "detail": detail}}
+    )

@@ -58,8 +58,13 @@ class SamplesJob:
         """
         if context.payload.get("purge") is True:
             remove_samples(self._catalog, self._writer)
-        samples = {library: list(SampleDocuments(library, self._root)) for library in (Library.PUBLIC, Library.PAPERS)}
-        context.files(JobFile(raw.filename, "queued", 0.0) for raws in samples.values() for raw in raws)
+        samples = {
+            library: list(SampleDocuments(library, self._root))
+            for library in (Library.PUBLIC, Library.PAPERS)
+        }
+        context.files(
+            JobFile(raw.filename, "queued", 0.0) for raws in samples.values() for raw in raws
+        )
         total = sum(map(len, samples.values()))
         outcomes: list[IngestOutcome] = []
         for library, raws in samples.items():
@@ -69,7 +74,9 @@ class SamplesJob:
                 context.file(before + index, file.state, file.progress)
                 context.progress(before + index, total, "files")
 
-            outcomes += self._pipeline_of(library).ingest(library, raws, progress=progress, cancel=context.cancel)
+            outcomes += self._pipeline_of(library).ingest(
+                library, raws, progress=progress, cancel=context.cancel
+            )
             context.progress(len(outcomes), total, "files")
         context.publish(IngestReport(tuple(outcomes), "text").to_json())
         done: list[IngestOutcome] = []
@@ -87,7 +94,9 @@ class SamplesJob:
             reason = "no embedder is available"
         except ProviderError as error:
             reason = error.message
-        context.error(f"vectors_missing: the samples of {library.value} are found by words; vectors follow later ({reason})")
+        context.error(
+            f"vectors_missing: the samples of {library.value} are found by words; vectors follow later ({reason})"
+        )
         self._later(library)
 
 

@@ -35,7 +35,11 @@ def seed(policy: SeedPolicy, catalog: Catalog, submit: Callable[[bool], object])
     """
     marker = policy.data_dir / MARKER
     seeded = marker.read_text(encoding="utf-8").strip() if marker.exists() else None
-    first = policy.on_empty and seeded is None and not any(catalog.counts(library).documents for library in Library)
+    first = (
+        policy.on_empty
+        and seeded is None
+        and not any(catalog.counts(library).documents for library in Library)
+    )
     changed = policy.keep_current and seeded != policy.version
     if not (first or changed):
         return False

@@ -39,7 +39,9 @@ def parsed_address(base_url: str, name: str) -> SplitResult:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError as exc:  # a port that is no number, an odd bracket
-        raise InvalidInput(f"the address of {name} is {base_url!r} ({exc}); expected http://host:port") from exc
+        raise InvalidInput(
+            f"the address of {name} is {base_url!r} ({exc}); expected http://host:port"
+        ) from exc
     if not usable:
         raise InvalidInput(f"the address of {name} is {base_url!r}; expected http://host:port")
     return parts._replace(path=parts.path.rstrip("/"))

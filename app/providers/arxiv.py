@@ -16,14 +16,23 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from app.core.cancel import CancelToken
-from app.core.errors import Busy, InvalidInput, NotFound, ProviderBadResponse, ProviderUnreachable, TooLarge
+from app.core.errors import (
+    Busy,
+    InvalidInput,
+    NotFound,
+    ProviderBadResponse,
+    ProviderUnreachable,
+    TooLarge,
+)
 from app.core.types import Metadata, RawDocument
 from app.providers.addresses import hostname_of
 from app.providers.http import HttpClient
 from app.providers.http_reply import StreamReply
 from app.providers.sockets import is_public
 
-ID = re.compile(r"(?P<new>[0-9]{4}\.[0-9]{4,5})(v[0-9]+)?|(?P<old>[a-z-]+(\.[A-Z]{2})?/[0-9]{7})(v[0-9]+)?")
+ID = re.compile(
+    r"(?P<new>[0-9]{4}\.[0-9]{4,5})(v[0-9]+)?|(?P<old>[a-z-]+(\.[A-Z]{2})?/[0-9]{7})(v[0-9]+)?"
+)
 """Identifiers since 2007 and before; info.arxiv.org/help/arxiv_identifier.html."""
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _MAX_FEED_BYTES = 1024 * 1024
@@ -57,7 +66,8 @@ class ArxivClient:
         """Prepare; nothing is sent.
 
         Args:
-            base_url: The host; only it is ever asked, and a private address only when it stands here itself.
+            base_url: The host; only it is ever asked, and a private address only when it stands
+                here itself.
             max_bytes: Cap on a PDF.
             interval_s: Least time between two requests, seconds.
             timeout_s: Longest silence, seconds.
@@ -68,10 +78,16 @@ class ArxivClient:
             InvalidInput: The address cannot be read.
         """
         self._hostname = hostname_of(base_url)
-        # an address that is set on purpose may be private (a mirror, a test); a name must not lead into the local network
+        # an address that is set on purpose may be private (a mirror, a test); a name must not lead
+        # into the local network
         self._public_only = not (_is_address(self._hostname) or self._hostname == "localhost")
         self._http = HttpClient(
-            base_url, "arXiv", connect_timeout_s=10.0, read_timeout_s=timeout_s, connections=1, public_only=self._public_only
+            base_url,
+            "arXiv",
+            connect_timeout_s=10.0,
+            read_timeout_s=timeout_s,
+            connections=1,
+            public_only=self._public_only,
         )
         self._max_bytes, self._interval_s = max_bytes, interval_s
         self._clock, self._sleep = clock, sleep
@@ -90,7 +106,8 @@ class ArxivClient:
             NotFound: arXiv has no such paper.
             TooLarge: The PDF passes the cap.
             ProviderBadResponse: The host sent something else, or redirects.
-            ProviderUnreachable, ProviderTimeout: The host is away, or its name leads to a private address.
+            ProviderUnreachable, ProviderTimeout: The host is away, or its name leads to a private
+                address.
             Busy: The host asks to slow down.
             Cancelled: The token was cancelled.
         """
@@ -105,19 +122,33 @@ class ArxivClient:
             )
         name = wanted.replace("/", "_") + ".pdf"
         url = f"https://arxiv.org/abs/{wanted}"
-        return ArxivPaper(RawDocument(source_key=identity, filename=name, content=content, source_url=url), metadata)
+        return ArxivPaper(
+            RawDocument(source_key=identity, filename=name, content=content, source_url=url),
+            metadata,
+        )
 
     def _metadata(self, wanted: str, identity: str, cancel: CancelToken) -> Metadata:
-        feed = self._get(f"/api/query?id_list={quote(wanted)}&max_results=1", wanted, _MAX_FEED_BYTES, cancel)
+        feed = self._get(
+            f"/api/query?id_list={quote(wanted)}&max_results=1", wanted, _MAX_FEED_BYTES, cancel
+        )
         try:
             entry = fromstring(feed).find(f"{_ATOM}entry")
         except (ParseError, DefusedXmlException) as exc:
-            raise ProviderBadResponse(f"{self._http.host} sent no readable feed for {wanted!r} ({exc}); try later") from exc
+            raise ProviderBadResponse(
+                f"{self._http.host} sent no readable feed for {wanted!r} ({exc}); try later"
+            ) from exc
         if entry is None or "/api/errors" in _text(entry, "id"):
             raise NotFound(f"arXiv has no paper {wanted!r}; check the id")
-        authors = tuple(name for author in entry.findall(f"{_ATOM}author") if (name := _text(author, "name")))
+        authors = tuple(
+            name for author in entry.findall(f"{_ATOM}author") if (name := _text(author, "name"))
+        )
         published = re.match(r"\d{4}", _text(entry, "published"))
-        return Metadata(_text(entry, "title") or wanted, authors, int(published[0]) if published else None, identity)
+        return Metadata(
+            _text(entry, "title") or wanted,
+            authors,
+            int(published[0]) if published else None,
+            identity,
+        )
 
     def _get(self, path: str, wanted: str, limit: int, cancel: CancelToken) -> bytes:
         with self._turn:  # one connection at a time, and each at least interval_s after the last
@@ -134,9 +165,13 @@ class ArxivClient:
         if reply.status == 404:
             raise NotFound(f"arXiv has no paper {wanted!r}; check the id")
         if reply.status in {429, 503}:
-            raise Busy(f"{self._http.host} asks to slow down; try again later", retry_after_s=_RETRY_S)
+            raise Busy(
+                f"{self._http.host} asks to slow down; try again later", retry_after_s=_RETRY_S
+            )
         if reply.status != 200:
-            raise ProviderBadResponse(f"{self._http.host} answered {reply.status} for {wanted!r}; try later")
+            raise ProviderBadResponse(
+                f"{self._http.host} answered {reply.status} for {wanted!r}; try later"
+            )
 
     def _refuse_private(self) -> None:
         """Say clearly what the connection would refuse."""
@@ -145,7 +180,9 @@ class ArxivClient:
         try:
             found = {str(info[4][0]) for info in socket.getaddrinfo(self._hostname, None)}
         except OSError as exc:
-            raise ProviderUnreachable(f"cannot find {self._http.host}; check the network and ARXIV_BASE_URL") from exc
+            raise ProviderUnreachable(
+                f"cannot find {self._http.host}; check the network and ARXIV_BASE_URL"
+            ) from exc
         if not all(is_public(address) for address in found):
             raise ProviderUnreachable(
                 f"{self._http.host} leads to a private address; set ARXIV_BASE_URL to that address if it is meant"
@@ -160,7 +197,9 @@ def base_id(arxiv_id: str) -> str:
     """
     match = ID.fullmatch(arxiv_id.strip())
     if match is None:
-        raise InvalidInput(f"{arxiv_id!r} is no arXiv id; expected something like '2210.03629', '2210.03629v2' or 'cs/0112017'")
+        raise InvalidInput(
+            f"{arxiv_id!r} is no arXiv id; expected something like '2210.03629', '2210.03629v2' or 'cs/0112017'"
+        )
     return match["new"] or match["old"]
 
 
@@ -174,7 +213,9 @@ def _capped(reply: StreamReply, wanted: str, limit: int) -> bytes:
     for block in reply.blocks():
         body += block
         if len(body) > limit:
-            raise TooLarge(f"paper {wanted!r} is larger than {limit} bytes; raise MAX_FILE_SIZE_MB or download it yourself")
+            raise TooLarge(
+                f"paper {wanted!r} is larger than {limit} bytes; raise MAX_FILE_SIZE_MB or download it yourself"
+            )
     return bytes(body)
 
 

@@ -32,7 +32,9 @@ class BertShape:
         try:
             config = json.loads(path.read_bytes())
             if config["model_type"] != "bert" or config["hidden_act"] != "gelu":
-                raise ValueError(f"model_type {config['model_type']!r} with {config['hidden_act']!r}")  # noqa: TRY301 - one translation
+                raise ValueError(  # noqa: TRY301
+                    f"model_type {config['model_type']!r} with {config['hidden_act']!r}"
+                )
             return cls(
                 int(config["num_hidden_layers"]),
                 int(config["num_attention_heads"]),
@@ -40,4 +42,6 @@ class BertShape:
                 int(config.get("max_position_embeddings", BERT_POSITIONS)),
             )
         except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise Unreadable(f"{str(path)!r} does not describe a BERT model with exact GELU ({exc})") from exc
+            raise Unreadable(
+                f"{str(path)!r} does not describe a BERT model with exact GELU ({exc})"
+            ) from exc

@@ -22,9 +22,10 @@ from app.providers.bert_tokens import Feed
 class BertSession:
     """An open graph; thread-safe.
 
-    Texts are not batched: a text's row then depends on that text alone (int8 activations are scaled per run), nothing is padded,
-    and the working set stays in the cache. Threads within a run wait for each other by spinning, which under load doubles the work
-    per text, so each run has one thread and texts run side by side (docs/decisions/0030-onnx-graph.md).
+    Texts are not batched: a text's row then depends on that text alone (int8 activations are scaled
+    per run), nothing is padded, and the working set stays in the cache. Threads within a run wait
+    for each other by spinning, which under load doubles the work per text, so each run has one
+    thread and texts run side by side (docs/decisions/0030-onnx-graph.md).
     """
 
     def __init__(self, graph: bytes, threads: int = 0) -> None:
@@ -88,7 +89,9 @@ class BertSession:
 
     def _each(self, inputs: Sequence[Feed], run: Callable[[int], None]) -> None:
         """Run every text, the longest first, on as many cores as this session has."""
-        longest_first = sorted(range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size)
+        longest_first = sorted(
+            range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size
+        )
         workers = min(self._threads, len(inputs))
         with self._callers.counted():
             if workers <= 1:
@@ -124,13 +127,20 @@ def open_session(graph: bytes, threads: int = 0) -> ort.InferenceSession:
 
     Args:
         graph: An ONNX model.
-        threads: Threads within one run; 0: one per core. More than one wait for each other by spinning, until the run is over.
+        threads: Threads within one run; 0: one per core. More than one wait for each other by
+            spinning, until the run is over.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each (docs/decisions/0030).
+    # Between runs threads must leave their cores to others; they would go on for 4 to 13 ms of each
+    # (docs/decisions/0030).
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3  # errors only; warnings about our shapes tell a user nothing
     # fused, sum and norm take longer than apart (docs/decisions/0030-onnx-graph.md)
-    return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"])
+    return ort.InferenceSession(
+        graph,
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["SkipLayerNormFusion"],
+    )

@@ -52,9 +52,14 @@ class BertTokenizer:
 
     def encode_spans(self, texts: Sequence[str]) -> list[TokenSpans]:
         """Return tokens with their offsets, without a limit."""
-        return [TokenSpans(one.ids, one.offsets, one.word_ids) for one in self._tokenizer.encode_batch(list(texts))]
+        return [
+            TokenSpans(one.ids, one.offsets, one.word_ids)
+            for one in self._tokenizer.encode_batch(list(texts))
+        ]
 
-    def encode_pairs(self, question: str, texts: Sequence[str], limit: int) -> list[tuple[list[int], list[int]]]:
+    def encode_pairs(
+        self, question: str, texts: Sequence[str], limit: int
+    ) -> list[tuple[list[int], list[int]]]:
         """Return ids and type ids of `[CLS] question [SEP] text [SEP]`.
 
         The text is cut so that a pair has at most `limit` tokens.
@@ -66,8 +71,8 @@ class BertTokenizer:
 class CountedTokens:
     """Token ids of texts that were counted and not embedded since; thread-safe.
 
-    What is counted is embedded next, as a rule: chunks of an upload, sentences of an answer. To split a passage into tokens takes
-    up to a tenth of what embedding it takes.
+    What is counted is embedded next, as a rule: chunks of an upload, sentences of an answer. To
+    split a passage into tokens takes up to a tenth of what embedding it takes.
     """
 
     def __init__(self, most: int) -> None:
@@ -78,7 +83,9 @@ class CountedTokens:
 
     def keep(self, texts: Sequence[str], encoded: Sequence[Sequence[int]]) -> None:
         """Remember texts with their ids."""
-        packed = [np.array(ids, dtype=np.int32) for ids in encoded]  # lists of ints take ten times the memory
+        packed = [
+            np.array(ids, dtype=np.int32) for ids in encoded
+        ]  # lists of ints take ten times the memory
         with self._lock:
             self._ids.update(zip(texts, packed, strict=True))
             while len(self._ids) > self._most:

@@ -34,20 +34,26 @@ class CrossEncoder:
             cache_dir: Where to keep the built graph; None keeps it in memory only.
             threads: Cores to use; 0: all.
             precision: `fp32` doubles the time.
-            max_tokens: Longest pair, in tokens; at most the positions of the model. A longer pair is cut at the passage's end.
+            max_tokens: Longest pair, in tokens; at most the positions of the model. A longer pair
+                is cut at the passage's end.
 
         Raises:
             Unreadable: A file is missing, damaged, or describes another architecture.
         """
         weights = folder / "model.safetensors"
         if not weights.is_file():
-            raise Unreadable(f"{str(weights)!r} is not there; point the setting at a downloaded BERT cross-encoder")
+            raise Unreadable(
+                f"{str(weights)!r} is not there; point the setting at a downloaded BERT cross-encoder"
+            )
         shape = BertShape.from_config(folder / "config.json")
         self._folder, self._max_tokens = folder, min(max_tokens, shape.positions)
         self._tokenizer = BertTokenizer(folder / "tokenizer.json")
         key = f"cross-encoder {content_sha256(weights)}"
         graph = cached_graph(
-            cache_dir, key, precision, lambda: build_graph(read_float_tensors(weights), shape, "classifier", precision)
+            cache_dir,
+            key,
+            precision,
+            lambda: build_graph(read_float_tensors(weights), shape, "classifier", precision),
         )
         self._session = BertSession(graph, threads)
 

@@ -25,10 +25,14 @@ def refuse_long(texts: Sequence[str], counts: Sequence[int], model: str, limit: 
     """
     for position, (text, tokens) in enumerate(zip(texts, counts, strict=True)):
         if tokens > limit:
-            raise PassageTooLong(f"passage {position} ({text[:40]!r}...) has {tokens} tokens, {model!r} reads {limit}; split it")
+            raise PassageTooLong(
+                f"passage {position} ({text[:40]!r}...) has {tokens} tokens, {model!r} reads {limit}; split it"
+            )
 
 
-def checked_rows(value: object, count: int, dimension: int | None, *, host: str, model: str) -> FloatArray:
+def checked_rows(
+    value: object, count: int, dimension: int | None, *, host: str, model: str
+) -> FloatArray:
     """Return what a host sent as float32 `[count, dim]`, rows of L2 norm 1.
 
     Args:
@@ -44,9 +48,13 @@ def checked_rows(value: object, count: int, dimension: int | None, *, host: str,
     try:
         rows = l2_normalise(np.asarray(value, dtype=np.float32))
     except (TypeError, ValueError) as exc:
-        raise ProviderBadResponse(f"{host} sent vectors of {model!r} that are no numbers ({exc}); look into its log") from exc
+        raise ProviderBadResponse(
+            f"{host} sent vectors of {model!r} that are no numbers ({exc}); look into its log"
+        ) from exc
     if rows.ndim != 2 or len(rows) != count:
-        raise ProviderBadResponse(f"{host} sent vectors of shape {rows.shape} for {count} texts; look into its log")
+        raise ProviderBadResponse(
+            f"{host} sent vectors of shape {rows.shape} for {count} texts; look into its log"
+        )
     if dimension is not None and rows.shape[1] != dimension:
         raise ProviderBadResponse(
             f"{model!r} sent {rows.shape[1]} dimensions, expected {dimension}; restore the model or run: documind reembed"

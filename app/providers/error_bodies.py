@@ -8,7 +8,9 @@ import json
 def error_text(body: str) -> str:
     """Return the message in an error body: JSON, nested JSON, proxy HTML, or empty."""
     text = body.strip()
-    for _ in range(3):  # llama-server's error object arrives as text inside Ollama's, and holds its own
+    for _ in range(
+        3
+    ):  # llama-server's error object arrives as text inside Ollama's, and holds its own
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):

@@ -19,11 +19,14 @@ _SUFFIX = ".graph"
 _log = logging.getLogger(__name__)
 
 
-def cached_graph(folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]) -> bytes:
+def cached_graph(
+    folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]
+) -> bytes:
     """Return a graph from the cache, or build and store it.
 
-    A cache file is the SHA-256 of the graph (32 bytes) and the graph. It is written to a temporary name and moved, so a reader sees
-    all of it or nothing. A damaged file is built again. Storing one deletes those of another build or ONNX Runtime.
+    A cache file is the SHA-256 of the graph (32 bytes) and the graph. It is written to a temporary
+    name and moved, so a reader sees all of it or nothing. A damaged file is built again. Storing
+    one deletes those of another build or ONNX Runtime.
 
     Args:
         folder: Where to keep graphs; None builds in memory each time.
@@ -52,7 +55,9 @@ def _load(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError:
-        _log.warning("the cached model graph %s cannot be read; building it again", path.name, exc_info=True)
+        _log.warning(
+            "the cached model graph %s cannot be read; building it again", path.name, exc_info=True
+        )
         return None
     digest, graph = content[:32], content[32:]
     if hashlib.sha256(graph).digest() == digest:
@@ -72,7 +77,8 @@ def _store(path: Path, graph: bytes) -> None:
             os.fsync(file.fileno())
         Path(temporary).replace(path)
     except OSError:
-        # the graph is in memory and works; a full or read-only disk only costs the next start two seconds
+        # the graph is in memory and works; a full or read-only disk only costs the next start two
+        # seconds
         Path(temporary).unlink(missing_ok=True)
         _log.warning("the model graph could not be kept as %s", path.name, exc_info=True)
 

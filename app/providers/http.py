@@ -59,7 +59,9 @@ class HttpClient:
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self._session.headers.update({"User-Agent": "documind", "Accept-Encoding": "identity", **(headers or {})})
+        self._session.headers.update(
+            {"User-Agent": "documind", "Accept-Encoding": "identity", **(headers or {})}
+        )
         adapter = WatchedAdapter(pool_connections=1, pool_maxsize=connections, max_retries=0)
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
@@ -69,7 +71,13 @@ class HttpClient:
         self._session.close()
 
     def call(
-        self, method: str, path: str, body: object = None, *, cancel: CancelToken | None = None, timeout_s: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        cancel: CancelToken | None = None,
+        timeout_s: float | None = None,
     ) -> HttpReply:
         """Return a whole reply of any status.
 
@@ -78,7 +86,8 @@ class HttpClient:
             path: Appended to the base URL, with its query.
             body: Sent as JSON when not None.
             cancel: Ends the call within milliseconds, in any state.
-            timeout_s: Deadline for the whole reply and its silences, seconds; None: the read timeout for each silence.
+            timeout_s: Deadline for the whole reply and its silences, seconds; None: the read
+                timeout for each silence.
 
         Raises:
             ProviderUnreachable, ProviderTimeout, ProviderBadResponse, Cancelled: As `stream`.
@@ -88,7 +97,13 @@ class HttpClient:
 
     @contextmanager
     def stream(
-        self, method: str, path: str, body: object = None, *, cancel: CancelToken | None = None, timeout_s: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        cancel: CancelToken | None = None,
+        timeout_s: float | None = None,
     ) -> Iterator[StreamReply]:
         """Open a reply of any status but a redirect.
 
@@ -112,20 +127,38 @@ class HttpClient:
                     raise ProviderBadResponse(
                         f"{self.host} redirects to another address, which is not followed; set that one instead"
                     )
-                yield StreamReply(response, self.host, token, watch, silence_s=self._times(timeout_s)[1], deadline=deadline)
+                yield StreamReply(
+                    response,
+                    self.host,
+                    token,
+                    watch,
+                    silence_s=self._times(timeout_s)[1],
+                    deadline=deadline,
+                )
             finally:
                 response.close()
         finally:
             watch.release()
 
     def _open(
-        self, method: str, path: str, body: object, cancel: CancelToken, watch: SocketWatch, timeout_s: float | None
+        self,
+        method: str,
+        path: str,
+        body: object,
+        cancel: CancelToken,
+        watch: SocketWatch,
+        timeout_s: float | None,
     ) -> requests.Response:
         reset = current_watch.set(watch)
         try:
             with translated(self.host, cancel):
                 return self._session.request(
-                    method, self.base_url + path, json=body, timeout=self._times(timeout_s), allow_redirects=False, stream=True
+                    method,
+                    self.base_url + path,
+                    json=body,
+                    timeout=self._times(timeout_s),
+                    allow_redirects=False,
+                    stream=True,
                 )
         finally:
             current_watch.reset(reset)

@@ -10,7 +10,13 @@ from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, ProviderBadResponse, ProviderError, ProviderTimeout, ProviderUnreachable
+from app.core.errors import (
+    Cancelled,
+    ProviderBadResponse,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnreachable,
+)
 
 
 @contextmanager
@@ -26,11 +32,17 @@ def translated(host: str, cancel: CancelToken) -> Iterator[None]:
 
 def _translation(host: str, exc: Exception) -> ProviderError:
     if isinstance(exc, requests.ConnectTimeout):
-        return ProviderUnreachable(f"{host} does not answer connections; check the address and that it is running")
+        return ProviderUnreachable(
+            f"{host} does not answer connections; check the address and that it is running"
+        )
     if isinstance(exc, requests.Timeout | TimeoutError | ReadTimeoutError):
-        return ProviderTimeout(f"{host} was silent for too long; raise the timeout or use a smaller model")
+        return ProviderTimeout(
+            f"{host} was silent for too long; raise the timeout or use a smaller model"
+        )
     if isinstance(exc, requests.ConnectionError):
         return ProviderUnreachable(f"cannot reach {host}; check the address and that it is running")
     if isinstance(exc, OSError | ProtocolError) and not isinstance(exc, requests.RequestException):
         return ProviderUnreachable(f"{host} broke the connection; check that it is still running")
-    return ProviderBadResponse(f"{host} sent something that is no HTTP ({type(exc).__name__}); is it the right address?")
+    return ProviderBadResponse(
+        f"{host} sent something that is no HTTP ({type(exc).__name__}); is it the right address?"
+    )

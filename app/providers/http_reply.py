@@ -42,7 +42,9 @@ class HttpReply:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as exc:
-            raise ProviderBadResponse(f"{host} answered with {self.text[:80]!r}, expected JSON; is it the right address?") from exc
+            raise ProviderBadResponse(
+                f"{host} answered with {self.text[:80]!r}, expected JSON; is it the right address?"
+            ) from exc
 
 
 class StreamReply:
@@ -76,7 +78,9 @@ class StreamReply:
             while block := self._block():
                 self._cancel.raise_if_cancelled()
                 if self._deadline is not None and time.monotonic() > self._deadline:
-                    raise ProviderTimeout(f"{self._host} did not finish in time; raise the timeout or ask for less")
+                    raise ProviderTimeout(
+                        f"{self._host} did not finish in time; raise the timeout or ask for less"
+                    )
                 yield block
         self._cancel.raise_if_cancelled()
 

@@ -18,7 +18,9 @@ class Fields:
             ProviderBadResponse: It is no object.
         """
         if not isinstance(value, dict):
-            raise ProviderBadResponse(f"{host} sent {str(value)[:80]!r}, expected a JSON object; is it the right address?")
+            raise ProviderBadResponse(
+                f"{host} sent {str(value)[:80]!r}, expected a JSON object; is it the right address?"
+            )
         self._value: dict[str, object] = value
         self._host = host
 
@@ -32,7 +34,9 @@ class Fields:
         try:
             return cls(json.loads(text), host)
         except (ValueError, RecursionError) as exc:
-            raise ProviderBadResponse(f"{host} sent {text[:80]!r}, expected JSON; is it the right address?") from exc
+            raise ProviderBadResponse(
+                f"{host} sent {text[:80]!r}, expected JSON; is it the right address?"
+            ) from exc
 
     def __contains__(self, name: str) -> bool:
         """Return whether the field is there and not null."""
@@ -73,7 +77,11 @@ class Fields:
     def children(self, name: str) -> list[Fields]:
         """Return the objects of a list."""
         value = self._value.get(name)
-        return [Fields(item, self._host) for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        return (
+            [Fields(item, self._host) for item in value if isinstance(item, dict)]
+            if isinstance(value, list)
+            else []
+        )
 
     def strings(self, name: str) -> list[str]:
         """Return the strings of a list."""

@@ -1,8 +1,10 @@
 """Make late-interaction codes of passages and questions with the embedded model.
 
 References:
-    Khattab, Zaharia: ColBERT, SIGIR 2020 (token states compared one by one); Jegou et al.: Hamming embedding, ECCV 2008 (signs of
-    projections). The axes are principal ones of the states of this repository's sample documents (`scripts.make_token_axes`).
+    Khattab, Zaharia: ColBERT, SIGIR 2020 (token states compared one by one); Jegou et al.: Hamming
+        embedding, ECCV 2008 (signs of
+    projections). The axes are principal ones of the states of this repository's sample documents
+    (`scripts.make_token_axes`).
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ _UNENDED = 2 * WINDOW
 class LateEncoder:
     """The PassageEncoder port on an open MiniLM; thread-safe."""
 
-    def __init__(self, tokenizer: BertTokenizer, session: BertSession, identity: EmbedderIdentity) -> None:
+    def __init__(
+        self, tokenizer: BertTokenizer, session: BertSession, identity: EmbedderIdentity
+    ) -> None:
         """Read the axes.
 
         Raises:
@@ -62,15 +66,25 @@ class LateEncoder:
             PassageTooLong: A text has more tokens than the model reads.
         """
         spans = self._tokenizer.encode_spans(texts)
-        refuse_long(texts, [len(one.ids) for one in spans], self._identity.model, self._identity.max_tokens)
+        refuse_long(
+            texts, [len(one.ids) for one in spans], self._identity.model, self._identity.max_tokens
+        )
         runs = self._session.with_states([feed(one.ids) for one in spans])
-        rows = np.stack([row for row, _ in runs]) if runs else np.empty((0, STATE_DIMENSION), dtype=np.float32)
-        return rows, [self._code(text, one, states[1:-1]) for text, one, (_, states) in zip(texts, spans, runs, strict=True)]
+        rows = (
+            np.stack([row for row, _ in runs])
+            if runs
+            else np.empty((0, STATE_DIMENSION), dtype=np.float32)
+        )
+        return rows, [
+            self._code(text, one, states[1:-1])
+            for text, one, (_, states) in zip(texts, spans, runs, strict=True)
+        ]
 
     def encode(self, texts: Sequence[str]) -> list[PassageCode]:
         """Return codes of texts of any length; long ones are encoded in parts."""
         return [
-            self._code(text, one, self._states(one)) for text, one in zip(texts, self._tokenizer.encode_spans(texts), strict=True)
+            self._code(text, one, self._states(one))
+            for text, one in zip(texts, self._tokenizer.encode_spans(texts), strict=True)
         ]
 
     def _states(self, spans: TokenSpans) -> FloatArray:
@@ -101,9 +115,14 @@ class LateEncoder:
         """Return the code of a text from the states of its own tokens."""
         if not len(states):  # a text of signs that the model drops
             return PassageCode(bytes(STATE_DIMENSION), bytes(TOKEN_BITS // 8))
-        means = np.stack([states[start:end].mean(axis=0) for start, end in _sentences(text, spans.offsets[1:-1])])
+        means = np.stack(
+            [states[start:end].mean(axis=0) for start, end in _sentences(text, spans.offsets[1:-1])]
+        )
         rounded = np.rint(l2_normalise(means) * 127).astype(np.int8)
-        return PassageCode(rounded.tobytes(), np.packbits((states - self._mean) @ self._axes >= 0, axis=1).tobytes())
+        return PassageCode(
+            rounded.tobytes(),
+            np.packbits((states - self._mean) @ self._axes >= 0, axis=1).tobytes(),
+        )
 
 
 def _sentences(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -134,7 +153,11 @@ def _read_axes(path: Path) -> tuple[FloatArray, FloatArray]:
     try:
         held = np.load(path, allow_pickle=False).astype(np.float32)
     except (OSError, ValueError) as exc:
-        raise Unreadable(f"the axes {path.name!r} cannot be read ({exc}); install the package again") from exc
+        raise Unreadable(
+            f"the axes {path.name!r} cannot be read ({exc}); install the package again"
+        ) from exc
     if held.shape != (1 + TOKEN_BITS, STATE_DIMENSION):
-        raise Unreadable(f"the axes {path.name!r} have shape {held.shape}; install the package again")
+        raise Unreadable(
+            f"the axes {path.name!r} have shape {held.shape}; install the package again"
+        )
     return held[0], held[1:].T

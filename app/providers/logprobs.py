@@ -10,8 +10,8 @@ from app.core.types import Token
 def spread(content: str, entries: list[tuple[str, float]]) -> Iterator[Token]:
     """Yield the text of a line with the log-probabilities that came for it.
 
-    When the entries spell the text, each is a token of its own; otherwise the text is one token with the smallest, because doubt
-    about a part is doubt about the whole.
+    When the entries spell the text, each is a token of its own; otherwise the text is one token
+    with the smallest, because doubt about a part is doubt about the whole.
     """
     if entries and "".join(text for text, _ in entries) == content:
         yield from (Token(text, logprob) for text, logprob in entries)

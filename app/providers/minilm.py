@@ -47,7 +47,9 @@ class MiniLmEmbedder:
     A text's vector is the same in any company, as a question and as a passage.
     """
 
-    def __init__(self, cache_dir: Path | None = None, *, threads: int = 0, precision: Precision = "int8") -> None:
+    def __init__(
+        self, cache_dir: Path | None = None, *, threads: int = 0, precision: Precision = "int8"
+    ) -> None:
         """Open the model; the first time build its graph (3 s, later 0.2 s).
 
         Args:
@@ -58,7 +60,9 @@ class MiniLmEmbedder:
         Raises:
             ModelNotInstalled: The package with the weights is missing or holds other weights.
         """
-        self._identity = EmbedderIdentity("minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS)
+        self._identity = EmbedderIdentity(
+            "minilm", MODEL, f"{WEIGHTS_SHA256}-{_MADE[precision]}", _DIMENSION, MAX_TOKENS
+        )
         built = bundle("minilm") if precision == "int8" and not _weights_installed() else None
         if built is not None and (built / GRAPH_FILE).is_file():
             self._tokenizer = BertTokenizer(built / "tokenizer.json")
@@ -66,7 +70,9 @@ class MiniLmEmbedder:
         else:
             folder = model_folder()
             self._tokenizer = BertTokenizer(folder / "tokenizer.json")
-            graph = cached_graph(cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision))
+            graph = cached_graph(
+                cache_dir, WEIGHTS_SHA256, precision, lambda: minilm_graph(folder, precision)
+            )
         self._session = BertSession(graph, threads)
         self._counted = CountedTokens(_MOST_COUNTED)
 
@@ -93,7 +99,10 @@ class MiniLmEmbedder:
         """
         known = self._counted.take(texts)
         new = [text for text in texts if text not in known]
-        tokens: dict[str, Ids] = {**known, **dict(zip(new, self._tokenizer.encode(new), strict=True))}
+        tokens: dict[str, Ids] = {
+            **known,
+            **dict(zip(new, self._tokenizer.encode(new), strict=True)),
+        }
         refuse_long(texts, [len(tokens[text]) for text in texts], MODEL, MAX_TOKENS)
         return self._session.many([feed(tokens[text]) for text in texts], _DIMENSION)
 
@@ -124,7 +133,9 @@ def minilm_graph(folder: Path | None = None, precision: Precision = "fp32") -> b
             f"the weights of {MODEL!r} have SHA-256 {digest}, expected {WEIGHTS_SHA256}; {_CURE} --force-reinstall"
         )
     tensors, shape = read_float_tensors(weights), BertShape.from_config(folder / "config.json")
-    return build_graph(tensors, shape, "mean", precision, OUTLIERS if precision == "int8" else NO_OUTLIERS)
+    return build_graph(
+        tensors, shape, "mean", precision, OUTLIERS if precision == "int8" else NO_OUTLIERS
+    )
 
 
 def _weights_installed() -> bool:
@@ -143,5 +154,7 @@ def model_folder() -> Path:
         raise ModelNotInstalled(f"the package with {MODEL!r} is not installed; {_CURE}")
     folder = Path(spec.submodule_search_locations[0]) / "model"
     if not (folder / "model.safetensors").is_file():
-        raise ModelNotInstalled(f"the package with {MODEL!r} has no weights in it; {_CURE} --force-reinstall")
+        raise ModelNotInstalled(
+            f"the package with {MODEL!r} has no weights in it; {_CURE} --force-reinstall"
+        )
     return folder

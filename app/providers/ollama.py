@@ -32,19 +32,25 @@ class OllamaHost:
     No method loads a model.
     """
 
-    def __init__(self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0) -> None:
+    def __init__(
+        self, base_url: str, *, connect_timeout_s: float = 3.0, read_timeout_s: float = 300.0
+    ) -> None:
         """Prepare; nothing is sent.
 
         Args:
-            base_url: Address; without a scheme, http. Of several, separated by commas, the first that answers is used.
+            base_url: Address; without a scheme, http. Of several, separated by commas, the first
+                that answers is used.
             connect_timeout_s: Longest wait for a connection, seconds.
-            read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so this covers loading a model.
+            read_timeout_s: Longest silence, seconds. Nothing is sent before the first token, so
+                this covers loading a model.
 
         Raises:
             InvalidInput: The address cannot be read.
         """
         self._clients = [
-            HttpClient(url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s)
+            HttpClient(
+                url, "Ollama", connect_timeout_s=connect_timeout_s, read_timeout_s=read_timeout_s
+            )
             for url in base_url.split(",")
         ]
         self.http = self._clients[0]
@@ -93,7 +99,9 @@ class OllamaHost:
 
     def _since(self, release: tuple[int, int, int]) -> bool:
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
-        return numbers == (0, 0, 0) or numbers >= release  # source builds say 0.0.0 and are taken as new
+        return (
+            numbers == (0, 0, 0) or numbers >= release
+        )  # source builds say 0.0.0 and are taken as new
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
         """Return installed models, newest first.
@@ -150,8 +158,10 @@ class OllamaHost:
             context_tokens=info.integer(f"{family}.context_length"),
             dimension=info.integer(f"{family}.embedding_length"),
             configured_ctx=int(configured[1]) if configured else None,
-            sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE) is not None,
-            bare_prompt=shown.text("template").strip() == "{{ .Prompt }}" and not shown.text("renderer"),
+            sets_repeat_penalty=re.search(r"^repeat_penalty\s", parameters, re.MULTILINE)
+            is not None,
+            bare_prompt=shown.text("template").strip() == "{{ .Prompt }}"
+            and not shown.text("renderer"),
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:
@@ -165,19 +175,31 @@ class OllamaHost:
             ProviderError: The host failed.
             Cancelled: The token was cancelled.
         """
-        with self.http.stream("POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel) as reply:
+        with self.http.stream(
+            "POST", "/api/pull", {"model": model, "stream": True}, cancel=cancel
+        ) as reply:
             if reply.status != 200:
-                raise translate_pull(reply.status, reply.read().decode("utf-8", "replace"), host=self.name, model=model)
+                raise translate_pull(
+                    reply.status,
+                    reply.read().decode("utf-8", "replace"),
+                    host=self.name,
+                    model=model,
+                )
             done = False
             for line in filter(None, reply.lines()):
                 step = Fields.parse(line, self.name)
                 if "error" in step:
-                    # the first line is out before the registry is asked, so every failure comes as status 200
+                    # the first line is out before the registry is asked, so every failure comes as
+                    # status 200
                     raise translate_pull(200, step.text("error"), host=self.name, model=model)
                 done = step.text("status") == "success"
-                yield PullProgress(step.text("status"), step.integer("completed"), step.integer("total"))
+                yield PullProgress(
+                    step.text("status"), step.integer("completed"), step.integer("total")
+                )
             if not done:
-                raise ProviderBadResponse(f"{self.name} ended the pull of {model!r} early; run it again, it resumes")
+                raise ProviderBadResponse(
+                    f"{self.name} ended the pull of {model!r} early; run it again, it resumes"
+                )
 
     def check(self, reply: HttpReply, model: str, *, embedding: bool = False) -> Fields:
         """Return the object in a reply, or raise what its status says.
@@ -186,7 +208,9 @@ class OllamaHost:
             DocuMindError: As `ollama_errors.translate`.
         """
         if reply.status != 200:
-            raise translate(reply.status, reply.text, host=self.name, model=model, embedding=embedding)
+            raise translate(
+                reply.status, reply.text, host=self.name, model=model, embedding=embedding
+            )
         return Fields(reply.json(self.name), self.name)
 
     def _reach(self, path: str, timeout_s: float = _SHORT_S) -> Fields:
@@ -216,4 +240,6 @@ class OllamaHost:
         timeout_s: float = _SHORT_S,
         cancel: CancelToken | None = None,
     ) -> Fields:
-        return self.check(self.http.call(method, path, body, timeout_s=timeout_s, cancel=cancel), model)
+        return self.check(
+            self.http.call(method, path, body, timeout_s=timeout_s, cancel=cancel), model
+        )

@@ -32,16 +32,24 @@ class OllamaEmbedder:
     The first identity or vector contacts the host.
     """
 
-    def __init__(self, host: OllamaHost, model: str, *, keep_alive: str = "30m", dimension: int | None = None) -> None:
+    def __init__(
+        self, host: OllamaHost, model: str, *, keep_alive: str = "30m", dimension: int | None = None
+    ) -> None:
         """Prepare; nothing is sent.
 
         Args:
             host: Where the model is.
             model: Name as `ollama list` shows it.
             keep_alive: How long the host keeps the model in memory after a call, as a Go duration.
-            dimension: What vectors must have, when known (a library's fingerprint); None takes what comes first.
+            dimension: What vectors must have, when known (a library's fingerprint); None takes what
+                comes first.
         """
-        self._host, self._model, self._keep_alive, self._dimension = host, model, keep_alive, dimension
+        self._host, self._model, self._keep_alive, self._dimension = (
+            host,
+            model,
+            keep_alive,
+            dimension,
+        )
         self._traits = embedding_traits(model)
         self._identity: EmbedderIdentity | None = None
         self._lock = threading.Lock()
@@ -54,7 +62,8 @@ class OllamaEmbedder:
 
         Raises:
             ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The model cannot embed, or its vectors have another dimension than the library's.
+            ProviderBadResponse: The model cannot embed, or its vectors have another dimension than
+                the library's.
             ProviderError: The host failed.
         """
         with self._lock:
@@ -84,7 +93,12 @@ class OllamaEmbedder:
             ProviderError: The host failed.
         """
         identity = self.identity
-        row: FloatArray = self._embed([self._traits.query_prefix + text], identity.max_tokens, identity.dimension, truncate=True)[0]
+        row: FloatArray = self._embed(
+            [self._traits.query_prefix + text],
+            identity.max_tokens,
+            identity.dimension,
+            truncate=True,
+        )[0]
         return row
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -95,28 +109,54 @@ class OllamaEmbedder:
     def _ask_identity(self) -> EmbedderIdentity:
         details = self._host.details(self._model)
         if not details.embeds:
-            raise ProviderBadResponse(f"model {self._model!r} cannot embed; choose an embedding model such as 'nomic-embed-text'")
-        digest = next((row.digest for row in self._host.models() if same_model(row.name, self._model)), None)
+            raise ProviderBadResponse(
+                f"model {self._model!r} cannot embed; choose an embedding model such as 'nomic-embed-text'"
+            )
+        digest = next(
+            (row.digest for row in self._host.models() if same_model(row.name, self._model)), None
+        )
         if digest is None:
-            raise ModelNotInstalled(f"model {self._model!r} is not installed; run: ollama pull {self._model}")
-        stated = [tokens for tokens in (self._traits.max_tokens, details.context_tokens, details.configured_ctx) if tokens]
+            raise ModelNotInstalled(
+                f"model {self._model!r} is not installed; run: ollama pull {self._model}"
+            )
+        stated = [
+            tokens
+            for tokens in (self._traits.max_tokens, details.context_tokens, details.configured_ctx)
+            if tokens
+        ]
         window = min([*stated, MAX_WINDOW]) if stated else _DEFAULT_WINDOW
         # some models have dense layers after the pooling, so only a vector tells the dimension
         dimension = self._embed(["dimension"], window, self._dimension).shape[1]
         traits = self._traits
-        return EmbedderIdentity("ollama", self._model, digest, dimension, window, traits.query_prefix, traits.passage_prefix)
+        return EmbedderIdentity(
+            "ollama",
+            self._model,
+            digest,
+            dimension,
+            window,
+            traits.query_prefix,
+            traits.passage_prefix,
+        )
 
-    def _embed(self, texts: list[str], window: int, dimension: int | None, *, truncate: bool = False) -> FloatArray:
+    def _embed(
+        self, texts: list[str], window: int, dimension: int | None, *, truncate: bool = False
+    ) -> FloatArray:
         body = {
             "model": self._model,
-            "input": [text if text.strip() else "." for text in texts],  # tokenizers without specials refuse an empty text
+            "input": [
+                text if text.strip() else "." for text in texts
+            ],  # tokenizers without specials refuse an empty text
             "truncate": truncate,
             "keep_alive": self._keep_alive,
             "options": {"num_ctx": window},  # always the same, or the host loads the model again
         }
 
         def call() -> Fields:
-            return self._host.check(self._host.http.call("POST", "/api/embed", body), self._model, embedding=True)
+            return self._host.check(
+                self._host.http.call("POST", "/api/embed", body), self._model, embedding=True
+            )
 
         reply = with_retries(call, CancelToken())
-        return checked_rows(reply.raw("embeddings"), len(texts), dimension, host=self._host.name, model=self._model)
+        return checked_rows(
+            reply.raw("embeddings"), len(texts), dimension, host=self._host.name, model=self._model
+        )

@@ -15,7 +15,9 @@ from app.core.errors import (
 from app.providers.error_bodies import error_text
 from app.providers.retries import RunnerStopped
 
-_NO_NAME = re.compile(r"invalid model name|model is required|model '' not found|model \"\" not found", re.IGNORECASE)
+_NO_NAME = re.compile(
+    r"invalid model name|model is required|model '' not found|model \"\" not found", re.IGNORECASE
+)
 _NO_SCHEMA = re.compile(r"invalid JSON schema in format|^invalid format:", re.IGNORECASE)
 _NOT_FOUND = re.compile(r"model .*not found|file does not exist", re.IGNORECASE)
 _TOO_LONG = re.compile(
@@ -24,7 +26,9 @@ _TOO_LONG = re.compile(
 )
 _NO_TEMPLATE = re.compile(r"chat.template|template .*not supported|no template", re.IGNORECASE)
 _WRONG_KIND = re.compile(r"does not support|not support embeddings", re.IGNORECASE)
-_NO_MEMORY = re.compile(r"requires more system memory|out.of.memory|unable to load full model", re.IGNORECASE)
+_NO_MEMORY = re.compile(
+    r"requires more system memory|out.of.memory|unable to load full model", re.IGNORECASE
+)
 # Hosts before 0.30 speak of a "llama runner", later ones of "llama-server".
 _RUNNER = re.compile(
     r"runner has unexpectedly stopped|encountered while running|llama.server|llama.runner|failed to load|unable to load"
@@ -40,7 +44,9 @@ _BUSY_RETRY_S = 2.0
 _SAID = 200
 
 
-def translate(status: int, body: str, *, host: str, model: str, embedding: bool = False) -> DocuMindError:
+def translate(
+    status: int, body: str, *, host: str, model: str, embedding: bool = False
+) -> DocuMindError:
     """Return the error to raise for a reply.
 
     Args:
@@ -62,7 +68,9 @@ def translate(status: int, body: str, *, host: str, model: str, embedding: bool 
         )
     if status == 404 and _NOT_FOUND.search(text):
         return ModelNotInstalled(f"model {model!r} is not installed; run: ollama pull {model}")
-    return _model_trouble(text, said, host, model, embedding) or _host_trouble(status, said, host, model)
+    return _model_trouble(text, said, host, model, embedding) or _host_trouble(
+        status, said, host, model
+    )
 
 
 def translate_pull(status: int, body: str, *, host: str, model: str) -> DocuMindError:
@@ -79,15 +87,21 @@ def translate_pull(status: int, body: str, *, host: str, model: str) -> DocuMind
     if _NO_NAME.search(text):
         return _no_name(model)
     if _NOT_FOUND.search(text):
-        return ModelNotInstalled(f"the registry of Ollama has no model {model!r} ({said}); look its name up on ollama.com/library")
+        return ModelNotInstalled(
+            f"the registry of Ollama has no model {model!r} ({said}); look its name up on ollama.com/library"
+        )
     if "no space left" in text.lower():
-        return ProviderBadResponse(f"the disk of {host} is full ({said}); free space there and pull {model!r} again, it resumes")
+        return ProviderBadResponse(
+            f"the disk of {host} is full ({said}); free space there and pull {model!r} again, it resumes"
+        )
     if _NO_NETWORK.search(text):
         return ProviderBadResponse(
             f"{host} cannot reach the registry to fetch {model!r} ({said}); check its network and pull again, it resumes"
         )
     if status == 200:
-        return ProviderBadResponse(f"{host} could not fetch {model!r} ({said}); pull it again, it resumes")
+        return ProviderBadResponse(
+            f"{host} could not fetch {model!r} ({said}); pull it again, it resumes"
+        )
     return _host_trouble(status, said, host, model)
 
 
@@ -102,17 +116,27 @@ def _bad_request(text: str, said: str, host: str, model: str) -> InvalidInput | 
     if _NO_NAME.search(text):
         return _no_name(model)
     if _NO_SCHEMA.search(text):
-        return InvalidInput(f"{host} cannot use the JSON schema of this request ({said}); correct the schema")
+        return InvalidInput(
+            f"{host} cannot use the JSON schema of this request ({said}); correct the schema"
+        )
     return None
 
 
 def _no_name(model: str) -> InvalidInput:
-    return InvalidInput(f"{model!r} is no name of a model; expected a name as `ollama list` shows it, like 'llama3.2:1b'")
+    return InvalidInput(
+        f"{model!r} is no name of a model; expected a name as `ollama list` shows it, like 'llama3.2:1b'"
+    )
 
 
-def _model_trouble(text: str, said: str, host: str, model: str, embedding: bool) -> DocuMindError | None:
+def _model_trouble(
+    text: str, said: str, host: str, model: str, embedding: bool
+) -> DocuMindError | None:
     if _WRONG_KIND.search(text):
-        wanted = "embed; choose an embedding model such as 'nomic-embed-text'" if embedding else "chat; choose another LLM_MODEL"
+        wanted = (
+            "embed; choose an embedding model such as 'nomic-embed-text'"
+            if embedding
+            else "chat; choose another LLM_MODEL"
+        )
         return ProviderBadResponse(f"model {model!r} cannot {wanted} ({host}: {said})")
     if _NO_MEMORY.search(text):
         return RunnerStopped(

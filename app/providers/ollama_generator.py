@@ -26,8 +26,9 @@ REPEAT_PENALTY = 1.1
 class OllamaGenerator:
     """Generator on `/api/chat`; thread-safe.
 
-    `num_ctx` and `shift` are the same on every call of a model, because the host loads it again when they differ; `truncate` is
-    off, because a host that cuts a prompt drops the instructions first and says nothing.
+    `num_ctx` and `shift` are the same on every call of a model, because the host loads it again
+    when they differ; `truncate` is off, because a host that cuts a prompt drops the instructions
+    first and says nothing.
     """
 
     def __init__(
@@ -90,19 +91,30 @@ class OllamaGenerator:
             lines = with_retries(lambda: self._open(prompt, model, cancel, stack), cancel)
             yield from self._tokens(lines, model)
 
-    def _open(self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack) -> Iterator[Fields]:
+    def _open(
+        self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack
+    ) -> Iterator[Fields]:
         if self._details(model, cancel).bare_prompt and not self._host.uses_own_templates():
             raise no_template(model, "its model file has only {{ .Prompt }}")
         body = self._body(prompt, model, cancel)
-        reply = stack.enter_context(self._host.http.stream("POST", "/api/chat", body, cancel=cancel))
+        reply = stack.enter_context(
+            self._host.http.stream("POST", "/api/chat", body, cancel=cancel)
+        )
         if reply.status != 200:
-            raise translate(reply.status, reply.read().decode("utf-8", "replace"), host=self._host.name, model=model)
+            raise translate(
+                reply.status,
+                reply.read().decode("utf-8", "replace"),
+                host=self._host.name,
+                model=model,
+            )
         return self._lines(reply)
 
     def _body(self, prompt: Prompt, model: str, cancel: CancelToken) -> dict[str, object]:
         body: dict[str, object] = {
             "model": model,
-            "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
+            "messages": [
+                {"role": message.role, "content": message.content} for message in prompt.messages
+            ],
             "stream": True,
             "think": False,
             "truncate": False,
@@ -146,7 +158,10 @@ class OllamaGenerator:
         for line in lines:
             if "error" in line:
                 raise translate(200, line.text("error"), host=self._host.name, model=model)
-            pending += [(entry.text("token"), entry.number("logprob") or 0.0) for entry in line.children("logprobs")]
+            pending += [
+                (entry.text("token"), entry.number("logprob") or 0.0)
+                for entry in line.children("logprobs")
+            ]
             content = line.child("message").text("content")
             if content:
                 yield from spread(content, pending)
@@ -164,7 +179,9 @@ class OllamaGenerator:
             return "length"
         if reason == "stop":
             return "stop"
-        raise ProviderBadResponse(f"{self._host.name} ended the answer of {model!r} with {reason!r}; ask again")
+        raise ProviderBadResponse(
+            f"{self._host.name} ended the answer of {model!r} with {reason!r}; ask again"
+        )
 
 
 def _usage(line: Fields) -> Usage:

@@ -28,11 +28,13 @@ class MemoryWatch:
 
         Args:
             wanted: Digests of the models in use.
-            loaded: What the host has in memory now; where that is nothing, it may have been started again.
+            loaded: What the host has in memory now; where that is nothing, it may have been started
+                again.
 
         Returns:
-            True when all are there; False when one that was seen is gone before its time while another is there; None when
-            nothing is known: fewer than two are wanted, or one was not loaded yet or has expired.
+            True when all are there; False when one that was seen is gone before its time while
+            another is there; None when nothing is known: fewer than two are wanted, or one was not
+            loaded yet or has expired.
         """
         now = self._clock()
         with self._lock:

@@ -18,10 +18,13 @@ class EmbeddingTraits:
 
 
 _SEARCH = "Represent this sentence for searching relevant passages: "
-_QWEN = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_QWEN = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
 
 _TRAITS: dict[str, EmbeddingTraits] = {
-    # huggingface.co/nomic-ai/nomic-embed-text-v1.5; Ollama's file has context_length 2048 (ollama#7741)
+    # huggingface.co/nomic-ai/nomic-embed-text-v1.5; Ollama's file has context_length 2048
+    # (ollama#7741)
     "nomic-embed-text": EmbeddingTraits("search_query: ", "search_document: ", 2048),
     "nomic-embed-text-v2-moe": EmbeddingTraits("search_query: ", "search_document: ", 512),
     # mixedbread.ai/docs/embeddings/mxbai-embed-large-v1
@@ -34,7 +37,9 @@ _TRAITS: dict[str, EmbeddingTraits] = {
     # huggingface.co/sentence-transformers/all-MiniLM-L6-v2, sentence_bert_config.json
     "all-minilm": EmbeddingTraits(max_tokens=256),
     # ai.google.dev/gemma/docs/embeddinggemma/model_card
-    "embeddinggemma": EmbeddingTraits("task: search result | query: ", "title: none | text: ", 2048),
+    "embeddinggemma": EmbeddingTraits(
+        "task: search result | query: ", "title: none | text: ", 2048
+    ),
     # github.com/QwenLM/Qwen3-Embedding, no space after "Query:"
     "qwen3-embedding": EmbeddingTraits(_QWEN),
 }

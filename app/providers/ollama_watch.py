@@ -34,7 +34,8 @@ class OllamaStatus:
 class OllamaWatch:
     """Knows whether Ollama runs; asks at most every five seconds; thread-safe.
 
-    While one thread asks, others go on with the last answer, so a host that hangs delays one question by a second.
+    While one thread asks, others go on with the last answer, so a host that hangs delays one
+    question by a second.
     """
 
     def __init__(

@@ -21,13 +21,25 @@ from app.providers.presets import PRESETS, Preset
 from app.providers.retries import with_retries
 from app.providers.slots import CallSlots
 
-_FINISH: dict[str, Literal["stop", "length"]] = {"stop": "stop", "end_turn": "stop", "length": "length", "max_tokens": "length"}
+_FINISH: dict[str, Literal["stop", "length"]] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "max_tokens": "length",
+}
 
 
 class HostedEndpoint:
     """One host with its key; shared by its generator and embedder; thread-safe."""
 
-    def __init__(self, provider: str, options: HostedOptions, *, timeout_s: float = 300.0, connect_timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        provider: str,
+        options: HostedOptions,
+        *,
+        timeout_s: float = 300.0,
+        connect_timeout_s: float = 10.0,
+    ) -> None:
         """Prepare; nothing is sent.
 
         Args:
@@ -40,7 +52,9 @@ class HostedEndpoint:
             InvalidInput: The provider is unknown, or its address cannot be read.
         """
         if provider not in PRESETS:
-            raise InvalidInput(f"provider {provider!r} is unknown; expected one of {', '.join(PRESETS)}")
+            raise InvalidInput(
+                f"provider {provider!r} is unknown; expected one of {', '.join(PRESETS)}"
+            )
         self.provider = provider
         self.preset: Preset = PRESETS[provider]
         self._key = options.api_key
@@ -63,7 +77,13 @@ class HostedEndpoint:
         return self.translated(reply.status, text, model, reply.headers.get("Retry-After"))
 
     def translated(
-        self, status: int, text: str, model: str, retry_after: str | None = None, *, embedding: bool = False
+        self,
+        status: int,
+        text: str,
+        model: str,
+        retry_after: str | None = None,
+        *,
+        embedding: bool = False,
     ) -> Exception:
         """Return the error for a status and body."""
         return translate(
@@ -102,7 +122,11 @@ class OpenAICompatibleGenerator:
             max_tokens: Longest answer for prompts that name none.
         """
         self._endpoint, self._model, self._slots = endpoint, model, slots
-        self._context_tokens, self._temperature, self._max_tokens = context_tokens, temperature, max_tokens
+        self._context_tokens, self._temperature, self._max_tokens = (
+            context_tokens,
+            temperature,
+            max_tokens,
+        )
 
     @property
     def name(self) -> str:
@@ -120,7 +144,8 @@ class OpenAICompatibleGenerator:
         Raises:
             InvalidInput: The prompt does not fit the window.
             ModelNotInstalled: The host does not have the model.
-            ProviderBadResponse: The key is refused, the stream ended early, or it said why it failed.
+            ProviderBadResponse: The key is refused, the stream ended early, or it said why it
+                failed.
             ProviderError: The host failed otherwise.
             Busy: No slot became free in time, or the host limits us.
             Cancelled: The token was cancelled.
@@ -130,10 +155,14 @@ class OpenAICompatibleGenerator:
             reply, asked = with_retries(lambda: self._open(prompt, model, cancel, stack), cancel)
             yield from self._tokens(reply, model, asked)
 
-    def _open(self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack) -> tuple[StreamReply, float]:
+    def _open(
+        self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack
+    ) -> tuple[StreamReply, float]:
         """Return the reply and when it was asked for, on the monotonic clock."""
         body, asked = self._body(prompt, model), time.monotonic()
-        reply = stack.enter_context(self._endpoint.http.stream("POST", "/chat/completions", body, cancel=cancel))
+        reply = stack.enter_context(
+            self._endpoint.http.stream("POST", "/chat/completions", body, cancel=cancel)
+        )
         if reply.status != 200:
             raise self._endpoint.error(reply, model)
         return reply, asked
@@ -142,10 +171,14 @@ class OpenAICompatibleGenerator:
         preset = self._endpoint.preset
         body: dict[str, object] = {
             "model": model,
-            "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
+            "messages": [
+                {"role": message.role, "content": message.content} for message in prompt.messages
+            ],
             "stream": True,
             "temperature": self._temperature if prompt.temperature is None else prompt.temperature,
-            preset.max_tokens_field: self._max_tokens if prompt.max_tokens is None else prompt.max_tokens,
+            preset.max_tokens_field: self._max_tokens
+            if prompt.max_tokens is None
+            else prompt.max_tokens,
         }
         if preset.usage_on_request:
             body["stream_options"] = {"include_usage": True}
@@ -154,7 +187,11 @@ class OpenAICompatibleGenerator:
         if prompt.json_schema is not None:
             body["response_format"] = {
                 "type": "json_schema",
-                "json_schema": {"name": "reply", "schema": dict(prompt.json_schema), "strict": True},
+                "json_schema": {
+                    "name": "reply",
+                    "schema": dict(prompt.json_schema),
+                    "strict": True,
+                },
             }
         return body
 
@@ -169,16 +206,23 @@ class OpenAICompatibleGenerator:
                 counts = event.child("usage")
                 usage = Usage(counts.integer("prompt_tokens"), counts.integer("completion_tokens"))
             for choice in event.children("choices")[:1]:
-                entries = [(e.text("token"), e.number("logprob") or 0.0) for e in choice.child("logprobs").children("content")]
+                entries = [
+                    (e.text("token"), e.number("logprob") or 0.0)
+                    for e in choice.child("logprobs").children("content")
+                ]
                 if content := choice.child("delta").text("content"):
                     began = began or time.monotonic()
                     yield from spread(content, entries)
                 if reason := choice.text("finish_reason"):
                     finish = self._finish(reason, model)
         if finish is None:
-            raise ProviderBadResponse(f"{self._endpoint.name} ended the answer of {model!r} early; ask again")
+            raise ProviderBadResponse(
+                f"{self._endpoint.name} ended the answer of {model!r} early; ask again"
+            )
         if began is not None:  # the protocol tells no durations
-            usage = replace(usage, prompt_seconds=began - asked, completion_seconds=time.monotonic() - began)
+            usage = replace(
+                usage, prompt_seconds=began - asked, completion_seconds=time.monotonic() - began
+            )
         yield Token("", finish=finish, usage=usage)
 
     def _events(self, reply: StreamReply) -> Iterator[Fields]:
@@ -189,5 +233,7 @@ class OpenAICompatibleGenerator:
 
     def _finish(self, reason: str, model: str) -> Literal["stop", "length"]:
         if reason not in _FINISH:
-            raise ProviderBadResponse(f"{self._endpoint.name} ended the answer of {model!r} with {reason!r}; rephrase the question")
+            raise ProviderBadResponse(
+                f"{self._endpoint.name} ended the answer of {model!r} with {reason!r}; rephrase the question"
+            )
         return _FINISH[reason]

@@ -29,7 +29,9 @@ class OpenAICompatibleEmbedder:
     Provider and model name replace a digest, which the protocol lacks.
     """
 
-    def __init__(self, endpoint: HostedEndpoint, model: str, *, dimension: int | None = None) -> None:
+    def __init__(
+        self, endpoint: HostedEndpoint, model: str, *, dimension: int | None = None
+    ) -> None:
         """Prepare; nothing is sent.
 
         Args:
@@ -56,7 +58,13 @@ class OpenAICompatibleEmbedder:
                 digest = f"{HOSTED_DIGEST}{endpoint.provider}:{self._model}"
                 window = min(traits.max_tokens or MAX_TOKENS, MAX_TOKENS)
                 self._identity = EmbedderIdentity(
-                    endpoint.provider, self._model, digest, dimension, window, traits.query_prefix, traits.passage_prefix
+                    endpoint.provider,
+                    self._model,
+                    digest,
+                    dimension,
+                    window,
+                    traits.query_prefix,
+                    traits.passage_prefix,
                 )
             return self._identity
 
@@ -101,10 +109,14 @@ class OpenAICompatibleEmbedder:
             reply = self._endpoint.http.call("POST", "/embeddings", body)
             if reply.status != 200:
                 retry_after = reply.headers.get("Retry-After")
-                raise self._endpoint.translated(reply.status, reply.text, self._model, retry_after, embedding=True)
+                raise self._endpoint.translated(
+                    reply.status, reply.text, self._model, retry_after, embedding=True
+                )
             return Fields(reply.json(self._endpoint.name), self._endpoint.name)
 
         items = with_retries(call, CancelToken()).children("data")
         ordered = sorted(items, key=lambda item: item.integer("index") or 0)
         vectors = [item.raw("embedding") for item in ordered]
-        return checked_rows(vectors, len(texts), dimension, host=self._endpoint.name, model=self._model)
+        return checked_rows(
+            vectors, len(texts), dimension, host=self._endpoint.name, model=self._model
+        )

@@ -6,8 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-ProviderName = Literal["auto", "ollama", "extractive", "openai_compatible", "openai", "groq", "google", "mistral", "anthropic"]
-EmbeddingProviderName = Literal["auto", "ollama", "minilm", "openai_compatible", "openai", "google", "mistral"]
+ProviderName = Literal[
+    "auto",
+    "ollama",
+    "extractive",
+    "openai_compatible",
+    "openai",
+    "groq",
+    "google",
+    "mistral",
+    "anthropic",
+]
+EmbeddingProviderName = Literal[
+    "auto", "ollama", "minilm", "openai_compatible", "openai", "google", "mistral"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from app.core.types import EmbedderIdentity, FloatArray
 class PacedEmbedder:
     """An embedder with a limit of concurrent callers; others wait; thread-safe.
 
-    An answer's sentences are embedded when its last word is out already, while others still read theirs: with every core at work
-    on that, each of their tokens would have to wait for one (docs/decisions/0081). A caller's turn is all
-    its texts: to hand over between texts wakes a thread for each, and keeps the interpreter for as long as that takes.
+    An answer's sentences are embedded when its last word is out already, while others still read
+    theirs: with every core at work on that, each of their tokens would have to wait for one
+    (docs/decisions/0081). A caller's turn is all its texts: to hand over between texts wakes a
+    thread for each, and keeps the interpreter for as long as that takes.
     """
 
     def __init__(self, embedder: Embedder, at_once: int) -> None:

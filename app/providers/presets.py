@@ -36,15 +36,26 @@ PRESETS: dict[str, Preset] = {
         embedding_model="text-embedding-3-small",
     ),
     # any server of the same protocol, at OPENAI_BASE_URL
-    "openai_compatible": Preset("the OpenAI-compatible server", "http://127.0.0.1:8000/v1", "OPENAI", logprobs=True),
+    "openai_compatible": Preset(
+        "the OpenAI-compatible server", "http://127.0.0.1:8000/v1", "OPENAI", logprobs=True
+    ),
     # console.groq.com/docs/openai
     "groq": Preset("Groq", "https://api.groq.com/openai/v1", "GROQ", "max_completion_tokens"),
     # ai.google.dev/gemini-api/docs/openai
     "google": Preset(
-        "Google", "https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE", embedding_model="gemini-embedding-001"
+        "Google",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GOOGLE",
+        embedding_model="gemini-embedding-001",
     ),
     # docs.mistral.ai/api
-    "mistral": Preset("Mistral", "https://api.mistral.ai/v1", "MISTRAL", usage_on_request=False, embedding_model="mistral-embed"),
+    "mistral": Preset(
+        "Mistral",
+        "https://api.mistral.ai/v1",
+        "MISTRAL",
+        usage_on_request=False,
+        embedding_model="mistral-embed",
+    ),
     # docs.anthropic.com/en/api/openai-sdk
     "anthropic": Preset("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC"),
 }

@@ -25,9 +25,10 @@ class _Known(NamedTuple):
 class RememberedEmbedder:
     """An embedder with an LRU cache of vectors by text; thread-safe.
 
-    For embedders whose vector of a text does not depend on its company: rows are the same, remembered or computed. For sentences,
-    which are short and come again; chunks of an upload do not, and would push them out. Texts are known by their digests: no word
-    of a document that was deleted is held here.
+    For embedders whose vector of a text does not depend on its company: rows are the same,
+    remembered or computed. For sentences, which are short and come again; chunks of an upload do
+    not, and would push them out. Texts are known by their digests: no word of a document that was
+    deleted is held here.
     """
 
     def __init__(self, embedder: Embedder, most: int = MOST_REMEMBERED) -> None:

@@ -31,14 +31,17 @@ class RunnerStopped(ProviderBadResponse):
 def attempts_for(error: BaseException | None) -> int:
     """Return how often a call that ends in this error may be made in total.
 
-    Never more than once for a read that timed out (it would start the model from the beginning), a refusal, or an unknown model.
+    Never more than once for a read that timed out (it would start the model from the beginning), a
+    refusal, or an unknown model.
     """
     if isinstance(error, ProviderUnreachable | Busy):
         return _ATTEMPTS
     return _ATTEMPTS_AFTER_CRASH if isinstance(error, RunnerStopped) else 1
 
 
-def with_retries(call: Callable[[], T], cancel: CancelToken, sleep: Callable[[float], object] | None = None) -> T:
+def with_retries(
+    call: Callable[[], T], cancel: CancelToken, sleep: Callable[[float], object] | None = None
+) -> T:
     """Return what `call` does, repeating it where that can help.
 
     Args:

@@ -1,6 +1,7 @@
 """Which provider answers and which one embeds, as things stand now.
 
-Nothing is constructed here: the choices name providers and models, and `app.bootstrap` makes the adapters.
+Nothing is constructed here: the choices name providers and models, and `app.bootstrap` makes the
+adapters.
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ class EmbedderChoice:
     """Set when the configuration asks for another embedder than this; says why this one it is."""
 
 
-def choose_generator(options: ProviderOptions, watch: OllamaWatch, model: str | None = None) -> GeneratorChoice:
+def choose_generator(
+    options: ProviderOptions, watch: OllamaWatch, model: str | None = None
+) -> GeneratorChoice:
     """Return who answers the next question.
 
-    `auto` takes Ollama when it answers and has the model, else quotes; it never takes a hosted provider. A provider chosen by name
-    is taken even when it is away: its errors say so.
+    `auto` takes Ollama when it answers and has the model, else quotes; it never takes a hosted
+    provider. A provider chosen by name is taken even when it is away: its errors say so.
 
     Args:
         options: The configuration.
@@ -69,7 +72,9 @@ def choose_generator(options: ProviderOptions, watch: OllamaWatch, model: str | 
     if options.llm_provider not in {"auto", "ollama"}:
         chosen = model or _hosted_model(options.llm_provider, options, "MODEL")
         helper = options.helper_model or chosen
-        return GeneratorChoice(options.llm_provider, chosen, helper, _leaves(options.llm_provider, options))
+        return GeneratorChoice(
+            options.llm_provider, chosen, helper, _leaves(options.llm_provider, options)
+        )
     wanted = model or options.llm_model
     if options.llm_provider == "ollama" and model is None:
         return _on_ollama(wanted, options.helper_model)
@@ -81,14 +86,19 @@ def choose_generator(options: ProviderOptions, watch: OllamaWatch, model: str | 
         raise ModelNotInstalled(f"model {model!r} is not installed; run: ollama pull {model}")
     if options.llm_provider == "ollama":
         return _on_ollama(wanted, options.helper_model)
-    return GeneratorChoice("extractive", reason=_why_not(wanted, status, watch, named=model is not None))
+    return GeneratorChoice(
+        "extractive", reason=_why_not(wanted, status, watch, named=model is not None)
+    )
 
 
-def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint | None = None) -> EmbedderChoice:
+def choose_embedder(
+    options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint | None = None
+) -> EmbedderChoice:
     """Return who embeds a library.
 
-    An empty library (no fingerprint) gets what is configured; `auto` is Ollama when it has the model, else the embedded one.
-    Otherwise the fingerprint decides, and a configuration that asks for something else by name only earns a notice.
+    An empty library (no fingerprint) gets what is configured; `auto` is Ollama when it has the
+    model, else the embedded one. Otherwise the fingerprint decides, and a configuration that asks
+    for something else by name only earns a notice.
 
     Raises:
         InvalidInput: A hosted provider is configured without a model.
@@ -108,7 +118,9 @@ def choose_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
     return EmbedderChoice(made_with.provider, made_with.model, made_with.hosted, notice)
 
 
-def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint) -> EmbedderChoice | None:
+def better_embedder(
+    options: ProviderOptions, watch: OllamaWatch, fingerprint: Fingerprint
+) -> EmbedderChoice | None:
     """Return the configured, available embedder if the library has another.
 
     `auto` prefers Ollama's to the embedded one; any other embedder is the user's choice.
@@ -119,7 +131,9 @@ def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
     made_with, wanted = _embedder_of(fingerprint, options), _configured_embedder(options, watch)
     if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
         return None
-    if options.embedding_provider == "auto" and (made_with.provider != "minilm" or wanted.provider == "minilm"):
+    if options.embedding_provider == "auto" and (
+        made_with.provider != "minilm" or wanted.provider == "minilm"
+    ):
         return None
     if wanted.provider == "ollama" and not watch.status().has(wanted.model):
         return None
@@ -127,7 +141,9 @@ def better_embedder(options: ProviderOptions, watch: OllamaWatch, fingerprint: F
 
 
 def _on_ollama(model: str, helper: str) -> GeneratorChoice:
-    return GeneratorChoice("ollama", model, helper or model, hosted=_in_cloud(model) or _in_cloud(helper))
+    return GeneratorChoice(
+        "ollama", model, helper or model, hosted=_in_cloud(model) or _in_cloud(helper)
+    )
 
 
 def _in_cloud(model: str) -> bool:
@@ -159,7 +175,11 @@ def _configured_embedder(options: ProviderOptions, watch: OllamaWatch) -> Embedd
     provider = options.embedding_provider
     preset = PRESETS[provider]
     # the default of EMBEDDING_MODEL names a model of Ollama, which no hosted provider has
-    model = options.embedding_model if options.embedding_model != ProviderOptions().embedding_model else preset.embedding_model
+    model = (
+        options.embedding_model
+        if options.embedding_model != ProviderOptions().embedding_model
+        else preset.embedding_model
+    )
     if not model:
         raise InvalidInput(f"EMBEDDING_PROVIDER={provider} needs EMBEDDING_MODEL")
     return EmbedderChoice(provider, model, _leaves(provider, options))
@@ -171,7 +191,9 @@ def _embedder_of(fingerprint: Fingerprint, options: ProviderOptions) -> Embedder
     if fingerprint.model_digest.startswith(HOSTED_DIGEST):
         provider = fingerprint.model_digest.removeprefix(HOSTED_DIGEST).partition(":")[0]
         return EmbedderChoice(provider, fingerprint.embedding_model, _leaves(provider, options))
-    return EmbedderChoice("ollama", fingerprint.embedding_model, _in_cloud(fingerprint.embedding_model))
+    return EmbedderChoice(
+        "ollama", fingerprint.embedding_model, _in_cloud(fingerprint.embedding_model)
+    )
 
 
 def _hosted_model(provider: str, options: ProviderOptions, setting: str) -> str:

@@ -14,7 +14,8 @@ from app.core.errors import Busy
 class CallSlots:
     """At most `size` holders; thread-safe.
 
-    Ollama queues requests for a loaded model without limit and without an error, so the limit has to be here.
+    Ollama queues requests for a loaded model without limit and without an error, so the limit has
+    to be here.
     """
 
     def __init__(self, size: int, wait_s: float, name: str) -> None:
@@ -42,9 +43,13 @@ class CallSlots:
         deadline = time.monotonic() + self._wait_s
         with self._changed:
             while self._free == 0 and not cancel.cancelled:
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())) and self._free == 0:
+                if (
+                    not self._changed.wait(max(0.0, deadline - time.monotonic()))
+                    and self._free == 0
+                ):
                     raise Busy(
-                        f"all slots of {self._name} are taken; try again, or raise MAX_MODEL_CALLS", retry_after_s=self._wait_s
+                        f"all slots of {self._name} are taken; try again, or raise MAX_MODEL_CALLS",
+                        retry_after_s=self._wait_s,
                     )
             cancel.raise_if_cancelled()
             self._free -= 1

@@ -1,7 +1,8 @@
 """Track a call's socket, so that another thread can shut it down.
 
-Closing a `requests` response does not wake a thread that is blocked in it; shutting its socket down does, at once. The socket is
-caught where urllib3 hands the request to it, because a host may send nothing, not even headers, for minutes.
+Closing a `requests` response does not wake a thread that is blocked in it; shutting its socket down
+does, at once. The socket is caught where urllib3 hands the request to it, because a host may send
+nothing, not even headers, for minutes.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ class SocketWatch:
         """Remember the socket; when the cancel came first, shut it now.
 
         Raises:
-            ConnectionRefusedError: The other end has a private address and only public ones are wanted. Checked here, on the
-                connection itself, because a name may lead elsewhere the second time it is looked up.
+            ConnectionRefusedError: The other end has a private address and only public ones are
+                wanted. Checked here, on the connection itself, because a name may lead elsewhere
+                the second time it is looked up.
         """
         if self._public_only and not is_public(sock.getpeername()[0]):
             raise ConnectionRefusedError(f"{sock.getpeername()[0]} is a private address")
@@ -73,8 +75,8 @@ class SocketWatch:
         """Let the system time out reads instead of Python; TLS keeps Python's.
 
         With a time-out of Python's a read is two calls, and after each the thread has to get the
-        interpreter again (evaluation/reports/notes/streams.md). A read that the system has ended looks
-        like an end or a break, so the reader has to look at the clock.
+        interpreter again (evaluation/reports/notes/streams.md). A read that the system has ended
+        looks like an end or a break, so the reader has to look at the clock.
 
         Args:
             silence_s: How long a read may wait, seconds.
@@ -94,7 +96,8 @@ class SocketWatch:
     def _shutdown(self) -> None:
         if self._socket is not None:
             try:
-                # of the base class, because an SSLSocket would first drop its TLS state under the blocked reader
+                # of the base class, because an SSLSocket would first drop its TLS state under the
+                # blocked reader
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
             except OSError:
                 return  # closed already, which is what was wanted

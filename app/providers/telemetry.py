@@ -15,7 +15,12 @@ from typing import Self
 
 from opentelemetry import context as ambient
 from opentelemetry import trace
-from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
+from opentelemetry.sdk.resources import (
+    SERVICE_NAME,
+    SERVICE_VERSION,
+    OTELResourceDetector,
+    Resource,
+)
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -38,7 +43,9 @@ class OtelSpan:
     def child(self, name: str, attributes: Attributes) -> Span:
         """Begin a span inside this one."""
         inside = trace.set_span_in_context(self.span)
-        return OtelSpan(self._tracer, self._tracer.start_span(name, context=inside, attributes=dict(attributes)))
+        return OtelSpan(
+            self._tracer, self._tracer.start_span(name, context=inside, attributes=dict(attributes))
+        )
 
     def put(self, attributes: Attributes) -> None:
         """Add attributes."""
@@ -68,8 +75,11 @@ class OtelSpans:
             release: Of this program.
         """
         ours = Resource({SERVICE_NAME: "documind", SERVICE_VERSION: release})
-        # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of the environment win; nothing about the machine is looked up.
-        self._provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
+        # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of the environment win; nothing about the
+        # machine is looked up.
+        self._provider = TracerProvider(
+            resource=ours.merge(OTELResourceDetector().detect()), shutdown_on_exit=False
+        )
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("documind", release)
         self._propagator = TraceContextTextMapPropagator()
@@ -77,7 +87,9 @@ class OtelSpans:
     def begin(self, name: str, attributes: Attributes, traceparent: str = "") -> Span:
         """Begin a span, inside the surrounding one or in a caller's trace."""
         parent = self._propagator.extract({"traceparent": traceparent}) if traceparent else None
-        return OtelSpan(self._tracer, self._tracer.start_span(name, context=parent, attributes=dict(attributes)))
+        return OtelSpan(
+            self._tracer, self._tracer.start_span(name, context=parent, attributes=dict(attributes))
+        )
 
     @contextmanager
     def around(self, span: Span) -> Iterator[None]:
@@ -99,7 +111,12 @@ class OtelSpans:
         """Return the spans."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Send what is left and stop the thread."""
         self._provider.shutdown()
 
@@ -108,7 +125,8 @@ def otlp_exporter(endpoint: str) -> SpanExporter:
     """Return an exporter to a collector by OTLP over HTTP.
 
     Args:
-        endpoint: The collector's base address, as OTEL_EXPORTER_OTLP_ENDPOINT holds it; traces go to `/v1/traces` below it.
+        endpoint: The collector's base address, as OTEL_EXPORTER_OTLP_ENDPOINT holds it; traces go
+            to `/v1/traces` below it.
 
     Raises:
         InvalidInput: The extra is not installed; the message says how to install it.

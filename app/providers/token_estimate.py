@@ -13,9 +13,10 @@ _PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]")
 def over_estimate(text: str) -> int:
     """Return a count that English prose seldom passes: sub-word tokens with specials.
 
-    A run of letters counts one, and one more for each four letters after the third; a digit or sign counts one; any other
-    character counts its UTF-8 bytes, what a byte-level tokenizer falls back to. Over the squad, pubmedqa and cranfield passages it
-    is 1.25 times the true WordPiece count (median) and below it for 11 of 3,044, which the host then refuses rather than cuts.
+    A run of letters counts one, and one more for each four letters after the third; a digit or sign
+    counts one; any other character counts its UTF-8 bytes, what a byte-level tokenizer falls back
+    to. Over the squad, pubmedqa and cranfield passages it is 1.25 times the true WordPiece count
+    (median) and below it for 11 of 3,044, which the host then refuses rather than cuts.
     """
     count = SPECIALS
     for piece in _PIECE.findall(text):

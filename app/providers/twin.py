@@ -108,7 +108,9 @@ class Twins:
                 try:
                     self._known[model] = self._ask(model)
                 except DocuMindError as error:
-                    logger.info("whether %s is the embedded model is not known: %s", model, error.message)
+                    logger.info(
+                        "whether %s is the embedded model is not known: %s", model, error.message
+                    )
                     return False
             return self._known[model]
 

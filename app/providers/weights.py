@@ -23,4 +23,6 @@ def read_float_tensors(path: Path) -> dict[str, FloatArray]:
             floats = [name for name in file.keys() if file.get_slice(name).get_dtype() == "F32"]  # noqa: SIM118  # no mapping
             return {name: file.get_tensor(name) for name in floats}
     except SafetensorError as exc:
-        raise Unreadable(f"{path.name!r} is not a readable safetensors file ({exc}); install it again") from exc
+        raise Unreadable(
+            f"{path.name!r} is not a readable safetensors file ({exc}); install it again"
+        ) from exc

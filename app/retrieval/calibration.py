@@ -1,11 +1,14 @@
 """Calibrate bands, cutoff and confidence per embedder.
 
-The thresholds were measured with MiniLM on questions with known answers (evaluation/reports/confidence.md). Another embedder
-spreads its similarities otherwise. Its row holds the same thresholds and the line that takes its similarities to MiniLM's scale,
-from pairs of the library that both embed: sentences with the passage that they stand in, and with passages of other documents.
+The thresholds were measured with MiniLM on questions with known answers
+(evaluation/reports/confidence.md). Another embedder spreads its similarities otherwise. Its row
+holds the same thresholds and the line that takes its similarities to MiniLM's scale, from pairs of
+the library that both embed: sentences with the passage that they stand in, and with passages of
+other documents.
 
 References:
-    Kolen, Brennan: Test Equating, Scaling, and Linking, 3rd edition 2014, section 2.4: linear equating, here by medians.
+    Kolen, Brennan: Test Equating, Scaling, and Linking, 3rd edition 2014, section 2.4: linear
+        equating, here by medians.
 """
 
 from __future__ import annotations
@@ -87,7 +90,9 @@ def packaged() -> Mapping[str, Mapping[str, float]]:
     return {key: row["constants"] for key, row in data.items()}
 
 
-def equated(base: RetrievalOptions, known: Floats, others: Floats, base_known: Floats, base_others: Floats) -> Calibration:
+def equated(
+    base: RetrievalOptions, known: Floats, others: Floats, base_known: Floats, base_others: Floats
+) -> Calibration:
     """Return the calibration whose medians equal MiniLM's on the same pairs.
 
     Args:
@@ -98,7 +103,8 @@ def equated(base: RetrievalOptions, known: Floats, others: Floats, base_known: F
         base_others: As `others`, by MiniLM.
 
     Raises:
-        InvalidInput: Too few pairs, or the embedder does not tell a sentence's own passage from others.
+        InvalidInput: Too few pairs, or the embedder does not tell a sentence's own passage from
+            others.
     """
     if min(len(known), len(others)) < FEWEST:
         raise InvalidInput(

@@ -1,8 +1,9 @@
 """Which ranked passages are worth reading, and how sure that is.
 
-The measure is closeness: the mean of the cosine similarity and the idf-weighted coverage of the question. Either alone lets one
-off-topic question in ten pass; together they part questions a library answers from those of another subject with an AUC of 0.995
-and more on every pair of collections tried (evaluation/reports/confidence.md).
+The measure is closeness: the mean of the cosine similarity and the idf-weighted coverage of the
+question. Either alone lets one off-topic question in ten pass; together they part questions a
+library answers from those of another subject with an AUC of 0.995 and more on every pair of
+collections tried (evaluation/reports/confidence.md).
 """
 
 from __future__ import annotations
@@ -38,15 +39,22 @@ def distance_threshold(options: RetrievalOptions, library: Library, mode: Mode) 
 
     In [0, 2]; compare mode adds its slack.
     """
-    threshold = options.relevance_threshold if library is Library.PAPERS else options.public_relevance_threshold
+    threshold = (
+        options.relevance_threshold
+        if library is Library.PAPERS
+        else options.public_relevance_threshold
+    )
     return threshold + options.compare_slack if mode == "compare" else threshold
 
 
-def passes(reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions) -> bool:
+def passes(
+    reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions
+) -> bool:
     """Return whether a hit is relevant enough to be read.
 
-    The arm `dense` asks `distance < threshold`. The others ask for closeness, so that a strong lexical hit is not lost to a
-    distance; a hit without a vector is judged by its words alone, and more strictly.
+    The arm `dense` asks `distance < threshold`. The others ask for closeness, so that a strong
+    lexical hit is not lost to a distance; a hit without a vector is judged by its words alone, and
+    more strictly.
     """
     if fusion == "dense":
         return reading.distance < distance_threshold(options, library, mode)  # False for NaN
@@ -71,10 +79,12 @@ def band(reading: Reading, options: RetrievalOptions, *, passed: bool) -> Band:
 def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOptions) -> float:
     """Return the probability in [0, 1] that the passages are on topic; 0 if none.
 
-    In the arm `dense` it is `1 - mean distance`, clamped; elsewhere a logistic curve of the closest passage.
+    In the arm `dense` it is `1 - mean distance`, clamped; elsewhere a logistic curve of the closest
+    passage.
 
     References:
-        Platt: Probabilistic outputs for support vector machines, 1999; the two constants are options.
+        Platt: Probabilistic outputs for support vector machines, 1999; the two constants are
+            options.
     """
     if not readings:
         return 0.0

@@ -22,15 +22,22 @@ def jaccard(left: Set[str], right: Set[str]) -> float:
 def near_duplicate(left: Reading, right: Reading, threshold: float) -> bool:
     """Return whether two passages are near-copies; sizes alone exclude most pairs."""
     one, other = len(left.tokens), len(right.tokens)
-    return threshold * one <= other and threshold * other <= one and jaccard(left.tokens, right.tokens) >= threshold
+    return (
+        threshold * one <= other
+        and threshold * other <= one
+        and jaccard(left.tokens, right.tokens) >= threshold
+    )
 
 
-def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap: float = 0.5) -> list[Reading]:
+def diversify(
+    ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap: float = 0.5
+) -> list[Reading]:
     """Choose up to k passages: the best of each document, then the best others.
 
-    Of near-duplicates one is chosen. Where they are of different documents it is the one with more words, which says what the
-    other says and more, at the place and with the score of the better one; within a document it is the better one. While other
-    documents have passages left, one document fills at most `cap` of the places; then the cap is lifted.
+    Of near-duplicates one is chosen. Where they are of different documents it is the one with more
+    words, which says what the other says and more, at the place and with the score of the better
+    one; within a document it is the better one. While other documents have passages left, one
+    document fills at most `cap` of the places; then the cap is lifted.
 
     Args:
         ranked: Best first.
@@ -52,7 +59,11 @@ def diversify(ranked: Sequence[Reading], k: int, *, duplicate: float = 0.7, cap:
         for row in left_over:
             if len(chosen.rows) == k:
                 break
-            if row not in chosen.rows and chosen.taken[ranked[row].source] < limit and not chosen.copies_of(row):
+            if (
+                row not in chosen.rows
+                and chosen.taken[ranked[row].source] < limit
+                and not chosen.copies_of(row)
+            ):
                 chosen.add(row)
     return [ranked[row] for row in sorted(chosen.rows, key=lambda row: chosen.place.get(row, row))]
 
@@ -67,7 +78,11 @@ class _Chosen:
         self.place: dict[int, int] = {}
 
     def copies_of(self, row: int) -> list[int]:
-        return [other for other in self.rows if near_duplicate(self._ranked[row], self._ranked[other], self._duplicate)]
+        return [
+            other
+            for other in self.rows
+            if near_duplicate(self._ranked[row], self._ranked[other], self._duplicate)
+        ]
 
     def add(self, row: int) -> None:
         self.rows.append(row)
@@ -86,7 +101,9 @@ class _Chosen:
             self.place[row], reading.score = self.place.get(copy, copy), self._ranked[copy].score
 
 
-def maximal_marginal_relevance(ranked: Sequence[Reading], k: int, *, trade: float = 0.6) -> list[Reading]:
+def maximal_marginal_relevance(
+    ranked: Sequence[Reading], k: int, *, trade: float = 0.6
+) -> list[Reading]:
     """Choose k passages in turn, each with the best relevance and novelty.
 
     Each maximises `trade * relevance - (1 - trade) * likeness` to those chosen. Relevance is the
@@ -108,7 +125,9 @@ def maximal_marginal_relevance(ranked: Sequence[Reading], k: int, *, trade: floa
     remaining = list(range(len(ranked)))
     chosen: list[int] = []
     while remaining and len(chosen) < k:
-        best = max(remaining, key=lambda row: (trade * relevance[row] - (1 - trade) * likeness[row], -row))
+        best = max(
+            remaining, key=lambda row: (trade * relevance[row] - (1 - trade) * likeness[row], -row)
+        )
         remaining.remove(best)
         chosen.append(best)
         for row in remaining:

@@ -33,23 +33,25 @@ def min_max(values: Floats) -> Floats:
 def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floats:
     """Return the weighted sum of both legs' min-max scaled scores, in [0, 1].
 
-    Unlike ranks, scaled scores keep how far apart the candidates of one leg are. A candidate that only one leg knows
-    (a chunk without a vector) takes that leg's scaled score for both, so it keeps its place among its like. Where some have no
-    vector, the others' distances are scaled to the range that their own words span: of three chunks that were embedded on the
-    way because they share most words with the question, the farthest is the worst of three, not of all.
+    Unlike ranks, scaled scores keep how far apart the candidates of one leg are. A candidate that
+    only one leg knows (a chunk without a vector) takes that leg's scaled score for both, so it
+    keeps its place among its like. Where some have no vector, the others' distances are scaled to
+    the range that their own words span: of three chunks that were embedded on the way because they
+    share most words with the question, the farthest is the worst of three, not of all.
 
     Args:
         candidates: With the signals completed where possible.
         dense_weight: Share of the dense leg, [0, 1].
 
     References:
-        Lee 1997 (CombSUM over normalised scores); measured against RRF in evaluation/reports/fusion.md.
+        Lee 1997 (CombSUM over normalised scores); measured against RRF in
+        evaluation/reports/fusion.md.
     """
     dense, lexical = min_max(-candidates.distance), min_max(candidates.bm25)
     dense = _within(dense, lexical)
-    fused = dense_weight * np.where(np.isnan(dense), lexical, dense) + (1 - dense_weight) * np.where(
-        np.isnan(lexical), dense, lexical
-    )
+    fused = dense_weight * np.where(np.isnan(dense), lexical, dense) + (
+        1 - dense_weight
+    ) * np.where(np.isnan(lexical), dense, lexical)
     return np.nan_to_num(fused, nan=0.0)
 
 
@@ -65,7 +67,9 @@ def _within(scaled: Floats, other: Floats) -> Floats:
     return low + (high - low) * scaled
 
 
-def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_weight: float, guard: float) -> float:
+def guarded_dense_weight(
+    candidates: Candidates, words: QuestionWords, *, dense_weight: float, guard: float
+) -> float:
     """Return the dense leg's share; larger if no candidate holds much wording.
 
     In [dense_weight, 1]. Min-max scaling makes the best BM25 a 1 even where it is that of a chance
@@ -79,7 +83,8 @@ def guarded_dense_weight(candidates: Candidates, words: QuestionWords, *, dense_
         guard: Share of the most from which words count in full, [0, 1]; 0: always.
 
     References:
-        Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.4 (a term's weight saturates at
+        Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.4 (a term's
+            weight saturates at
         `(k1 + 1) * idf`); the guard is ours, evaluation/reports/late.md.
     """
     known = candidates.bm25[~np.isnan(candidates.bm25)]
@@ -96,7 +101,8 @@ def adaptive_dense_weight(candidates: Candidates) -> float:
     more than one whose scores are flat; 0.5 when neither or both are.
 
     References:
-        The idea of query performance prediction from score dispersion: Shtok et al., Predicting query performance by query-drift
+        The idea of query performance prediction from score dispersion: Shtok et al., Predicting
+            query performance by query-drift
         estimation, TOIS 2012; this form is ours.
     """
     dense, lexical = _peak(min_max(-candidates.distance)), _peak(min_max(candidates.bm25))
@@ -131,11 +137,13 @@ def reciprocal_rank_fusion(candidates: Candidates, *, k: int = 60) -> Floats:
     return scores
 
 
-def fuse(candidates: Candidates, fusion: Fusion, *, rrf_k: int = 60, dense_weight: float = 0.5) -> Floats:
+def fuse(
+    candidates: Candidates, fusion: Fusion, *, rrf_k: int = 60, dense_weight: float = 0.5
+) -> Floats:
     """Return one score per candidate, higher is better.
 
-    `dense` is the negated distance and `lexical` the BM25; chunks such a single leg knows nothing of come last, by the
-    other leg, so that a library without vectors still answers.
+    `dense` is the negated distance and `lexical` the BM25; chunks such a single leg knows nothing
+    of come last, by the other leg, so that a library without vectors still answers.
 
     Args:
         candidates: The pool.

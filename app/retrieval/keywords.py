@@ -22,7 +22,8 @@ def inverse_document_frequency(chunks: int, frequency: int) -> float:
         frequency: Chunks that hold the token, n.
 
     References:
-        Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.3, with Lucene's `1 +`.
+        Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.3, with Lucene's
+            `1 +`.
     """
     return math.log(1 + (max(chunks - frequency, 0) + 0.5) / (frequency + 0.5))
 
@@ -55,7 +56,16 @@ class QuestionWords:
         """
         if not self._all_weights:
             return 0.0
-        return sum([weight for token, weight in self.weights.items() if token in text or token in title]) / self._all_weights
+        return (
+            sum(
+                [
+                    weight
+                    for token, weight in self.weights.items()
+                    if token in text or token in title
+                ]
+            )
+            / self._all_weights
+        )
 
     def adjacency(self, tokens: Sequence[str], distinct: Set[str]) -> float:
         """Return the weighted share of question pairs that are adjacent in a passage.
@@ -73,9 +83,13 @@ class QuestionWords:
         possible = [pair for pair in self.pairs if pair[0] in distinct and pair[1] in distinct]
         if not possible:
             return 0.0
-        # Tokens hold no space: what stands side by side does so in the joined text, which is searched in C.
+        # Tokens hold no space: what stands side by side does so in the joined text, which is
+        # searched in C.
         joined = f" {' '.join(tokens)} "
-        return sum(self.pairs[pair] for pair in possible if f" {pair[0]} {pair[1]} " in joined) / self._all_pairs
+        return (
+            sum(self.pairs[pair] for pair in possible if f" {pair[0]} {pair[1]} " in joined)
+            / self._all_pairs
+        )
 
 
 def question_words(lexical: LexicalIndex, library: Library, text: str) -> QuestionWords:
@@ -85,6 +99,8 @@ def question_words(lexical: LexicalIndex, library: Library, text: str) -> Questi
     if not distinct:
         return QuestionWords({}, {})
     chunks, frequencies = lexical.document_frequencies(library, distinct)
-    idf = {token: inverse_document_frequency(chunks, frequencies.get(token, 0)) for token in distinct}
+    idf = {
+        token: inverse_document_frequency(chunks, frequencies.get(token, 0)) for token in distinct
+    }
     pairs = {pair: min(idf[pair[0]], idf[pair[1]]) for pair in pairwise(tokens)}
     return QuestionWords({token: idf[token] for token in content_or_all(distinct)}, pairs)

@@ -21,7 +21,9 @@ class LateInteraction:
     encoder: PassageEncoder
 
 
-def late_signals(question: QuestionCode, words: QuestionWords, codes: Sequence[PassageCode | None]) -> tuple[Floats, Floats]:
+def late_signals(
+    question: QuestionCode, words: QuestionWords, codes: Sequence[PassageCode | None]
+) -> tuple[Floats, Floats]:
     """Return best-sentence cosine and MaxSim per passage, float64 `[n]`.
 
     In [-1, 1]; NaN without a code. MaxSim is the mean, weighted by idf, over the question's tokens
@@ -41,22 +43,32 @@ def late_signals(question: QuestionCode, words: QuestionWords, codes: Sequence[P
     held = [code for code in codes if code is not None]
     if not held:
         return sentence, tokens
-    rows = np.frombuffer(b"".join(code.sentences for code in held), dtype=np.int8).reshape(-1, STATE_DIMENSION)
+    rows = np.frombuffer(b"".join(code.sentences for code in held), dtype=np.int8).reshape(
+        -1, STATE_DIMENSION
+    )
     nearness = rows.astype(np.float32) @ question.vector / 127
-    sentence[known] = np.maximum.reduceat(nearness, _starts([len(code.sentences) // STATE_DIMENSION for code in held]))
+    sentence[known] = np.maximum.reduceat(
+        nearness, _starts([len(code.sentences) // STATE_DIMENSION for code in held])
+    )
     weights = _weights(question, words)
     asked = weights > 0
     if asked.any():
         size = TOKEN_BITS // 8
-        packed = np.frombuffer(b"".join(code.tokens for code in held), dtype=np.uint8).reshape(-1, size)
+        packed = np.frombuffer(b"".join(code.tokens for code in held), dtype=np.uint8).reshape(
+            -1, size
+        )
         signs = np.unpackbits(packed, axis=1).astype(np.float32) * 2 - 1
         likeness = signs @ question.directions[asked].T / np.float32(np.sqrt(TOKEN_BITS))
-        best = np.maximum.reduceat(likeness, _starts([len(code.tokens) // size for code in held]), axis=0)
+        best = np.maximum.reduceat(
+            likeness, _starts([len(code.tokens) // size for code in held]), axis=0
+        )
         tokens[known] = best @ weights[asked]
     return sentence, tokens
 
 
-def with_late(scores: Floats, signals: tuple[Floats, Floats], *, sentence_weight: float, token_weight: float) -> Floats:
+def with_late(
+    scores: Floats, signals: tuple[Floats, Floats], *, sentence_weight: float, token_weight: float
+) -> Floats:
     """Return `score + a * sentence + b * MaxSim`.
 
     A passage without a code counts as the mean of the others.
@@ -74,7 +86,11 @@ def with_late(scores: Floats, signals: tuple[Floats, Floats], *, sentence_weight
 def _weights(question: QuestionCode, words: QuestionWords) -> FloatArray:
     """Return the share of each token of the question, float32 `[n]`, sum 1."""
     weights = np.array(
-        [words.weights.get(stem, 0.0) / n for stem, n in zip(question.stems, question.pieces, strict=True)], dtype=np.float32
+        [
+            words.weights.get(stem, 0.0) / n
+            for stem, n in zip(question.stems, question.pieces, strict=True)
+        ],
+        dtype=np.float32,
     )
     if not weights.any():
         weights = np.ones(len(question.stems), dtype=np.float32)

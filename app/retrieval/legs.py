@@ -59,7 +59,13 @@ class Legs:
             _LOG.warning("searching by words alone: the embedder failed: %s", exc)
             return None
 
-    def search(self, request: SearchRequest, vector: FloatArray | None, k: int, code: QuestionCode | None = None) -> Pool:
+    def search(
+        self,
+        request: SearchRequest,
+        vector: FloatArray | None,
+        k: int,
+        code: QuestionCode | None = None,
+    ) -> Pool:
         """Ask both legs at once for k candidates each.
 
         With a damaged dense index only the lexical leg answers.
@@ -81,9 +87,14 @@ class Legs:
         if vector is None:
             return [], None, "embedder_unavailable"
         try:
-            return self.vectors.search(request.library, vector, k, request.filters or None), vector, None
+            return (
+                self.vectors.search(request.library, vector, k, request.filters or None),
+                vector,
+                None,
+            )
         except IndexDamaged as exc:
-            # Single vectors still come from the catalog: what the words find is ranked by both signals.
+            # Single vectors still come from the catalog: what the words find is ranked by both
+            # signals.
             _LOG.warning("searching by words alone: %s", exc)
             return [], vector, "index_rebuilding"
         except Conflict as exc:
@@ -98,7 +109,9 @@ class Legs:
         candidates, missing = pool.candidates, 0
         unscored = candidates.without_bm25()
         if len(unscored):
-            candidates = candidates.with_bm25(self.lexical.score(request.library, request.text, unscored.tolist()))
+            candidates = candidates.with_bm25(
+                self.lexical.score(request.library, request.text, unscored.tolist())
+            )
         if pool.vector is not None and len(unplaced := candidates.without_distance()):
             rows = self.vectors.fetch(request.library, unplaced.tolist())
             candidates = candidates.with_distances(_distances(pool.vector, rows))
@@ -109,7 +122,9 @@ class Legs:
             missing = len(rest) - len(rows) if len(rest) else 0
         return replace(pool, candidates=candidates, without_vector=missing)
 
-    def _embed(self, embedder: Embedder, library: Library, chunk_ids: list[int]) -> dict[int, FloatArray]:
+    def _embed(
+        self, embedder: Embedder, library: Library, chunk_ids: list[int]
+    ) -> dict[int, FloatArray]:
         """Embed chunks in order within the budget; cache the vectors."""
         if self.embed_budget_ms <= 0:
             return {}
@@ -136,7 +151,10 @@ class Legs:
             return
         try:
             self.writer.write_vectors(library, list(rows), np.stack(list(rows.values())))
-        except (StorageError, Conflict) as exc:  # the question can be answered all the same; the backfill will try again
+        except (
+            StorageError,
+            Conflict,
+        ) as exc:  # the question can be answered all the same; the backfill will try again
             _LOG.warning("could not keep vectors embedded for a question: %s", exc)
 
 
@@ -147,4 +165,6 @@ _MOST_EMBEDDED = 16
 def _distances(query: FloatArray, rows: dict[int, FloatArray]) -> dict[int, float]:
     if not rows:
         return {}
-    return dict(zip(rows, cosine_distances(query, np.stack(list(rows.values()))).tolist(), strict=True))
+    return dict(
+        zip(rows, cosine_distances(query, np.stack(list(rows.values()))).tolist(), strict=True)
+    )

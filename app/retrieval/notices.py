@@ -12,18 +12,37 @@ def nothing_found(catalog: Catalog, request: SearchRequest) -> tuple[Notice, ...
     """Return why no passage can be found: an empty library, or the filters."""
     if not catalog.counts(request.library).chunks:
         name = request.library.value
-        return (Notice("library_empty", f"the library {name!r} is empty; add documents to it, or load the samples"),)
+        return (
+            Notice(
+                "library_empty",
+                f"the library {name!r} is empty; add documents to it, or load the samples",
+            ),
+        )
     if request.filters:
-        return (Notice("filter_matched_nothing", "no passage matches the filters; widen or remove them"),)
+        return (
+            Notice(
+                "filter_matched_nothing", "no passage matches the filters; widen or remove them"
+            ),
+        )
     return ()
 
 
 def trouble(pool: Pool) -> tuple[Notice, ...]:
     """Return notices about the dense leg."""
     if pool.trouble == "embedder_unavailable":
-        return (Notice("embedder_unavailable", "the question could not be embedded; passages were ranked by their words alone"),)
+        return (
+            Notice(
+                "embedder_unavailable",
+                "the question could not be embedded; passages were ranked by their words alone",
+            ),
+        )
     if pool.trouble == "index_rebuilding":
-        return (Notice("index_rebuilding", "the vector index is being made ready; passages were found by their words alone"),)
+        return (
+            Notice(
+                "index_rebuilding",
+                "the vector index is being made ready; passages were found by their words alone",
+            ),
+        )
     if pool.without_vector:
         return (
             Notice(

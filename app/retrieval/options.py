@@ -57,9 +57,9 @@ class RetrievalOptions:
     rerank: Rerank = "auto"
     """What orders the head once more: `auto` is the cross-encoder where one is configured, else `late` in `relative_score`, else
     `none`. `late` adds the codes' signals where the library keeps codes. `sentences` adds
-    `sentence_weight` times the similarity of the best sentence, embedded while the question waits (a gain at many times the price
-    of the search, evaluation/reports/fusion.md). `mmr` selects by maximal marginal relevance instead of the best chunk of each
-    document first."""
+    `sentence_weight` times the similarity of the best sentence, embedded while the question waits
+    (a gain at many times the price of the search, evaluation/reports/fusion.md). `mmr` selects by
+    maximal marginal relevance instead of the best chunk of each document first."""
     late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""
     late_token_weight: float = 1.0  # evaluation/reports/late.md

@@ -58,7 +58,9 @@ class Retriever:
         self._late = late
         self._reranking = Reranking(embedder, reranker, late, options)
         self._remarks = remarks
-        self._legs = Legs(catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms)
+        self._legs = Legs(
+            catalog, vectors, lexical, embedder, writer, options.embed_on_query_budget_ms
+        )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         """Return the best passages and notices; no result is a notice, not an error.
@@ -73,13 +75,22 @@ class Retriever:
         self._reranking.arm(request)
         pool = self._pool(request, k, trace)
         if not len(pool.candidates):
-            return Retrieval((), (*trouble(pool), *nothing_found(self._catalog, request), *self._remarks()))
+            return Retrieval(
+                (), (*trouble(pool), *nothing_found(self._catalog, request), *self._remarks())
+            )
         with trace.stage("fusion", len(pool.candidates)) as stage:
-            scores = fuse(pool.candidates, fusion, rrf_k=self._options.rrf_k, dense_weight=self._dense_weight(pool))
+            scores = fuse(
+                pool.candidates,
+                fusion,
+                rrf_k=self._options.rrf_k,
+                dense_weight=self._dense_weight(pool),
+            )
             order = best_first(scores)
             stage.n_out = len(order)
             head = self._head(request, fusion, k, len(order))
-            stage.items = trace.items(trace_reasons.fused(pool.candidates, order, scores.tolist(), head))
+            stage.items = trace.items(
+                trace_reasons.fused(pool.candidates, order, scores.tolist(), head)
+            )
         retrieval = self._rank(request, fusion, pool, scores, order[:head], k, trace)
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
@@ -89,14 +100,22 @@ class Retriever:
         options = self._options
         if options.adaptive_weight:
             return adaptive_dense_weight(pool.candidates)
-        return guarded_dense_weight(pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard)
+        return guarded_dense_weight(
+            pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard
+        )
 
     def _pool(self, request: SearchRequest, k: int, trace: Trace) -> Pool:
         with trace.stage("embed"):
             request, code = self._matched(request)
-            vector = code.vector if code is not None and self._may_share(request) else self._legs.query_vector(request)
+            vector = (
+                code.vector
+                if code is not None and self._may_share(request)
+                else self._legs.query_vector(request)
+            )
         with trace.stage("search") as stage:
-            pool = self._legs.search(request, vector, pool_size(request.library, request.mode, k), code)
+            pool = self._legs.search(
+                request, vector, pool_size(request.library, request.mode, k), code
+            )
             stage.n_out = len(pool.candidates)
         with trace.stage("complete", len(pool.candidates)) as stage:
             pool = self._legs.complete(request, pool)
@@ -105,10 +124,16 @@ class Retriever:
 
     def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
         """Return the question with misspelt words matched, and its late-interaction code."""
-        encoder = self._late.encoder if self._late is not None and self._reranking.arm(request) == "late" else None
+        encoder = (
+            self._late.encoder
+            if self._late is not None and self._reranking.arm(request) == "late"
+            else None
+        )
         code = encoder.encode_question(request.text) if encoder else None
         spelt_right = code.common_stems if code else frozenset[str]()
-        text = matched_text(request.text, request.library, self._legs.lexical, self._catalog, spelt_right)
+        text = matched_text(
+            request.text, request.library, self._legs.lexical, self._catalog, spelt_right
+        )
         if text == request.text:
             return request, code
         return replace(request, text=text), encoder.encode_question(text) if encoder else None
@@ -127,7 +152,9 @@ class Retriever:
         options = self._options
         if fusion == "dense":
             return n
-        if self._reranking.arm(request) != "none" or self._reranking.keyword_weight(request.library, fusion):
+        if self._reranking.arm(request) != "none" or self._reranking.keyword_weight(
+            request.library, fusion
+        ):
             return max(options.rerank_head, 2 * k)
         return k + k // 2 + 3
 
@@ -158,11 +185,22 @@ class Retriever:
             mmr = self._reranking.arm(request) == "mmr"
             chosen = self._diversify(kept, k, mmr=mmr)
             stage.n_out = len(chosen)
-            stage.items = trace.items(trace_reasons.chosen(kept, chosen, None if mmr else self._options.near_duplicate_jaccard))
+            stage.items = trace.items(
+                trace_reasons.chosen(
+                    kept, chosen, None if mmr else self._options.near_duplicate_jaccard
+                )
+            )
         hits = tuple(self._hit(r, passed=id(r) in passed, fallback=fallback) for r in chosen)
         fallback = fallback and bool(hits)
         notices = (
-            (Notice("fallback_used", "no passage is close enough to the question; these are the nearest"),) if fallback else ()
+            (
+                Notice(
+                    "fallback_used",
+                    "no passage is close enough to the question; these are the nearest",
+                ),
+            )
+            if fallback
+            else ()
         )
         return Retrieval(hits, notices, confidence(chosen, fusion, self._options), fallback)
 
@@ -177,10 +215,14 @@ class Retriever:
         """Return the readings to keep, and the `id` of each that passes the cutoff."""
         library, mode = request.library, request.mode
         with trace.stage("cutoff", len(readings)) as stage:
-            passed = frozenset(id(r) for r in readings if passes(r, fusion, library, mode, self._options))
+            passed = frozenset(
+                id(r) for r in readings if passes(r, fusion, library, mode, self._options)
+            )
             kept = readings if request.keep_weak else [r for r in readings if id(r) in passed]
             stage.n_out = len(kept)
-            reasons = trace_reasons.cut(readings, passed, fusion, library, mode, self._options, keep_weak=request.keep_weak)
+            reasons = trace_reasons.cut(
+                readings, passed, fusion, library, mode, self._options, keep_weak=request.keep_weak
+            )
             stage.items = trace.items(reasons)
         return kept, passed
 

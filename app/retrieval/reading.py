@@ -58,7 +58,9 @@ class Reading:
         )
 
 
-def read(passage: Passage, words: QuestionWords, *, score: float, distance: float, bm25: float) -> Reading:
+def read(
+    passage: Passage, words: QuestionWords, *, score: float, distance: float, bm25: float
+) -> Reading:
     """Tokenise a passage once and note how much of the question it holds.
 
     Args:
@@ -71,4 +73,6 @@ def read(passage: Passage, words: QuestionWords, *, score: float, distance: floa
     tokens = tokenise(passage.chunk.text)
     distinct = frozenset(tokens)
     overlap = words.coverage(distinct, tokenise(passage.document.title))
-    return Reading(passage, distinct, score, distance, bm25, overlap, words.adjacency(tokens, distinct))
+    return Reading(
+        passage, distinct, score, distance, bm25, overlap, words.adjacency(tokens, distinct)
+    )

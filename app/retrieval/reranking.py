@@ -23,7 +23,11 @@ class Reranking:
     """The arms that reorder the head; stateless, shared by threads."""
 
     def __init__(
-        self, embedder: Embedder | None, reranker: Reranker | None, late: LateInteraction | None, options: RetrievalOptions
+        self,
+        embedder: Embedder | None,
+        reranker: Reranker | None,
+        late: LateInteraction | None,
+        options: RetrievalOptions,
     ) -> None:
         """Keep the models.
 
@@ -42,9 +46,13 @@ class Reranking:
         """Return what orders the head once more; never `auto`.
 
         Raises:
-            InvalidInput: A cross-encoder is asked for and none is configured, or late interaction where it is not possible.
+            InvalidInput: A cross-encoder is asked for and none is configured, or late interaction
+                where it is not possible.
         """
-        wanted, fusion = request.rerank or self._options.rerank, request.fusion or self._options.fusion
+        wanted, fusion = (
+            request.rerank or self._options.rerank,
+            request.fusion or self._options.fusion,
+        )
         if wanted == "auto":
             if self._reranker is not None:
                 return "cross_encoder"
@@ -54,7 +62,9 @@ class Reranking:
                 "rerank 'late' needs fusion 'relative_score' and LATE_INTERACTION_MAX_CHUNKS over 0; or ask for 'auto'"
             )
         if wanted == "cross_encoder" and self._reranker is None:
-            raise InvalidInput("rerank 'cross_encoder' needs a model; set CROSS_ENCODER_DIR, or ask for 'auto'")
+            raise InvalidInput(
+                "rerank 'cross_encoder' needs a model; set CROSS_ENCODER_DIR, or ask for 'auto'"
+            )
         return wanted
 
     def keyword_weight(self, library: Library, fusion: Fusion) -> float:
@@ -63,9 +73,15 @@ class Reranking:
             return self._options.keyword_fusion_weight
         if fusion != "dense":
             return 0.0
-        return self._options.public_keyword_rerank_weight if library is Library.PUBLIC else self._options.keyword_rerank_weight
+        return (
+            self._options.public_keyword_rerank_weight
+            if library is Library.PUBLIC
+            else self._options.keyword_rerank_weight
+        )
 
-    def apply(self, request: SearchRequest, fusion: Fusion, readings: list[Reading], pool: Pool) -> None:
+    def apply(
+        self, request: SearchRequest, fusion: Fusion, readings: list[Reading], pool: Pool
+    ) -> None:
         """Apply the keyword, sentence and cross-encoder arms that are on; sort."""
         keywords = self.keyword_weight(request.library, fusion)
         phrases = self._options.phrase_fusion_weight if fusion == "relative_score" else 0.0
@@ -76,14 +92,20 @@ class Reranking:
         if self._late is not None and pool.code is not None:
             _add_late(readings, pool.code, pool.words, self._late.codes, self._options)
         if arm == "sentences" and pool.vector is not None and self._embedder is not None:
-            _add_best_sentences(readings, pool.vector, self._embedder, self._options.sentence_weight)
+            _add_best_sentences(
+                readings, pool.vector, self._embedder, self._options.sentence_weight
+            )
         readings.sort(key=lambda r: -r.score)
         if arm == "cross_encoder" and self._reranker is not None and readings:
             _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
 
 
 def _add_late(
-    readings: Sequence[Reading], code: QuestionCode, words: QuestionWords, held: PassageCodes, options: RetrievalOptions
+    readings: Sequence[Reading],
+    code: QuestionCode,
+    words: QuestionWords,
+    held: PassageCodes,
+    options: RetrievalOptions,
 ) -> None:
     codes = held.codes([r.passage.chunk.chunk_id for r in readings])
     signals = late_signals(code, words, [codes.get(r.passage.chunk.chunk_id) for r in readings])
@@ -97,7 +119,9 @@ def _add_late(
         reading.score, reading.sentence = score, None if math.isnan(best) else best
 
 
-def _add_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float) -> None:
+def _add_best_sentences(
+    readings: Sequence[Reading], vector: FloatArray, embedder: Embedder, weight: float
+) -> None:
     found = best_sentence_similarities(vector, [r.passage.chunk.text for r in readings], embedder)
     fused = with_sentences(np.array([r.score for r in readings]), found, weight)
     for reading, score, best in zip(readings, fused.tolist(), found.tolist(), strict=True):
@@ -107,7 +131,9 @@ def _add_best_sentences(readings: Sequence[Reading], vector: FloatArray, embedde
 def _cross_encode(reranker: Reranker, question: str, readings: list[Reading], head: int) -> None:
     """Order the head by logit; the rest follows with lower scores."""
     first, rest = readings[:head], readings[head:]
-    for reading, logit in zip(first, reranker.score(question, [r.passage.chunk.text for r in first]), strict=True):
+    for reading, logit in zip(
+        first, reranker.score(question, [r.passage.chunk.text for r in first]), strict=True
+    ):
         reading.score = reading.rerank = float(logit)
     first.sort(key=lambda r: -r.score)
     for rank, reading in enumerate(rest, 1):

@@ -24,7 +24,13 @@ _POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
 
 _BROAD: frozenset[Mode] = frozenset({"general", "compare"})
 
-_SLOTS: dict[Mode, int] = {"general": 24, "compare": 24, "methodology": 16, "datasets": 20, "reproduce": 16}
+_SLOTS: dict[Mode, int] = {
+    "general": 24,
+    "compare": 24,
+    "methodology": 16,
+    "datasets": 20,
+    "reproduce": 16,
+}
 """Most passages an answer of this mode reads."""
 
 Floats = npt.NDArray[np.float64]
@@ -39,8 +45,8 @@ def slots(mode: Mode) -> int:
 def pool_size(library: Library, mode: Mode, top_k: int) -> int:
     """Return how many candidates to ask of each leg.
 
-    About 4x `top_k` up to 64 in papers and 5x up to 96 in public for the broad modes, a little less for the others;
-    never under 50 nor under 2x `top_k`, even above the ceiling.
+    About 4x `top_k` up to 64 in papers and 5x up to 96 in public for the broad modes, a little less
+    for the others; never under 50 nor under 2x `top_k`, even above the ceiling.
     """
     factor, ceiling = _POOLS[library, mode in _BROAD]
     return max(min(factor * top_k, ceiling), MIN_POOL, 2 * top_k)
@@ -91,7 +97,13 @@ def gather(dense: Sequence[Scored], lexical: Sequence[Scored]) -> Candidates:
     for hit in lexical:
         place.setdefault(hit.chunk_id, len(place))
     (distance, dense_rank), (bm25, lexical_rank) = _columns(dense, place), _columns(lexical, place)
-    return Candidates(np.fromiter(place, dtype=np.int64, count=len(place)), distance, bm25, dense_rank, lexical_rank)
+    return Candidates(
+        np.fromiter(place, dtype=np.int64, count=len(place)),
+        distance,
+        bm25,
+        dense_rank,
+        lexical_rank,
+    )
 
 
 def _columns(hits: Sequence[Scored], place: Mapping[int, int]) -> tuple[Floats, Ints]:

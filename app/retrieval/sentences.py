@@ -12,7 +12,9 @@ from app.core.types import FloatArray
 from app.retrieval.search import Floats
 
 
-def best_sentence_similarities(query: FloatArray, texts: Sequence[str], embedder: Embedder) -> Floats:
+def best_sentence_similarities(
+    query: FloatArray, texts: Sequence[str], embedder: Embedder
+) -> Floats:
     """Return the cosine of each text's nearest sentence, float64 `[n]`; NaN if blank.
 
     Args:
@@ -35,8 +37,8 @@ def best_sentence_similarities(query: FloatArray, texts: Sequence[str], embedder
 def with_sentences(scores: Floats, sentence: Floats, weight: float) -> Floats:
     """Return `score + weight * similarity`; a text without sentences adds 0.
 
-    The raw cosine is added, not one scaled to the head: scaling would stretch the small differences of a head that is all
-    off-topic (measured in evaluation/reports/fusion.md).
+    The raw cosine is added, not one scaled to the head: scaling would stretch the small differences
+    of a head that is all off-topic (measured in evaluation/reports/fusion.md).
 
     Args:
         scores: float64 `[n]`, fused, in [0, 1].

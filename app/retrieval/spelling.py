@@ -20,7 +20,13 @@ _MOST_WORDS = 8
 """Unknown words looked up; a question with more is in a language that the library does not hold."""
 
 
-def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Catalog, spelt_right: Set[str] = frozenset()) -> str:
+def matched_text(
+    text: str,
+    library: Library,
+    lexical: LexicalIndex,
+    catalog: Catalog,
+    spelt_right: Set[str] = frozenset(),
+) -> str:
     """Return a text with each unknown word replaced by a near known one.
 
     Unknown means that no passage holds it. The text itself if no word changes. Near is one edit
@@ -36,38 +42,68 @@ def matched_text(text: str, library: Library, lexical: LexicalIndex, catalog: Ca
         spelt_right: Stems that stay, whether a passage holds them or not.
     """
     spoken = words(text)
-    stems = {word: (tokenise(word) or [""])[0] for word in dict.fromkeys(spoken) if _may_be_misspelt(word)}
+    stems = {
+        word: (tokenise(word) or [""])[0]
+        for word in dict.fromkeys(spoken)
+        if _may_be_misspelt(word)
+    }
     _, held = lexical.document_frequencies(library, list(stems.values()))
     unknown = [
         word
         for word, stem in stems.items()
-        if stem and stem not in spelt_right and not held.get(stem, 0) and not lexical.near(library, stem, 0, 1)
+        if stem
+        and stem not in spelt_right
+        and not held.get(stem, 0)
+        and not lexical.near(library, stem, 0, 1)
     ]
     if not unknown or len(unknown) > _MOST_WORDS:
         return text
     near: dict[str, str | None] = {}
     for word in unknown:
         edits = 2 if len(word) >= _LONG else 1
-        # A misspelt ending is stemmed otherwise: "vally" and "valley" are one edit apart, their stems two.
+        # A misspelt ending is stemmed otherwise: "vally" and "valley" are one edit apart, their
+        # stems two.
         stem_edits = range(edits, 3)
-        found = (_nearest(word, edits, lexical.near(library, stems[word], n, _MOST_READ), library, catalog) for n in stem_edits)
+        found = (
+            _nearest(
+                word, edits, lexical.near(library, stems[word], n, _MOST_READ), library, catalog
+            )
+            for n in stem_edits
+        )
         near[word] = next((other for other in found if other), None)
     return " ".join(near.get(word) or word for word in spoken) if any(near.values()) else text
 
 
 def _may_be_misspelt(word: str) -> bool:
-    return len(word) >= _SHORTEST and word.isascii() and word.isalpha() and not FUNCTION_WORDS["en"].intersection(tokenise(word))
+    return (
+        len(word) >= _SHORTEST
+        and word.isascii()
+        and word.isalpha()
+        and not FUNCTION_WORDS["en"].intersection(tokenise(word))
+    )
 
 
-def _nearest(word: str, edits: int, chunk_ids: Sequence[int], library: Library, catalog: Catalog) -> str | None:
+def _nearest(
+    word: str, edits: int, chunk_ids: Sequence[int], library: Library, catalog: Catalog
+) -> str | None:
     """Return the word of these passages that is nearest, of those near enough."""
     passages = catalog.passages(library, chunk_ids)
-    counts = Counter(other for passage in passages.values() for other in words(f"{passage.document.title} {passage.chunk.text}"))
+    counts = Counter(
+        other
+        for passage in passages.values()
+        for other in words(f"{passage.document.title} {passage.chunk.text}")
+    )
     far = {
-        other: edit_distance(word, other) for other in counts if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other)
+        other: edit_distance(word, other)
+        for other in counts
+        if abs(len(other) - len(word)) <= edits and _may_be_misspelt(other)
     }
     near = [other for other, distance in far.items() if distance <= edits]
-    return min(near, key=lambda other: (far[other], other[0] != word[0], -counts[other], other), default=None)
+    return min(
+        near,
+        key=lambda other: (far[other], other[0] != word[0], -counts[other], other),
+        default=None,
+    )
 
 
 def edit_distance(left: str, right: str) -> int:
@@ -76,7 +112,8 @@ def edit_distance(left: str, right: str) -> int:
     Each letter is edited at most once.
 
     References:
-        Damerau: A technique for computer detection and correction of spelling errors, CACM 1964 (optimal string alignment).
+        Damerau: A technique for computer detection and correction of spelling errors, CACM 1964
+            (optimal string alignment).
     """
     before: list[int] = []
     last = list(range(len(right) + 1))

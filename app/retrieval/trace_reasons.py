@@ -13,7 +13,9 @@ from app.retrieval.reading import Reading
 from app.retrieval.search import Candidates, Ints
 
 
-def fused(candidates: Candidates, order: Ints, scores: Sequence[float], read: int) -> Iterator[TraceItem]:
+def fused(
+    candidates: Candidates, order: Ints, scores: Sequence[float], read: int
+) -> Iterator[TraceItem]:
     """Yield the pool in fused order; the first `read` go on to the next steps.
 
     Args:
@@ -35,7 +37,13 @@ def fused(candidates: Candidates, order: Ints, scores: Sequence[float], read: in
 def reranked(readings: Sequence[Reading]) -> Iterator[TraceItem]:
     """Yield the passages as they were read, best first; this step drops none."""
     for rank, reading in enumerate(readings, 1):
-        yield TraceItem(reading.passage.chunk.chunk_id, rank, reading.score, kept=True, reason=f"overlap {reading.overlap:.2f}")
+        yield TraceItem(
+            reading.passage.chunk.chunk_id,
+            rank,
+            reading.score,
+            kept=True,
+            reason=f"overlap {reading.overlap:.2f}",
+        )
 
 
 def cut(
@@ -63,10 +71,14 @@ def cut(
         ok = id(reading) in passed
         figure = _figure(reading, fusion, library, mode, options)
         reason = figure if ok else f"{figure}; kept as weak" if keep_weak else figure
-        yield TraceItem(reading.passage.chunk.chunk_id, rank, reading.score, ok or keep_weak, reason)
+        yield TraceItem(
+            reading.passage.chunk.chunk_id, rank, reading.score, ok or keep_weak, reason
+        )
 
 
-def _figure(reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions) -> str:
+def _figure(
+    reading: Reading, fusion: Fusion, library: Library, mode: Mode, options: RetrievalOptions
+) -> str:
     if fusion == "dense":
         return f"distance {reading.distance:.2f}, limit {distance_threshold(options, library, mode):.2f}"
     slack = options.compare_slack if mode == "compare" else 0.0
@@ -76,13 +88,16 @@ def _figure(reading: Reading, fusion: Fusion, library: Library, mode: Mode, opti
     return f"closeness {near:.2f}, needs {options.closeness_threshold - slack:.2f}"
 
 
-def chosen(kept: Sequence[Reading], selected: Sequence[Reading], duplicate: float | None) -> Iterator[TraceItem]:
+def chosen(
+    kept: Sequence[Reading], selected: Sequence[Reading], duplicate: float | None
+) -> Iterator[TraceItem]:
     """Yield every passage that passed, selected ones first, with the reason of others.
 
     Args:
         kept: What the selection chose from, best first.
         selected: What it chose, best first.
-        duplicate: Jaccard similarity from which two passages were one; None where copies were not looked for.
+        duplicate: Jaccard similarity from which two passages were one; None where copies were not
+            looked for.
     """
     taken = {id(reading) for reading in selected}
     rest = [reading for reading in kept if id(reading) not in taken]

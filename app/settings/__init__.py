@@ -83,9 +83,14 @@ class Settings(Variables):
     def providers(self) -> ProviderOptions:
         """Return the options of model hosts."""
         hosted = {
-            name: HostedOptions(api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")) for name in HOSTED
+            name: HostedOptions(
+                api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")
+            )
+            for name in HOSTED
         }
-        hosted["openai"] = HostedOptions(self.openai_base_url, self.openai_api_key, self.openai_model)
+        hosted["openai"] = HostedOptions(
+            self.openai_base_url, self.openai_api_key, self.openai_model
+        )
         hosted["openai_compatible"] = hosted["openai"]
         return ProviderOptions(
             llm_provider=self.llm_provider,
@@ -125,8 +130,8 @@ class Settings(Variables):
 def dense_vectors_for(memory_bytes: int) -> int:
     """Return how many vectors a machine of this memory should keep for dense search.
 
-    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links (docs/facts/chroma.md: 133 MB for
-    30,000 on disk includes metadata; 1.5 kB is the vector alone).
+    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links
+    (docs/facts/chroma.md: 133 MB for 30,000 on disk includes metadata; 1.5 kB is the vector alone).
     """
     return max(100_000, memory_bytes // 4 // 2048)
 

@@ -16,7 +16,14 @@ _PREFIXES = tuple(
     " THREAD_POOL VECTOR_".split()
 )
 _FOREIGN = frozenset(
-    {"OLLAMA_HOST", "OLLAMA_MODELS", "OLLAMA_NUM_PARALLEL", "OLLAMA_MAX_LOADED_MODELS", "OLLAMA_CONTEXT_LENGTH", "OLLAMA_ORIGINS"}
+    {
+        "OLLAMA_HOST",
+        "OLLAMA_MODELS",
+        "OLLAMA_NUM_PARALLEL",
+        "OLLAMA_MAX_LOADED_MODELS",
+        "OLLAMA_CONTEXT_LENGTH",
+        "OLLAMA_ORIGINS",
+    }
 )
 
 
@@ -26,7 +33,11 @@ def check_bind(settings: Settings) -> None:
     Raises:
         InvalidInput: No API_KEY on an address that others can reach.
     """
-    if not is_loopback(settings.api_host) and not settings.api_key and not settings.allow_insecure_bind:
+    if (
+        not is_loopback(settings.api_host)
+        and not settings.api_key
+        and not settings.allow_insecure_bind
+    ):
         raise InvalidInput(
             f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is set:"
             " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks for one"
@@ -38,6 +49,14 @@ def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
 
     For a warning at start.
     """
-    known = {name.upper() for name in Settings.model_fields} | _FOREIGN | {"DOCMIND_GIT_SHA", "DOCUMIND_CLI_URL"}
+    known = (
+        {name.upper() for name in Settings.model_fields}
+        | _FOREIGN
+        | {"DOCMIND_GIT_SHA", "DOCUMIND_CLI_URL"}
+    )
     names = os.environ if environment is None else environment
-    return sorted(name for name in names if name.startswith(_PREFIXES) and name not in known and name != "API_URL")
+    return sorted(
+        name
+        for name in names
+        if name.startswith(_PREFIXES) and name not in known and name != "API_URL"
+    )

@@ -4,9 +4,10 @@ Before and after the first token.
 
     python -m evaluation.benchmarks.aborts [--count N]
 
-A real server asks the Ollama double, which holds every answer back; the reader hangs up, and the double notes when its own
-connection is closed. The server may write four answers and call two models at once, so that one place lost in twenty-five
-aborts would show as a refusal; at the end it must still answer.
+A real server asks the Ollama double, which holds every answer back; the reader hangs up, and the
+double notes when its own connection is closed. The server may write four answers and call two
+models at once, so that one place lost in twenty-five aborts would show as a refusal; at the end it
+must still answer.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ TEXT = "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees 
 QUESTION = "What is the melting point of copper?"
 MAX_STREAMS = 4
 MAX_MODEL_CALLS = 2
-SETTINGS = {"MAX_STREAMS": str(MAX_STREAMS), "MAX_MODEL_CALLS": str(MAX_MODEL_CALLS), "EMBEDDING_PROVIDER": "minilm"}
+SETTINGS = {
+    "MAX_STREAMS": str(MAX_STREAMS),
+    "MAX_MODEL_CALLS": str(MAX_MODEL_CALLS),
+    "EMBEDDING_PROVIDER": "minilm",
+}
 
 Moment = Literal["before the reply", "before the first token", "after the first token"]
 FAULTS: Mapping[Moment, Fault] = {
@@ -57,12 +62,22 @@ class Door:
 
 
 DOORS = (
-    Door("/api/v1/query", {"question": QUESTION, "library": "papers", "stream": True}, b"event: token"),
-    Door("/api/v1/chat", {"message": QUESTION, "library": "papers", "stream": True}, b"event: token"),
+    Door(
+        "/api/v1/query",
+        {"question": QUESTION, "library": "papers", "stream": True},
+        b"event: token",
+    ),
+    Door(
+        "/api/v1/chat", {"message": QUESTION, "library": "papers", "stream": True}, b"event: token"
+    ),
     Door("/api/v1/query", {"question": QUESTION, "library": "papers"}),
     Door(
         "/v1/chat/completions",
-        {"model": "documind-papers", "stream": True, "messages": [{"role": "user", "content": QUESTION}]},
+        {
+            "model": "documind-papers",
+            "stream": True,
+            "messages": [{"role": "user", "content": QUESTION}],
+        },
         b'"delta":{"content":',
     ),
 )
@@ -77,7 +92,9 @@ def abort(url: str, double: OllamaDouble, door: Door, moment: Moment) -> float:
     calls, seen = len(double.bodies("/api/chat")), double.aborted
     double.fail("/api/chat", FAULTS[moment])
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
-    connection.request("POST", door.path, json.dumps(door.body), {"Content-Type": "application/json"})
+    connection.request(
+        "POST", door.path, json.dumps(door.body), {"Content-Type": "application/json"}
+    )
     deadline = time.monotonic() + WAIT_S
     while len(double.bodies("/api/chat")) == calls:
         if time.monotonic() > deadline:
@@ -98,7 +115,9 @@ def abort(url: str, double: OllamaDouble, door: Door, moment: Moment) -> float:
     left = time.monotonic()
     connection.close()
     if not double.wait_for_abort(seen + 1, WAIT_S):
-        raise RuntimeError(f"{door.path}: the model still runs {WAIT_S:.0f} s after its reader left, {moment}")
+        raise RuntimeError(
+            f"{door.path}: the model still runs {WAIT_S:.0f} s after its reader left, {moment}"
+        )
     return time.monotonic() - left
 
 
@@ -108,7 +127,10 @@ def campaign(url: str, double: OllamaDouble, count: int) -> dict[Moment, list[fl
     Raises:
         RuntimeError: As of `abort`.
     """
-    return {moment: [abort(url, double, door, moment) for door in islice(cycle(DOORS), count)] for moment in FAULTS}
+    return {
+        moment: [abort(url, double, door, moment) for door in islice(cycle(DOORS), count)]
+        for moment in FAULTS
+    }
 
 
 def fill(client: DocuMindClient, folder: Path) -> None:
@@ -126,7 +148,11 @@ def answers_still(url: str, at_once: int) -> int:
         with DocuMindClient(url, timeout_s=WAIT_S) as client:
             answer = client.query(QUESTION, library="papers")
             asked_once = '"llm_calls": 1,' in json.dumps(answer["trace"])
-            answered.append(answer["status"] == "answered" and asked_once and " failed (" not in json.dumps(answer["notices"]))
+            answered.append(
+                answer["status"] == "answered"
+                and asked_once
+                and " failed (" not in json.dumps(answer["notices"])
+            )
 
     threads = [threading.Thread(target=ask) for _ in range(at_once)]
     for thread in threads:
@@ -148,17 +174,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
             times = campaign(server.url, double, count)
             still = answers_still(server.url, MAX_MODEL_CALLS)
     lines = [
-        Line(f"p99 until the model host sees it, {moment}, {count} aborts", quantile(found, 0.99), LIMIT_S, "s")
+        Line(
+            f"p99 until the model host sees it, {moment}, {count} aborts",
+            quantile(found, 0.99),
+            LIMIT_S,
+            "s",
+        )
         for moment, found in times.items()
     ]
-    lines.append(Line("questions at once that are answered afterwards", still, MAX_MODEL_CALLS, "", at_most=False))
+    lines.append(
+        Line(
+            "questions at once that are answered afterwards",
+            still,
+            MAX_MODEL_CALLS,
+            "",
+            at_most=False,
+        )
+    )
     figures = {f"median, {moment}, s": quantile(found, 0.5) for moment, found in times.items()}
     remarks = [
         "A real server asks the Ollama double, which holds every answer back; the reader hangs up. The doors (query and chat as",
         f"streams, query as JSON, /v1/chat/completions) take turns. MAX_STREAMS={MAX_STREAMS}, MAX_MODEL_CALLS={MAX_MODEL_CALLS}:",
         "a leaked place would have shown as a refusal.",
     ]
-    return write("aborts", "Abandoned answers stop the model", remarks, lines, figures, "python -m evaluation.benchmarks.aborts")
+    return write(
+        "aborts",
+        "Abandoned answers stop the model",
+        remarks,
+        lines,
+        figures,
+        "python -m evaluation.benchmarks.aborts",
+    )
 
 
 if __name__ == "__main__":

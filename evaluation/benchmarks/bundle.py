@@ -46,7 +46,9 @@ CHUNK_CHARACTERS = 600
 def made_by(embedder: Embedder) -> Fingerprint:
     """Return what the bench's vectors are made with."""
     identity = embedder.identity
-    return Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "bench", "en_stem")
+    return Fingerprint(
+        identity.model, identity.digest, identity.dimension, "", "", "bench", "en_stem"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,13 @@ class Journey:
 
 def options_at(data: Path) -> IndexOptions:
     """Return options under which the cache answers."""
-    return IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=50_000_000, vector_cache_vectors=10**9)
+    return IndexOptions(
+        data,
+        data / "chroma",
+        tantivy_threads=1,
+        tantivy_heap_bytes=50_000_000,
+        vector_cache_vectors=10**9,
+    )
 
 
 def fill(store: IndexStore, embedder: Embedder, articles: int) -> list[str]:
@@ -86,12 +94,17 @@ def fill(store: IndexStore, embedder: Embedder, articles: int) -> list[str]:
     asked: list[str] = []
     drafts = []
     rng = random.Random(5)
-    for article in SyntheticEncyclopedia(SyntheticOptions(articles=articles, mean_words=250, redirect_share=0.0)):
+    for article in SyntheticEncyclopedia(
+        SyntheticOptions(articles=articles, mean_words=250, redirect_share=0.0)
+    ):
         text = " ".join(article.source.split())
         if len(text) < 50:
             continue
         starts = range(0, len(text), CHUNK_CHARACTERS)
-        spans = tuple(ChunkSpan(n, at, min(at + CHUNK_CHARACTERS, len(text)), "body", None) for n, at in enumerate(starts))
+        spans = tuple(
+            ChunkSpan(n, at, min(at + CHUNK_CHARACTERS, len(text)), "body", None)
+            for n, at in enumerate(starts)
+        )
         key = f"article-{article.key}"
         drafts.append(
             DocumentDraft(
@@ -129,7 +142,9 @@ def answers(
         lexical = store.lexical.search(LIBRARY, question, DEPTH)
         graph: list[object] = [
             (chunk.doc_id, chunk.ordinal)
-            for chunk in store.catalog.chunks_by_id(LIBRARY, store.vector_store.search(collection, query, DEPTH))
+            for chunk in store.catalog.chunks_by_id(
+                LIBRARY, store.vector_store.search(collection, query, DEPTH)
+            )
         ]
         rows.append((_named(store, exact), _scored(store, lexical), graph))
     return rows
@@ -137,7 +152,10 @@ def answers(
 
 def _named(store: IndexStore, hits: Sequence[Scored]) -> list[object]:
     """Chunks by what they are, as ids differ between stores."""
-    return [(chunk.doc_id, chunk.ordinal) for chunk in store.catalog.chunks_by_id(LIBRARY, [hit.chunk_id for hit in hits])]
+    return [
+        (chunk.doc_id, chunk.ordinal)
+        for chunk in store.catalog.chunks_by_id(LIBRARY, [hit.chunk_id for hit in hits])
+    ]
 
 
 def _scored(store: IndexStore, hits: Sequence[Scored]) -> list[object]:
@@ -207,7 +225,10 @@ def journey(directory: Path, embedder: Embedder, articles: int, flips: int) -> J
         after = answers(target, embedder, questions)
         whole = target.catalog.counts(LIBRARY) == counts
         faults = len(target.fsck.run().faults)
-    overlap = [len(set(one[2]) & set(two[2])) / max(1, len(one[2])) for one, two in zip(before, after, strict=True)]
+    overlap = [
+        len(set(one[2]) & set(two[2])) / max(1, len(one[2]))
+        for one, two in zip(before, after, strict=True)
+    ]
     return Journey(
         chunks=report.chunks,
         questions=len(questions),
@@ -255,23 +276,59 @@ REMARKS = (
 
 def main() -> int:
     """Run, report, and exit 1 when a limit does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--articles", type=int, default=300)
     parser.add_argument("--flips", type=int, default=100)
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="documind-bundle-") as temporary:
-        found = journey(Path(temporary), MiniLmEmbedder(Path(temporary) / "models"), args.articles, args.flips)
+        found = journey(
+            Path(temporary), MiniLmEmbedder(Path(temporary) / "models"), args.articles, args.flips
+        )
     lines = [
-        Line(f"exact neighbours identical, of {found.questions} questions", found.exact_same, found.questions, "", at_most=False),
-        Line(f"words: order and scores identical, of {found.questions}", found.lexical_same, found.questions, "", at_most=False),
-        Line("overlap of the ten neighbours through the graph", found.graph_overlap, 0.99, "", at_most=False),
-        Line(f"flipped bytes refused before a write, of {found.flips}", found.flips_refused, found.flips, "", at_most=False),
+        Line(
+            f"exact neighbours identical, of {found.questions} questions",
+            found.exact_same,
+            found.questions,
+            "",
+            at_most=False,
+        ),
+        Line(
+            f"words: order and scores identical, of {found.questions}",
+            found.lexical_same,
+            found.questions,
+            "",
+            at_most=False,
+        ),
+        Line(
+            "overlap of the ten neighbours through the graph",
+            found.graph_overlap,
+            0.99,
+            "",
+            at_most=False,
+        ),
+        Line(
+            f"flipped bytes refused before a write, of {found.flips}",
+            found.flips_refused,
+            found.flips,
+            "",
+            at_most=False,
+        ),
         Line("a file of another model refused", found.foreign_refused, 1, "", at_most=False),
-        Line("a killed import whole after the same call again", found.resumed_whole, 1, "", at_most=False),
+        Line(
+            "a killed import whole after the same call again",
+            found.resumed_whole,
+            1,
+            "",
+            at_most=False,
+        ),
         Line("faults that fsck finds afterwards", found.faults, 0, ""),
     ]
-    command = f"python -m evaluation.benchmarks.bundle --articles {args.articles} --flips {args.flips}"
+    command = (
+        f"python -m evaluation.benchmarks.bundle --articles {args.articles} --flips {args.flips}"
+    )
     figures = {
         "chunks": float(found.chunks),
         "file, MB": found.file_bytes / 1e6,

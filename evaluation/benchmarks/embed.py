@@ -1,8 +1,10 @@
 """Measure the embedded model's speed, and how close int8 is to float32.
 
-    make bench-embed            # writes evaluation/reports/embed.json and embed.md; fails when a limit is not met
+    make bench-embed            # writes evaluation/reports/embed.json and embed.md; fails when a
+    limit is not met
 
-Nothing is cached: all texts are distinct within a round, and the fastest round of each block counts.
+Nothing is cached: all texts are distinct within a round, and the fastest round of each block
+counts.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ def seconds_per_text(embed: Embed, texts: list[str], rounds: int) -> float:
     return total / len(texts)
 
 
-def ndcg_at_10(collection: Collection, embedder: MiniLmEmbedder, passages: FloatArray, questions: list[str]) -> float:
+def ndcg_at_10(
+    collection: Collection, embedder: MiniLmEmbedder, passages: FloatArray, questions: list[str]
+) -> float:
     """Return mean nDCG@10 with binary gains.
 
     References:

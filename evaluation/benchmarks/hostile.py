@@ -4,8 +4,8 @@ Service is whether others are served at the same time.
 
     python -m evaluation.benchmarks.hostile [--quick]
 
-The files are written by code (tests/fakes/hostile). A process of its own asks `/health` fifty times a second, first of the idle
-server, then while the files come in one after the other.
+The files are written by code (tests/fakes/hostile). A process of its own asks `/health` fifty times
+a second, first of the idle server, then while the files come in one after the other.
 """
 
 from __future__ import annotations
@@ -127,14 +127,23 @@ def send(url: str, file: HostileFile, peak: Peak) -> tuple[Row, str]:
     content = file.make()
     before, begun = peak.reset(), time.monotonic()
     reply = requests.post(
-        f"{url}/api/v1/ingest?wait=text&library=papers", files=[("file", (file.name, content))], timeout=WALL_LIMIT_S * 2
+        f"{url}/api/v1/ingest?wait=text&library=papers",
+        files=[("file", (file.name, content))],
+        timeout=WALL_LIMIT_S * 2,
     )
     wall_s, held = time.monotonic() - begun, peak.most()
     body = reply.json()
     verdict = "indexed" if reply.status_code in {200, 201, 202} else str(body["code"])
     if verdict == "indexed":
         requests.delete(f"{url}/api/v1/papers/{file.name}?library=papers", timeout=120)
-    row = Row(file.name, len(content) / 2**20, verdict, verdict in file.verdicts, wall_s, (held - before) / 1e6)
+    row = Row(
+        file.name,
+        len(content) / 2**20,
+        verdict,
+        verdict in file.verdicts,
+        wall_s,
+        (held - before) / 1e6,
+    )
     return row, reply.text
 
 
@@ -146,7 +155,11 @@ def _between(path: Path, begin: float, end: float) -> list[float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Send every file and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--quick", action="store_true", help="only files that are quick to make and to refuse; no report")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="only files that are quick to make and to refuse; no report",
+    )
     parser.add_argument("--probe", nargs=2, metavar=("URL", "FILE"), help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.probe:
@@ -159,7 +172,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(name)
         samples = folder / "health"
         with Served(folder / "data") as server:
-            command = [sys.executable, "-m", "evaluation.benchmarks.hostile", "--probe", server.url, str(samples)]
+            command = [
+                sys.executable,
+                "-m",
+                "evaluation.benchmarks.hostile",
+                "--probe",
+                server.url,
+                str(samples),
+            ]
             peak = Peak(server.process.pid)
             with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as prober:
                 time.sleep(2)
@@ -170,21 +190,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     row, text = send(server.url, file, peak)
                     leaks += CANARY in text
                     rows.append(row)
-                    print(f"  {row.name}: {row.verdict} in {row.wall_s:.2f} s, {row.peak_mb:.0f} MB", flush=True)
+                    print(
+                        f"  {row.name}: {row.verdict} in {row.wall_s:.2f} s, {row.peak_mb:.0f} MB",
+                        flush=True,
+                    )
                 ended = time.monotonic()
                 assert prober.stdin is not None
                 prober.stdin.close()
             peak.close()
             ready = server.client.ready()["status"] == "ready"
         idle, busy = _between(samples, idle_from, begun), _between(samples, begun, ended)
-        outside = [path for path in (Path("/tmp/documind-escaped"), Path("/etc/documind-escaped")) if path.exists()]
+        outside = [
+            path
+            for path in (Path("/tmp/documind-escaped"), Path("/etc/documind-escaped"))
+            if path.exists()
+        ]
     lines = [
         Line("files", len(rows), 40, "", at_most=False),
         Line("files that did not end as they may", sum(not row.expected for row in rows), 0, ""),
         Line("longest wall time", max(row.wall_s for row in rows), WALL_LIMIT_S, "s"),
         Line("replies that show another file's content", leaks, 0, ""),
         Line("files written outside the data directory", len(outside), 0, ""),
-        Line("/health p99 while they come in / idle", quantile(busy, 0.99) / quantile(idle, 0.99), LIMIT, "x"),
+        Line(
+            "/health p99 while they come in / idle",
+            quantile(busy, 0.99) / quantile(idle, 0.99),
+            LIMIT,
+            "x",
+        ),
         Line("the server is ready afterwards", float(ready), 1, "", at_most=False),
     ]
     figures = {
@@ -199,7 +231,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "machine load after": os.getloadavg()[0],
     }
     if asked.quick:
-        print(json.dumps({"lines": [(line.what, line.measured, line.holds) for line in lines], "figures": figures}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "lines": [(line.what, line.measured, line.holds) for line in lines],
+                    "figures": figures,
+                },
+                indent=1,
+            )
+        )
         return 0 if all(line.holds for line in lines) else 1
     remarks = [
         "One upload after the other to a real server with default limits; memory is the most that server and children held above",
@@ -207,12 +247,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "",
         "| file | MB | verdict | s | MB held |",
         "|---|---|---|---|---|",
-        *(f"| {row.name} | {row.size_mb:.2f} | {row.verdict} | {row.wall_s:.2f} | {row.peak_mb:.0f} |" for row in rows),
+        *(
+            f"| {row.name} | {row.size_mb:.2f} | {row.verdict} | {row.wall_s:.2f} | {row.peak_mb:.0f} |"
+            for row in rows
+        ),
     ]
     code = write("hostile", "Hostile files", remarks, lines, figures, "make bench-hostile")
     report = json.loads((REPORTS / "hostile.json").read_text("utf-8"))
     report["files"] = [
-        {**asdict(row), "size_mb": round(row.size_mb, 3), "wall_s": round(row.wall_s, 3), "peak_mb": round(row.peak_mb, 1)}
+        {
+            **asdict(row),
+            "size_mb": round(row.size_mb, 3),
+            "wall_s": round(row.wall_s, 3),
+            "peak_mb": round(row.peak_mb, 1),
+        }
         for row in rows
     ]
     (REPORTS / "hostile.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")

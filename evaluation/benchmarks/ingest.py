@@ -2,8 +2,8 @@
 
     python -m evaluation.benchmarks.ingest [--data DIR] [--chunks N] [--rounds N]
 
-Time runs from the first byte posted to the last vector searched (`wait=true`): parsing, chunking, catalog,
-lexical index and vectors included. The fastest round counts.
+Time runs from the first byte posted to the last vector searched (`wait=true`): parsing, chunking,
+catalog, lexical index and vectors included. The fastest round counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def main() -> int:
         "processor ms per chunk": 1000 * cpu / chunks,
         "processor seconds of Chroma afterwards, share of the ingest's": following / cpu,
     }
-    remarks = [f"{len(files)} text files, {chunks} chunks, posted {_FILES_PER_UPLOAD} at a time; best of {args.rounds} rounds."]
+    remarks = [
+        f"{len(files)} text files, {chunks} chunks, posted {_FILES_PER_UPLOAD} at a time; best of {args.rounds} rounds."
+    ]
     return write("ingest", "Files to vectors", remarks, [], figures, "make bench-ingest")
 
 

@@ -2,8 +2,9 @@
 
     python -m evaluation.benchmarks.install [--without-image]
 
-Each way starts from a fresh clone of what is committed, with the package registries that this machine is set up for. The wheel is
-installed into an empty environment, started in an empty folder without DATA_DIR, and asked a question about the samples.
+Each way starts from a fresh clone of what is committed, with the package registries that this
+machine is set up for. The wheel is installed into an empty environment, started in an empty folder
+without DATA_DIR, and asked a question about the samples.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ Figures = dict[str, float]
 def main() -> int:
     """Measure, and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--without-image", action="store_true", help="leave the steps of the Dockerfile out")
+    parser.add_argument(
+        "--without-image", action="store_true", help="leave the steps of the Dockerfile out"
+    )
     arguments = parser.parse_args()
     figures: Figures = {}
     with tempfile.TemporaryDirectory(prefix="documind-install-") as name:
@@ -45,12 +48,30 @@ def main() -> int:
         by_make(clone, figures)
         by_wheel(clone, Path(name), figures)
         if not arguments.without_image:
-            figures["image: minutes"] = timed(".venv/bin/python", "-m", "scripts.run_dockerfile_steps", cwd=clone) / 60
+            figures["image: minutes"] = (
+                timed(".venv/bin/python", "-m", "scripts.run_dockerfile_steps", cwd=clone) / 60
+            )
     lines = [
         Line("installed by pip from the wheel", figures.pop("wheel: MB installed"), 800, "MB"),
-        Line("installed by make, without Node's packages", figures.pop("make: MB in .venv"), 650, "MB"),
-        Line("files in the folder where the wheel was started", figures.pop("wheel: files left"), 0, "files"),
-        Line("passages cited in the first answer", figures.pop("wheel: citations"), 1, "citations", at_most=False),
+        Line(
+            "installed by make, without Node's packages",
+            figures.pop("make: MB in .venv"),
+            650,
+            "MB",
+        ),
+        Line(
+            "files in the folder where the wheel was started",
+            figures.pop("wheel: files left"),
+            0,
+            "files",
+        ),
+        Line(
+            "passages cited in the first answer",
+            figures.pop("wheel: citations"),
+            1,
+            "citations",
+            at_most=False,
+        ),
     ]
     load = os.getloadavg()[2]
     remarks = [
@@ -62,7 +83,9 @@ def main() -> int:
 
 def by_make(clone: Path, figures: Figures) -> None:
     """Install as `make run` does, and measure time, size and packages."""
-    figures["make: minutes for packages and page"] = timed("make", "-s", "setup", "page", cwd=clone) / 60
+    figures["make: minutes for packages and page"] = (
+        timed("make", "-s", "setup", "page", cwd=clone) / 60
+    )
     figures["make: MB in .venv"] = megabytes(clone / ".venv")
     figures["make: MB in web/node_modules"] = megabytes(clone / "web" / "node_modules")
     figures["make: packages"] = packages(clone / ".venv")
@@ -76,7 +99,9 @@ def by_wheel(clone: Path, folder: Path, figures: Figures) -> None:
     environment, empty = folder / "environment", folder / "empty"
     venv.create(environment, with_pip=True)
     empty.mkdir()
-    figures["wheel: minutes to install"] = timed(str(environment / "bin" / "pip"), "install", "-q", str(wheel), cwd=folder) / 60
+    figures["wheel: minutes to install"] = (
+        timed(str(environment / "bin" / "pip"), "install", "-q", str(wheel), cwd=folder) / 60
+    )
     figures["wheel: MB installed"] = megabytes(environment)
     figures["wheel: packages"] = packages(environment)
     with started(environment, empty, folder, figures) as client:
@@ -89,10 +114,14 @@ def by_wheel(clone: Path, folder: Path, figures: Figures) -> None:
 
 
 @contextmanager
-def started(environment: Path, empty: Path, home: Path, figures: Figures) -> Iterator[DocuMindClient]:
+def started(
+    environment: Path, empty: Path, home: Path, figures: Figures
+) -> Iterator[DocuMindClient]:
     """Yield a client of a server that was started without a word about its data."""
     port = free_port()
-    kept = {name: value for name, value in os.environ.items() if name not in {"DATA_DIR", "PYTHONPATH"}}
+    kept = {
+        name: value for name, value in os.environ.items() if name not in {"DATA_DIR", "PYTHONPATH"}
+    }
     process = subprocess.Popen(
         [str(environment / "bin" / "documind"), "serve", "--port", str(port)],
         cwd=empty,
@@ -123,7 +152,11 @@ def wait_ready(client: DocuMindClient, process: subprocess.Popen[bytes]) -> None
 
 def run(*command: str, cwd: Path) -> None:
     """Run a command that must succeed; its words go to standard error."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"DATA_DIR", "PYTHONPATH", "VIRTUAL_ENV"}}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DATA_DIR", "PYTHONPATH", "VIRTUAL_ENV"}
+    }
     subprocess.run(command, cwd=cwd, env=kept, check=True, stdout=sys.stderr)
 
 
@@ -141,7 +174,9 @@ def megabytes(folder: Path) -> float:
 
 def packages(environment: Path) -> int:
     """Return how many packages an environment has."""
-    listed = subprocess.check_output([str(environment / "bin" / "python"), "-m", "pip", "list", "--format", "json"], text=True)
+    listed = subprocess.check_output(
+        [str(environment / "bin" / "python"), "-m", "pip", "list", "--format", "json"], text=True
+    )
     return len(json.loads(listed))
 
 

@@ -2,9 +2,10 @@
 
     python -m evaluation.benchmarks.pdf [--data DIR] [--pages N] [--out DIR]
 
-Both sides read the same files in turn until N pages are done. The bare side opens the file and takes each page's text. Ours is a
-parse as the server does it: the request to the child process, normal form, joined words, flowing lines, headings, page map, and the
-answer read back; parent and child are added up. The one-off start of the child (0.2 s, kept warm for 200 parses) is left out.
+Both sides read the same files in turn until N pages are done. The bare side opens the file and
+takes each page's text. Ours is a parse as the server does it: the request to the child process,
+normal form, joined words, flowing lines, headings, page map, and the answer read back; parent and
+child are added up. The one-off start of the child (0.2 s, kept warm for 200 parses) is left out.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def kept_share(bare: list[str], parsed: ParsedDocument) -> float:
     """Return the smallest share of a page's characters that our text holds."""
     shares = []
     for page, text in zip(parsed.pages, bare, strict=True):
-        # U+0002 marks a broken word and other controls are glyphs without a character: neither can be in a text.
+        # U+0002 marks a broken word and other controls are glyphs without a character: neither can
+        # be in a text.
         wanted = Counter(char for char in text if not char.isspace() and char.isprintable())
         found = Counter(parsed.text[page.start : page.end])
         if wanted:
@@ -116,7 +118,9 @@ def _cpu_s(process: psutil.Process) -> float:
 def write(report: Report, folder: Path) -> None:
     """Write `pdf.json` and `pdf.md`."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pdf.json").write_text(json.dumps({**asdict(report), "holds": report.holds}, indent=2) + "\n", "utf-8")
+    (folder / "pdf.json").write_text(
+        json.dumps({**asdict(report), "holds": report.holds}, indent=2) + "\n", "utf-8"
+    )
     lines = [
         "# PDF path against bare pypdfium2",
         "",
@@ -138,12 +142,22 @@ def main() -> int:
     """Run the benchmark; the exit code says whether the limits hold."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder that holds pdf/*.pdf")
-    parser.add_argument("--pages", type=int, default=1000, help="pages to read on each side (default 1000)")
-    parser.add_argument("--out", type=Path, default=ROOT / "evaluation" / "reports", help="where pdf.json and pdf.md go")
+    parser.add_argument(
+        "--pages", type=int, default=1000, help="pages to read on each side (default 1000)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "evaluation" / "reports",
+        help="where pdf.json and pdf.md go",
+    )
     arguments = parser.parse_args()
     files = sorted((arguments.data / "pdf").glob("*.pdf"))
     if not files:
-        print(f"no PDF in {arguments.data / 'pdf'}; give a folder with pdf/*.pdf by --data", file=sys.stderr)
+        print(
+            f"no PDF in {arguments.data / 'pdf'}; give a folder with pdf/*.pdf by --data",
+            file=sys.stderr,
+        )
         return 2
     report = measure(files, arguments.pages)
     write(report, arguments.out)

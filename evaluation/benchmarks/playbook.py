@@ -26,7 +26,9 @@ def rows(reports: Path) -> list[Row]:
     Args:
         reports: Folder of the reports that are read.
     """
-    start, load, query, ingest = (_figures(reports, name) for name in ("start", "load", "query", "ingest"))
+    start, load, query, ingest = (
+        _figures(reports, name) for name in ("start", "load", "query", "ingest")
+    )
     crash, damage, bulk = (_report(reports, name) for name in ("crash", "damage", "bulk"))
     largest = max(bulk["steps"], key=lambda step: step["chunks"])
     memory = start["memory after 100 questions MB"]
@@ -36,24 +38,52 @@ def rows(reports: Path) -> list[Row]:
     disk_mb = largest["disk_mb"]
     return [
         ("memory of a server with 10,000 chunks", f"{memory:.0f} MB", "start.md"),
-        ("memory for a million vectors more", f"{VECTOR_BYTES * 1e6 / 1e9:.1f} GB", f"arithmetic: {VECTOR_BYTES} bytes each"),
+        (
+            "memory for a million vectors more",
+            f"{VECTOR_BYTES * 1e6 / 1e9:.1f} GB",
+            f"arithmetic: {VECTOR_BYTES} bytes each",
+        ),
         (
             "search over HTTP at 50,000 chunks, p50 / p95",
             f"{query['search p50 ms']:.0f} / {query['search p95 ms']:.0f} ms",
             "query.md",
         ),
-        ("searches a second, one after the other", f"{1000 / query['search p50 ms']:.0f}", "arithmetic: 1 s / p50 of query.md"),
-        ("answers streamed at once without an error", "64", "load.md, with a model host of 20 tokens a second each"),
-        ("tokens a second the model host must write for that", f"{tokens_s:,}", "arithmetic: 64 times 20"),
+        (
+            "searches a second, one after the other",
+            f"{1000 / query['search p50 ms']:.0f}",
+            "arithmetic: 1 s / p50 of query.md",
+        ),
+        (
+            "answers streamed at once without an error",
+            "64",
+            "load.md, with a model host of 20 tokens a second each",
+        ),
+        (
+            "tokens a second the model host must write for that",
+            f"{tokens_s:,}",
+            "arithmetic: 64 times 20",
+        ),
         (
             "processor time of the server per answer",
             f"{load['64 streams, processor ms of the server per answer']:.0f} ms",
             "load.md",
         ),
-        ("files to vectors, built-in model", f"{ingest['chunks/s']:.0f} chunks a second", "ingest.md"),
-        ("100,000 chunks to vectors", f"{100_000 / ingest['chunks/s'] / 60:.0f} min", "arithmetic: by ingest.md"),
+        (
+            "files to vectors, built-in model",
+            f"{ingest['chunks/s']:.0f} chunks a second",
+            "ingest.md",
+        ),
+        (
+            "100,000 chunks to vectors",
+            f"{100_000 / ingest['chunks/s'] / 60:.0f} min",
+            "arithmetic: by ingest.md",
+        ),
         ("start, 10,000 chunks", f"{start['start-up s']:.1f} s", "start.md"),
-        ("start with " + f"{largest['chunks']:,.0f} chunks", f"{largest['server_start_s']:.1f} s", "bulk.md"),
+        (
+            "start with " + f"{largest['chunks']:,.0f} chunks",
+            f"{largest['server_start_s']:.1f} s",
+            "bulk.md",
+        ),
         (
             "promises broken in kills under load",
             f"{crash['figures']['broken_promises']:.0f} in {crash['figures']['kills']:.0f} kills",
@@ -84,7 +114,11 @@ def rows(reports: Path) -> list[Row]:
             f"{budget_h:.1f} h",
             f"arithmetic: {1 - AVAILABLE:.1%} of {MONTH_H:.0f} h",
         ),
-        ("restarts that this budget pays for", f"{budget_h * 3600 / start['start-up s']:,.0f}", "arithmetic: budget / start"),
+        (
+            "restarts that this budget pays for",
+            f"{budget_h * 3600 / start['start-up s']:,.0f}",
+            "arithmetic: budget / start",
+        ),
     ]
 
 

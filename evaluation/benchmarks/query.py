@@ -41,7 +41,9 @@ def searched(server: Served, text: str, **options: object) -> float:
     return milliseconds(server.client.query, text, **fixed, **options)
 
 
-def filtered(server: Served, store: IndexStore, embedder: MiniLmEmbedder, asked: list[str]) -> tuple[list[Line], dict[str, float]]:
+def filtered(
+    server: Served, store: IndexStore, embedder: MiniLmEmbedder, asked: list[str]
+) -> tuple[list[Line], dict[str, float]]:
     """Return recall, and time in milliseconds, of ever wider filters."""
     lines: list[Line] = []
     figures: dict[str, float] = {}
@@ -49,20 +51,27 @@ def filtered(server: Served, store: IndexStore, embedder: MiniLmEmbedder, asked:
         until = years_for(share)
         allowed, rows = matching(store, until)
         took = [searched(server, text, filters={"year_to": until}) for text in asked]
-        recalls = [recall(store, embedder.embed_query(text), until, allowed, rows) for text in asked]
+        recalls = [
+            recall(store, embedder.embed_query(text), until, allowed, rows) for text in asked
+        ]
         what = f"recall@{TOP_K} of the filtered dense leg at {share:.1%}"
         lines.append(Line(what, float(np.mean(recalls)), RECALL_LIMIT, "", at_most=False))
         figures[f"filtered p50 ms at {share:.1%}"] = quantile(took, 0.5)
     return lines, figures
 
 
-def recall(store: IndexStore, vector: FloatArray, until: int, allowed: list[int], rows: FloatArray) -> float:
+def recall(
+    store: IndexStore, vector: FloatArray, until: int, allowed: list[int], rows: FloatArray
+) -> float:
     """Return the share of the true filtered top ten that the dense leg finds.
 
     The truth is a scan of the catalog.
     """
     truth = {allowed[i] for i in np.argsort(-(rows @ vector), kind="stable")[:TOP_K]}
-    found = {hit.chunk_id for hit in store.vectors.search(Library.PUBLIC, vector, TOP_K, Filters(year_to=until))}
+    found = {
+        hit.chunk_id
+        for hit in store.vectors.search(Library.PUBLIC, vector, TOP_K, Filters(year_to=until))
+    }
     return len(truth & found) / max(1, len(truth))
 
 
@@ -74,7 +83,9 @@ def matching(store: IndexStore, until: int) -> tuple[list[int], FloatArray]:
     )
     with store.database.read_raw() as cursor:
         found = cursor.execute(sql, (until,)).fetchall()
-    return [row[0] for row in found], np.stack([np.frombuffer(row[1], np.float16) for row in found]).astype(np.float32)
+    return [row[0] for row in found], np.stack(
+        [np.frombuffer(row[1], np.float16) for row in found]
+    ).astype(np.float32)
 
 
 def main() -> int:
@@ -91,7 +102,10 @@ def main() -> int:
         with IndexStore(IndexOptions(live, live / "chroma"), vector_store="foreground") as store:
             fill(store, args.data, args.chunks, embedder)
         shutil.copytree(live, copy)
-        with Served(live) as server, IndexStore(IndexOptions(copy, copy / "chroma"), vector_store="foreground") as store:
+        with (
+            Served(live) as server,
+            IndexStore(IndexOptions(copy, copy / "chroma"), vector_store="foreground") as store,
+        ):
             for text in questions(args.data, "pubmedqa", 50):  # warm up with other questions
                 searched(server, text)
             times = [searched(server, text) for text in asked]
@@ -102,7 +116,9 @@ def main() -> int:
         "search p95 ms": quantile(times, 0.95),
         "route p50 ms": quantile(route, 0.5),
     }
-    remarks = [f"{args.chunks} chunks, {len(asked)} distinct questions, top {TOP_K}; nothing is cached."]
+    remarks = [
+        f"{args.chunks} chunks, {len(asked)} distinct questions, top {TOP_K}; nothing is cached."
+    ]
     return write("query", "Search over HTTP", remarks, lines, figures, "make bench-query")
 
 

@@ -2,9 +2,10 @@
 
 `python -m evaluation.benchmarks.quotes [--data DIR] [--questions N]`
 
-Each question is quoted twice in turn, by an embedder that remembers and by one that does not, from the same evidence: questions one
-behind the other in the collection, which are about one subject, and as many drawn from all of it. Writes
-evaluation/reports/quotes.md and .json; fails when a quote differs.
+Each question is quoted twice in turn, by an embedder that remembers and by one that does not, from
+the same evidence: questions one behind the other in the collection, which are about one subject,
+and as many drawn from all of it. Writes evaluation/reports/quotes.md and .json; fails when a quote
+differs.
 """
 
 from __future__ import annotations
@@ -43,26 +44,39 @@ def main() -> int:
         timings: dict[str, float] = {}
         for name, questions in _kinds(answerable, given.questions, draw).items():
             say(f"{len(questions)} {name} questions")
-            asked = [(question.text, evidence_for(bench, Library.PUBLIC, question.text)) for question in questions]
+            asked = [
+                (question.text, evidence_for(bench, Library.PUBLIC, question.text))
+                for question in questions
+            ]
             different, found = _compare(asked, embedder)
             figures[f"{name}: questions quoted differently"] = different
             timings |= {f"{name}: {key}": value for key, value in found.items()}
-        made = replace(bench.provenance(), settings_hash=hash_of(RetrievalOptions(), given.questions))
-    remark = (
-        "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation; a memory begins empty with each kind."
+        made = replace(
+            bench.provenance(), settings_hash=hash_of(RetrievalOptions(), given.questions)
+        )
+    remark = "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation; a memory begins empty with each kind."
+    write_figures(
+        Figures("Quoting with sentences remembered", made, figures, timings, (remark,)), "quotes"
     )
-    write_figures(Figures("Quoting with sentences remembered", made, figures, timings, (remark,)), "quotes")
     return int(any(figures.values()))
 
 
-def _kinds(questions: Sequence[TestQuestion], most: int, draw: random.Random) -> dict[str, Sequence[TestQuestion]]:
+def _kinds(
+    questions: Sequence[TestQuestion], most: int, draw: random.Random
+) -> dict[str, Sequence[TestQuestion]]:
     begin = draw.randrange(max(1, len(questions) - most))
-    return {"neighbouring": questions[begin : begin + most], "random": draw.sample(questions, min(most, len(questions)))}
+    return {
+        "neighbouring": questions[begin : begin + most],
+        "random": draw.sample(questions, min(most, len(questions))),
+    }
 
 
 def _compare(asked: Asked, embedder: Embedder) -> tuple[int, dict[str, float]]:
     """Return how many questions are quoted differently, milliseconds and ratios."""
-    ways = {"computed": ExtractiveGenerator(embedder), "remembered": ExtractiveGenerator(RememberedEmbedder(embedder))}
+    ways = {
+        "computed": ExtractiveGenerator(embedder),
+        "remembered": ExtractiveGenerator(RememberedEmbedder(embedder)),
+    }
     took_ms: dict[str, list[float]] = {way: [] for way in ways}
     different = 0
     for number, (question, evidence) in enumerate(asked):
@@ -74,7 +88,9 @@ def _compare(asked: Asked, embedder: Embedder) -> tuple[int, dict[str, float]]:
         different += chosen["computed"] != chosen["remembered"]
     figures: dict[str, float] = {}
     for name, share in (("p50", 50), ("p95", 95)):
-        computed, remembered = (float(np.percentile(took_ms[way], share)) for way in ("computed", "remembered"))
+        computed, remembered = (
+            float(np.percentile(took_ms[way], share)) for way in ("computed", "remembered")
+        )
         figures |= {
             f"computed {name} ms": computed,
             f"remembered {name} ms": remembered,

@@ -17,7 +17,10 @@ from evaluation.benchmarks.playbook import rows
 from evaluation.lib.paths import REPORTS, ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
-BEGIN, END = "<!-- figures: python -m evaluation.benchmarks.scale_page -->", "<!-- end of figures -->"
+BEGIN, END = (
+    "<!-- figures: python -m evaluation.benchmarks.scale_page -->",
+    "<!-- end of figures -->",
+)
 PLAYBOOK = "<!-- figures of the playbook: python -m evaluation.benchmarks.scale_page -->"
 DIMENSION = 384
 """Of the built-in model."""
@@ -79,16 +82,33 @@ def _all_of_wikipedia(bulk: Mapping[str, Any], passages_per_s: float) -> str:
             "fit",
         ),
         ("clean text in it", f"{text_mb / 1000:.0f} GB", "per chunk of the largest step"),
-        ("vectors, built-in model", f"{WIKIPEDIA_CHUNKS / passages_per_s / _DAY:.0f} days", "passages a second of embed.md"),
+        (
+            "vectors, built-in model",
+            f"{WIKIPEDIA_CHUNKS / passages_per_s / _DAY:.0f} days",
+            "passages a second of embed.md",
+        ),
         ("disk, text and words", f"{fitted['disk_mb']['at_wikipedia'] / 1000:.0f} GB", "fit"),
-        ("disk, vectors in the catalog", f"{CATALOG_BYTES * WIKIPEDIA_CHUNKS / 1e9:.0f} GB", f"{CATALOG_BYTES} bytes each"),
+        (
+            "disk, vectors in the catalog",
+            f"{CATALOG_BYTES * WIKIPEDIA_CHUNKS / 1e9:.0f} GB",
+            f"{CATALOG_BYTES} bytes each",
+        ),
         ("memory while indexing", f"{fitted['index_pss_mb']['at_wikipedia']:.0f} MB", "fit"),
-        ("memory of vectors that are searched", f"{GRAPH_BYTES * 1e6 / 1e9:.1f} GB a million", f"{GRAPH_BYTES} bytes each"),
+        (
+            "memory of vectors that are searched",
+            f"{GRAPH_BYTES * 1e6 / 1e9:.1f} GB a million",
+            f"{GRAPH_BYTES} bytes each",
+        ),
         ("search by words, p95", f"{fitted['bm25_p95_ms']['at_wikipedia']:.0f} ms", "fit"),
     ]
     if (words := bulk["wikitext"]) is not None:
         rows.insert(
-            1, ("reading wikitext comes on top", f"{words['fast_mb_per_cpu_s']:.0f} MB of it a processor second", "measured")
+            1,
+            (
+                "reading wikitext comes on top",
+                f"{words['fast_mb_per_cpu_s']:.0f} MB of it a processor second",
+                "measured",
+            ),
         )
     off = max(abs(fit["predicted"] / fit["measured"] - 1) for fit in bulk["fits"])
     return (

@@ -2,8 +2,8 @@
 
     python -m evaluation.benchmarks.start [--data DIR] [--chunks N] [--rounds N]
 
-The fastest of several starts counts. Memory is the proportional set size of the server and its children
-after a hundred questions.
+The fastest of several starts counts. Memory is the proportional set size of the server and its
+children after a hundred questions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def main() -> int:
         "memory after 100 questions MB": pss / 1e6,
         "chunks": float(args.chunks),
     }
-    remarks = ["From the start of the process until `/health/ready` says so: index open, vector store checked, embedder warm."]
+    remarks = [
+        "From the start of the process until `/health/ready` says so: index open, vector store checked, embedder warm."
+    ]
     return write("start", "Start-up and memory", remarks, [], figures, "make bench-start")
 
 

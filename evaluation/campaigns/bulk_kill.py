@@ -1,9 +1,11 @@
 """Kill `documind bulk index` at random; compare with an uninterrupted run.
 
-    make bench-bulk-kill        # 20 kills over a run of a minute, into evaluation/reports/bulk_resume.{json,md}
+    make bench-bulk-kill        # 20 kills over a run of a minute, into
+    evaluation/reports/bulk_resume.{json,md}
 
-The whole process group gets SIGKILL, as when a machine loses power as far as processes are concerned. A kill counts when the run
-had not ended by itself. What must be equal: the set of (source key, source revision, text hash, chunk spans), and the ledger.
+The whole process group gets SIGKILL, as when a machine loses power as far as processes are
+concerned. A kill counts when the run had not ended by itself. What must be equal: the set of
+(source key, source revision, text hash, chunk spans), and the ledger.
 """
 
 from __future__ import annotations
@@ -87,9 +89,14 @@ def stored(data_dir: Path) -> Stored:
                 "SELECT doc, source_key, source_revision, sha256, revision FROM documents WHERE state = 'live'"
             ).fetchall()
             spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
-            for doc, revision, start, end in cursor.execute('SELECT doc, revision, start, "end" FROM chunks ORDER BY chunk_id'):
+            for doc, revision, start, end in cursor.execute(
+                'SELECT doc, revision, start, "end" FROM chunks ORDER BY chunk_id'
+            ):
                 spans.setdefault((doc, revision), []).append((start, end))
-        rows = sorted((key, source, sha, spans.get((doc, revision), [])) for doc, key, source, sha, revision in documents)
+        rows = sorted(
+            (key, source, sha, spans.get((doc, revision), []))
+            for doc, key, source, sha, revision in documents
+        )
         keys = Counter(row[0] for row in rows)
         return Stored(
             documents=len(rows),
@@ -108,14 +115,32 @@ class Command:
     def __init__(self, dump: Path, data_dir: Path) -> None:
         """Prepare; nothing runs yet."""
         self.data_dir = data_dir
-        self._arguments = [sys.executable, "-m", "app", "bulk", "index", str(dump), "--library", "public"]
+        self._arguments = [
+            sys.executable,
+            "-m",
+            "app",
+            "bulk",
+            "index",
+            str(dump),
+            "--library",
+            "public",
+        ]
 
     def start(self, *options: str, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
         """Start a run."""
-        environment = {**os.environ, "DATA_DIR": str(self.data_dir), "SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9"}
+        environment = {
+            **os.environ,
+            "DATA_DIR": str(self.data_dir),
+            "SAMPLES": "0",
+            "OLLAMA_BASE_URL": "http://127.0.0.1:9",
+        }
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(
-            [*self._arguments, *options], cwd=ROOT, env=environment, start_new_session=True, **{**quiet, **streams}
+            [*self._arguments, *options],
+            cwd=ROOT,
+            env=environment,
+            start_new_session=True,
+            **{**quiet, **streams},
         )
 
     def finish(self) -> float:
@@ -168,7 +193,9 @@ def left(data_dir: Path) -> Left:
             ).fetchone()
     finally:
         database.close()
-    return Left(now.documents, now.documents - (indexed if isinstance(indexed, int) else 0), wordless)
+    return Left(
+        now.documents, now.documents - (indexed if isinstance(indexed, int) else 0), wordless
+    )
 
 
 def wrong_words(data_dir: Path) -> int:
@@ -194,7 +221,12 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
     """
     dump = directory / "synthetic.xml"
     with dump.open("w", encoding="utf-8") as file:
-        write_xml(SyntheticEncyclopedia(SyntheticOptions(articles=articles, vocabulary=5000, mean_words=200)), file)
+        write_xml(
+            SyntheticEncyclopedia(
+                SyntheticOptions(articles=articles, vocabulary=5000, mean_words=200)
+            ),
+            file,
+        )
     whole_s = Command(dump, directory / "whole").finish()
     command = Command(dump, directory / "killed")
     rng = random.Random(seed)
@@ -202,13 +234,20 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
     redone = replayed = before = 0
     while phases.total() < kills:
         if not command.kill_after(rng.uniform(0.15, 0.9) * whole_s):
-            # It ended by itself: begin again with an empty directory, so that every kill meets work.
+            # It ended by itself: begin again with an empty directory, so that every kill meets
+            # work.
             command = Command(dump, directory / f"killed{phases.total()}")
             before = 0
             continue
         now = left(command.data_dir)
         redone, replayed = max(redone, now.unaccounted), max(replayed, now.wordless_chunks)
-        phases["starting" if now.documents == 0 else "resuming" if before == now.documents else "indexing"] += 1
+        phases[
+            "starting"
+            if now.documents == 0
+            else "resuming"
+            if before == now.documents
+            else "indexing"
+        ] += 1
         before = now.documents
     last_s = command.finish()
     return Campaign(
@@ -227,7 +266,9 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 
 def main() -> int:
     """Run the campaign and write the report; exit 1 when the two differ."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--articles", type=int, default=150_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=7)
@@ -235,7 +276,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
         result = campaign(Path(directory), args.articles, args.kills, args.seed)
     REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "bulk_resume.json").write_text(json.dumps({**asdict(result), "equal": result.equal}, indent=1) + "\n", "utf-8")
+    (REPORTS / "bulk_resume.json").write_text(
+        json.dumps({**asdict(result), "equal": result.equal}, indent=1) + "\n", "utf-8"
+    )
     (REPORTS / "bulk_resume.md").write_text(markdown(result), "utf-8")
     print(markdown(result))
     return 0 if result.equal else 1
@@ -243,7 +286,9 @@ def main() -> int:
 
 def markdown(result: Campaign) -> str:
     """Return the report for people."""
-    phases = ", ".join(f"{count} {phase}" for phase, count in sorted(result.kills_per_phase.items()))
+    phases = ", ".join(
+        f"{count} {phase}" for phase, count in sorted(result.kills_per_phase.items())
+    )
     return (
         "# Exact resume of bulk indexing\n\nWritten by `make bench-bulk-kill` (evaluation/campaigns/bulk_kill.py).\n\n"
         f"- an uninterrupted run over {result.articles:,} articles: {result.uninterrupted_s} s\n"

@@ -4,8 +4,9 @@ All phases of schemathesis.
 
     python -m evaluation.campaigns.contract [--seconds S] [--examples N]
 
-A real server, with doubles for Ollama and arXiv; examples, coverage, fuzzing and stateful links. Nothing undeclared may come
-back and no 500. tests/api/test_schema.py is the short form that every check runs.
+A real server, with doubles for Ollama and arXiv; examples, coverage, fuzzing and stateful links.
+Nothing undeclared may come back and no 500. tests/api/test_schema.py is the short form that every
+check runs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ expected-statuses = ["2xx", "3xx", "4xx", 503]
 """A request may name a model that is not installed; 503 is documented, and the conformance of its body is checked."""
 
 
-def knock(url: str, key: str, seconds: int, examples: int, report: Path) -> tuple[int, dict[str, float]]:
+def knock(
+    url: str, key: str, seconds: int, examples: int, report: Path
+) -> tuple[int, dict[str, float]]:
     """Run all phases; returns schemathesis' exit code and its counts."""
     command = [
         str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/openapi.json", "--phases", PHASES, "--checks", CHECKS,
@@ -41,11 +44,20 @@ def knock(url: str, key: str, seconds: int, examples: int, report: Path) -> tupl
     ]  # fmt: skip
     command += ["-H", f"X-API-Key:{key}"] if key else []
     (report.parent / "schemathesis.toml").write_text(EXPECTED, "utf-8")
-    made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=report.parent)
+    made = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=report.parent,
+    )
     print(made.stdout)
     found = json.loads(report.read_text("utf-8")) if report.exists() else {}
     counts: dict[str, object] = found.get("summary") or found.get("statistics") or {}
-    return made.returncode, {name: float(value) for name, value in counts.items() if isinstance(value, int | float)}
+    return made.returncode, {
+        name: float(value) for name, value in counts.items() if isinstance(value, int | float)
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,20 +69,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines: list[Line] = []
     figures: dict[str, float] = {}
     for name, server_key in (("without a key", ""), ("with a key", KEY)):
-        with tempfile.TemporaryDirectory(prefix="documind-contract-") as folder, OllamaDouble() as ollama, ArxivDouble() as arxiv:
-            settings = {"OLLAMA_BASE_URL": ollama.url, "ARXIV_BASE_URL": arxiv.url, "API_KEY": server_key, "MAX_FILE_SIZE_MB": "1"}
+        with (
+            tempfile.TemporaryDirectory(prefix="documind-contract-") as folder,
+            OllamaDouble() as ollama,
+            ArxivDouble() as arxiv,
+        ):
+            settings = {
+                "OLLAMA_BASE_URL": ollama.url,
+                "ARXIV_BASE_URL": arxiv.url,
+                "API_KEY": server_key,
+                "MAX_FILE_SIZE_MB": "1",
+            }
             with Served(Path(folder) / "data", **settings) as server:
                 if not server_key:
                     paper = Path(folder) / "copper.txt"
-                    paper.write_text("Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius.\n")
+                    paper.write_text(
+                        "Copper\n\nCopper is a soft red metal. Its melting point is 1085 degrees Celsius.\n"
+                    )
                     server.client.ingest([FileToSend(paper)], "papers")
-                code, counts = knock(server.url, server_key, asked.seconds, asked.examples, Path(folder) / "report.json")
+                code, counts = knock(
+                    server.url,
+                    server_key,
+                    asked.seconds,
+                    asked.examples,
+                    Path(folder) / "report.json",
+                )
                 ready = server.client.ready()["status"] == "ready"
         lines.append(Line(f"findings, {name} (exit code of schemathesis)", code, 0, ""))
         lines.append(Line(f"ready afterwards, {name}", float(ready), 1, "", at_most=False))
         figures |= {f"{count}, {name}": value for count, value in counts.items()}
-    remarks = [f"Phases: {PHASES}. Checks: {CHECKS}. {asked.examples} examples per operation, at most {asked.seconds} s each way."]
-    return write("contract", "The contract against generated requests", remarks, lines, figures, "make contract")
+    remarks = [
+        f"Phases: {PHASES}. Checks: {CHECKS}. {asked.examples} examples per operation, at most {asked.seconds} s each way."
+    ]
+    return write(
+        "contract",
+        "The contract against generated requests",
+        remarks,
+        lines,
+        figures,
+        "make contract",
+    )
 
 
 if __name__ == "__main__":

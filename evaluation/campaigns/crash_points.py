@@ -1,7 +1,8 @@
 """Kill a workload at every write step; write crash_points.{json,md}.
 
 make crash-points                                           # CRASH_EVERY=1: all of them
-python -m evaluation.campaigns.crash_points --dir D --minutes 5       # a part; the same command goes on
+python -m evaluation.campaigns.crash_points --dir D --minutes 5       # a part; the same command
+goes on
 """
 
 from __future__ import annotations
@@ -24,9 +25,18 @@ from tests.crash.workload import Journal
 
 def main() -> int:
     """Try the steps, or a part of them; exit 1 when one broke a promise."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", type=Path, help="where it works; trials made there before are not made again")
-    parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long, to go on later; 0: run to the end")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dir", type=Path, help="where it works; trials made there before are not made again"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=0.0,
+        help="stop after so long, to go on later; 0: run to the end",
+    )
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))
@@ -34,11 +44,19 @@ def main() -> int:
         directory = args.dir or Path(temporary)
         directory.mkdir(parents=True, exist_ok=True)
         done = directory / "trials.jsonl"
-        trials = [Trial(**json.loads(line)) for line in done.read_text("utf-8").splitlines()] if done.exists() else []
+        trials = (
+            [Trial(**json.loads(line)) for line in done.read_text("utf-8").splitlines()]
+            if done.exists()
+            else []
+        )
         with tempfile.TemporaryDirectory(dir=directory) as whole:
             steps = steps_of(forks, Path(whole))
             names = Journal.read(Path(whole) / "whole.log").steps
-        left = [step for step in range(1, steps + 1, every) if step not in {trial.step for trial in trials}]
+        left = [
+            step
+            for step in range(1, steps + 1, every)
+            if step not in {trial.step for trial in trials}
+        ]
         until = time.monotonic() + 60 * args.minutes if args.minutes else None
         with done.open("a", encoding="utf-8") as log:
             for trial in try_steps(forks, directory, left):
@@ -57,7 +75,12 @@ def report(trials: list[Trial], steps: int, names: dict[str, int]) -> int:
     """Write the report and return 0 when no promise was broken."""
     broken = [trial for trial in trials if trial.failure]
     REPORTS.mkdir(parents=True, exist_ok=True)
-    record = {"steps": steps, "tried": len(trials), "broken": [asdict(trial) for trial in broken], "named": names}
+    record = {
+        "steps": steps,
+        "tried": len(trials),
+        "broken": [asdict(trial) for trial in broken],
+        "named": names,
+    }
     (REPORTS / "crash_points.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     page = [
         "# Every write step can be the last",

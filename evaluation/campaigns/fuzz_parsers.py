@@ -1,9 +1,11 @@
 """Fuzz everything that reads foreign bytes: parsers, text, chunks, queries.
 
-    pip install atheris; python -m evaluation.campaigns.fuzz_parsers [libFuzzer options] [corpus folder]
+    pip install atheris; python -m evaluation.campaigns.fuzz_parsers [libFuzzer options] [corpus
+    folder]
 
-Importable without atheris: tests/unit/ingest/test_fuzz_target.py runs it over the hostile files and over bytes of Hypothesis. What
-may come out is an InputError or a document whose spans hold; anything else is a finding.
+Importable without atheris: tests/unit/ingest/test_fuzz_target.py runs it over the hostile files and
+over bytes of Hypothesis. What may come out is an InputError or a document whose spans hold;
+anything else is a finding.
 """
 
 from __future__ import annotations

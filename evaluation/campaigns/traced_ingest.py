@@ -2,8 +2,9 @@
 
     make trace-ingest        # needs strace; into evaluation/reports/traced_ingest.{json,md}
 
-Every file under the data directory that was written since the server was ready must be synced after its last write, and every
-directory in which a file was made or renamed after that, before the bytes of the answer go to the socket.
+Every file under the data directory that was written since the server was ready must be synced after
+its last write, and every directory in which a file was made or renamed after that, before the bytes
+of the answer go to the socket.
 """
 
 from __future__ import annotations
@@ -24,10 +25,16 @@ from app.client import FileToSend, Wait
 from evaluation.lib.paths import REPORTS
 from evaluation.lib.served import Served
 
-CALLS = (
-    "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
+CALLS = "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
+NOT_KEPT = (
+    "uploads/",
+    "models/",
+    ".lock",
+    "catalog.sqlite3-shm",
+    "chroma/",
+    ".tantivy-",
+    "/.managed.json",
 )
-NOT_KEPT = ("uploads/", "models/", ".lock", "catalog.sqlite3-shm", "chroma/", ".tantivy-", "/.managed.json")
 """Below the data directory, but nothing an acknowledgement rests on: staging, built models, locks, rebuilt files."""
 
 _LINE = re.compile(r"^(?P<pid>\d+)\s+(?P<rest>.*)$")
@@ -51,7 +58,12 @@ class Findings:
     @property
     def holds(self) -> bool:
         """Return whether an answer left and nothing was unsynced."""
-        return self.answered and not self.unsynced_files and not self.unsynced_directories and self.writes > 0
+        return (
+            self.answered
+            and not self.unsynced_files
+            and not self.unsynced_directories
+            and self.writes > 0
+        )
 
 
 def whole_calls(lines: Iterable[str]) -> Iterable[str]:
@@ -115,7 +127,11 @@ def _made(found: Findings, rest: str, data_dir: str) -> None:
     The database's own files exist since the start.
     """
     path = next((_absolute(path, rest) for path in _PATHS.findall(rest)), "")
-    if "O_CREAT" in rest and _kept(path, data_dir) and not path.startswith(f"{data_dir}/catalog.sqlite3"):
+    if (
+        "O_CREAT" in rest
+        and _kept(path, data_dir)
+        and not path.startswith(f"{data_dir}/catalog.sqlite3")
+    ):
         found.unsynced_directories.add(str(Path(path).parent))
 
 
@@ -158,7 +174,19 @@ class TracedServer(Served):
     def __init__(self, data_dir: Path, trace: Path) -> None:
         """Write the calls to the file `trace`."""
         super().__init__(data_dir)
-        self.command = ["strace", "-f", "-y", "-qq", "-s", "64", "-e", f"trace={CALLS}", "-o", str(trace), *Served.command]
+        self.command = [
+            "strace",
+            "-f",
+            "-y",
+            "-qq",
+            "-s",
+            "64",
+            "-e",
+            f"trace={CALLS}",
+            "-o",
+            str(trace),
+            *Served.command,
+        ]
 
     def close(self) -> None:
         """Stop the server; strace ignores signals until then and ends with it."""
@@ -189,7 +217,9 @@ def traced(directory: Path) -> dict[str, Findings]:
     )
     with TracedServer(data_dir, trace) as server:
         for n, (name, wait, answer) in enumerate(uploads):
-            time.sleep(2.0)  # what the server does by itself after a start or an upload comes to rest
+            time.sleep(
+                2.0
+            )  # what the server does by itself after a start or an upload comes to rest
             begin = trace.stat().st_size
             path = directory / ("a.txt" if n else "first.txt")
             path.write_text(f"Walruses whistle in the wind, {n} times. " * 20, "utf-8")
@@ -208,7 +238,9 @@ def report(results: dict[str, Findings]) -> int:
     shape = re.compile(r"[0-9a-f]{32,64}|\.tmp\w+|tmp\w{6,}")
 
     def names(paths: Iterable[str]) -> list[str]:
-        return sorted({shape.sub("*", path.partition("/data")[2].lstrip("/")) or "DATA_DIR" for path in paths})
+        return sorted(
+            {shape.sub("*", path.partition("/data")[2].lstrip("/")) or "DATA_DIR" for path in paths}
+        )
 
     record = {
         "holds": holds,

@@ -1,7 +1,7 @@
 """Make a library of any size: recombined real sentences, mixed vectors.
 
-Words keep their real frequencies, vectors their real neighbourhoods; only the meaning of a whole chunk is made up, which no timing
-depends on.
+Words keep their real frequencies, vectors their real neighbourhoods; only the meaning of a whole
+chunk is made up, which no timing depends on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ import numpy as np
 
 from app.core.ids import document_id
 from app.core.sentences import sentence_spans
-from app.core.types import ChunkSpan, DocumentDraft, EmbedderIdentity, Fingerprint, FloatArray, Library, Metadata
+from app.core.types import (
+    ChunkSpan,
+    DocumentDraft,
+    EmbedderIdentity,
+    Fingerprint,
+    FloatArray,
+    Library,
+    Metadata,
+)
 from app.core.vectors import l2_normalise
 from app.index.store import IndexStore
 from app.providers.minilm import MiniLmEmbedder
@@ -42,9 +50,15 @@ def questions(data: Path, name: str, count: int) -> list[str]:
         return list(dict.fromkeys(json.loads(line)["text"] for line in file))[:count]
 
 
-def embedded(texts: Sequence[str], embedder: MiniLmEmbedder, limit: int) -> tuple[list[str], FloatArray]:
+def embedded(
+    texts: Sequence[str], embedder: MiniLmEmbedder, limit: int
+) -> tuple[list[str], FloatArray]:
     """Return texts the model reads whole and their vectors, kept on disk between runs."""
-    fitting = [text for text, tokens in zip(texts, embedder.count_tokens(texts), strict=True) if tokens <= limit]
+    fitting = [
+        text
+        for text, tokens in zip(texts, embedder.count_tokens(texts), strict=True)
+        if tokens <= limit
+    ]
     key = hashlib.sha256("\0".join(fitting).encode()).hexdigest()[:24]
     path = Path(tempfile.gettempdir()) / "documind-vectors" / f"mixed-{key}.npy"
     if path.is_file():
@@ -56,23 +70,31 @@ def embedded(texts: Sequence[str], embedder: MiniLmEmbedder, limit: int) -> tupl
     return fitting, rows
 
 
-def fill(store: IndexStore, data: Path, chunks: int, embedder: MiniLmEmbedder, seed: int = 7) -> None:
+def fill(
+    store: IndexStore, data: Path, chunks: int, embedder: MiniLmEmbedder, seed: int = 7
+) -> None:
     """Write about `chunks` chunks with vectors into the public library."""
     texts, rows = embedded(passages(data), embedder, embedder.identity.max_tokens)
     rng = np.random.default_rng(seed)
     store.writer.claim(Library.PUBLIC, _fingerprint(embedder.identity))
     documents = max(1, chunks // _CHUNKS_PER_DOCUMENT)
     for start in range(0, documents, 500):
-        batch = [_document(number, texts, rng) for number in range(start, min(documents, start + 500))]
+        batch = [
+            _document(number, texts, rng) for number in range(start, min(documents, start + 500))
+        ]
         store.writer.write([draft for draft, _ in batch])
         sources = {draft.doc_id: chosen for draft, chosen in batch}
         while pending := store.writer.pending_vectors(Library.PUBLIC, 4000):
             mixed = [_mix(rows, sources[chunk.doc_id][chunk.ordinal], rng) for chunk in pending]
-            store.writer.write_vectors(Library.PUBLIC, [chunk.chunk_id for chunk in pending], np.stack(mixed))
+            store.writer.write_vectors(
+                Library.PUBLIC, [chunk.chunk_id for chunk in pending], np.stack(mixed)
+            )
     store.writer.apply(Library.PUBLIC)
 
 
-def _document(number: int, texts: Sequence[str], rng: np.random.Generator) -> tuple[DocumentDraft, list[list[int]]]:
+def _document(
+    number: int, texts: Sequence[str], rng: np.random.Generator
+) -> tuple[DocumentDraft, list[list[int]]]:
     """Return a document of four chunks, and which passages each chunk was made of."""
     parts: list[str] = []
     chosen: list[list[int]] = []
@@ -90,7 +112,16 @@ def _document(number: int, texts: Sequence[str], rng: np.random.Generator) -> tu
     metadata = Metadata(f"Mixed {number}", year=1 + number * 7919 % YEARS)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     draft = DocumentDraft(
-        Library.PUBLIC, document_id(Library.PUBLIC, key), key, key, sha256, "text", text, metadata, tuple(spans), flags=()
+        Library.PUBLIC,
+        document_id(Library.PUBLIC, key),
+        key,
+        key,
+        sha256,
+        "text",
+        text,
+        metadata,
+        tuple(spans),
+        flags=(),
     )
     return draft, chosen
 

@@ -77,7 +77,9 @@ class Served:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._begun = time.perf_counter()
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                self.command, cwd=ROOT, env=self._environment, stdout=log, stderr=log
+            )
         self.client = DocuMindClient(self.url)
 
     def wait_ready(self) -> None:
@@ -108,7 +110,12 @@ class Served:
         self.process.wait()
         self.client.close()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Stop it."""
         self.close()
 
@@ -121,7 +128,9 @@ class Served:
     def pss_bytes(self) -> int:
         """Return the proportional memory of the server and all its children."""
         root = psutil.Process(self.process.pid)
-        return sum(process.memory_full_info().pss for process in [root, *root.children(recursive=True)])
+        return sum(
+            process.memory_full_info().pss for process in [root, *root.children(recursive=True)]
+        )
 
     def cpu_s(self) -> float:
         """Return the processor seconds of the server and its children so far."""
@@ -139,7 +148,10 @@ def instructions() -> str:
         flags = Path("/proc/cpuinfo").read_text("utf-8").split()
     except OSError:
         return ""
-    return next((name for name in ("avx512_vnni", "avx_vnni", "i8mm", "asimddp", "avx2") if name in flags), "")
+    return next(
+        (name for name in ("avx512_vnni", "avx_vnni", "i8mm", "asimddp", "avx2") if name in flags),
+        "",
+    )
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -148,16 +160,35 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], figures: dict[str, float], command: str) -> int:
+def write(
+    name: str,
+    title: str,
+    remarks: Sequence[str],
+    lines: Sequence[Line],
+    figures: dict[str, float],
+    command: str,
+) -> int:
     """Write `NAME.json` and `NAME.md`, print the table; return 0 if limits hold.
 
     Else 1. Under evaluation/reports/.
     """
     REPORTS.mkdir(parents=True, exist_ok=True)
     rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
-    rows = [{**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds} for line in lines]
-    machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0, "instructions": instructions()}
-    text = json.dumps({"title": title, "lines": rows, "figures": rounded, "machine": machine}, indent=2) + "\n"
+    rows = [
+        {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}
+        for line in lines
+    ]
+    machine = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count() or 0,
+        "instructions": instructions(),
+    }
+    text = (
+        json.dumps(
+            {"title": title, "lines": rows, "figures": rounded, "machine": machine}, indent=2
+        )
+        + "\n"
+    )
     (REPORTS / f"{name}.json").write_text(text, "utf-8")
     page = [f"# {title}", "", *remarks]
     page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
@@ -166,8 +197,17 @@ def write(name: str, title: str, remarks: Sequence[str], lines: Sequence[Line], 
         f" | {'yes' if line.holds else 'no'} |"
         for line in lines
     ]
-    page += ["", "| measured, without a limit | |", "|---|---|", *(f"| {key} | {value:g} |" for key, value in rounded.items())]
-    page += ["", f"Made by `{command}` on {machine['cores']} cores{', ' + instructions() if instructions() else ''}.", ""]
+    page += [
+        "",
+        "| measured, without a limit | |",
+        "|---|---|",
+        *(f"| {key} | {value:g} |" for key, value in rounded.items()),
+    ]
+    page += [
+        "",
+        f"Made by `{command}` on {machine['cores']} cores{', ' + instructions() if instructions() else ''}.",
+        "",
+    ]
     (REPORTS / f"{name}.md").write_text("\n".join(page), "utf-8")
     print(re.sub(r"\n{3,}", "\n\n", "\n".join(page)))
     return 0 if all(line.holds for line in lines) else 1

@@ -40,5 +40,10 @@ def differences(store: IndexStore, library: Library) -> list[str]:
     build = store.loader.live_build(library)
     wanted, listed = store.loader.vector_ids(build.number) if build else set(), held(store, library)
     lines = [f"the store lacks chunk {chunk_id}" for chunk_id in sorted(wanted - listed)]
-    lines += [f"the store has chunk {chunk_id}, the catalog has not" for chunk_id in sorted(listed - wanted)]
-    return lines + [f"the store does not find chunk {chunk_id}" for chunk_id in unproposed(store, library)]
+    lines += [
+        f"the store has chunk {chunk_id}, the catalog has not"
+        for chunk_id in sorted(listed - wanted)
+    ]
+    return lines + [
+        f"the store does not find chunk {chunk_id}" for chunk_id in unproposed(store, library)
+    ]

@@ -2,8 +2,8 @@
 
     python -m evaluation.lib.windows --count 100000 --seconds 480
 
-Embeds what has no vector yet until the time is over, and may be run again; vectors are kept in slices under --cache. Shared by the
-studies of approximate search and of two libraries at once.
+Embeds what has no vector yet until the time is over, and may be run again; vectors are kept in
+slices under --cache. Shared by the studies of approximate search and of two libraries at once.
 """
 
 from __future__ import annotations
@@ -104,7 +104,14 @@ def held_out(data: Path) -> list[list[str]]:
     They stand for a person's papers; drawn by SEED.
     """
     judged = from_folder(data / "pubmedqa").judged()
-    relevant = sorted({name for q in judged.questions for name, grade in judged.relevance[q.id].items() if grade > 0})
+    relevant = sorted(
+        {
+            name
+            for q in judged.questions
+            for name, grade in judged.relevance[q.id].items()
+            if grade > 0
+        }
+    )
     drawn = random.Random(SEED).sample(relevant, GROUPS * PAPERS)
     return [drawn[at : at + PAPERS] for at in range(0, len(drawn), PAPERS)]
 
@@ -130,7 +137,9 @@ def collected(data: Path, count: int) -> list[Window]:
     return distinct(chain.from_iterable(runs(listed, length) for length in range(1, 7)), count)
 
 
-def vectors(texts: Sequence[str], embedder: MiniLmEmbedder, cache: Path, seconds: float = float("inf")) -> list[FloatArray]:
+def vectors(
+    texts: Sequence[str], embedder: MiniLmEmbedder, cache: Path, seconds: float = float("inf")
+) -> list[FloatArray]:
     """Return vectors of the first slices of `texts`, as many as time allows.
 
     Slices in the cache cost nothing.
@@ -171,7 +180,9 @@ def _cut(text: str, embedder: MiniLmEmbedder, limit: int) -> str:
     return " ".join(words)
 
 
-def fill(store: IndexStore, windows: Sequence[Window], rows: FloatArray, fingerprint: Fingerprint) -> None:
+def fill(
+    store: IndexStore, windows: Sequence[Window], rows: FloatArray, fingerprint: Fingerprint
+) -> None:
     """Write windows and vectors into the public library, one chunk a document.
 
     Then apply them to the projections.
@@ -195,7 +206,9 @@ def _draft(key: str, text: str) -> DocumentDraft:
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     spans = (ChunkSpan(0, 0, len(text), "body"),)
     doc_id = document_id(Library.PUBLIC, key)
-    return DocumentDraft(Library.PUBLIC, doc_id, key, key, sha256, "text", text, Metadata(text[:60]), spans, flags=())
+    return DocumentDraft(
+        Library.PUBLIC, doc_id, key, key, sha256, "text", text, Metadata(text[:60]), spans, flags=()
+    )
 
 
 def main() -> None:
@@ -207,7 +220,9 @@ def main() -> None:
     windows = collected(given.data, given.count)
     embedder = MiniLmEmbedder(given.cache / "graph")
     start = time.monotonic()
-    rows = vectors([window.text for window in windows], embedder, given.cache / "windows", given.seconds)
+    rows = vectors(
+        [window.text for window in windows], embedder, given.cache / "windows", given.seconds
+    )
     done = sum(len(part) for part in rows)
     say(f"{done} of {len(windows)} windows have vectors; {time.monotonic() - start:.0f} s")
 

@@ -33,9 +33,14 @@ SEED = 7
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that every program here has."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of collections in BEIR layout")
     parser.add_argument(
-        "--cache", type=Path, default=Path(tempfile.gettempdir()) / "documind-vectors", help="where vectors are kept between runs"
+        "--data", type=Path, default=DATA, help="folder of collections in BEIR layout"
+    )
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "documind-vectors",
+        help="where vectors are kept between runs",
     )
     return parser
 
@@ -63,14 +68,24 @@ def write_figures(report: Figures, name: str) -> None:
         "figures": dict(report.figures),
         "timings": dict(report.timings),
     }
-    lines = [f"# {report.title}", "", *(line for remark in report.remarks for line in (remark, "")), *report.tables]
+    lines = [
+        f"# {report.title}",
+        "",
+        *(line for remark in report.remarks for line in (remark, "")),
+        *report.tables,
+    ]
     lines += ["| figure | value |", "|---|---|"]
-    lines += [f"| {key} | {_written(value)} |" for key, value in (*report.figures.items(), *report.timings.items())]
+    lines += [
+        f"| {key} | {_written(value)} |"
+        for key, value in (*report.figures.items(), *report.timings.items())
+    ]
     lines += ["", f"Made from {made.in_words()}."]
     text = "\n".join(lines) + "\n"
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / f"{name}.md").write_text(text, encoding="utf-8")
-    (REPORTS / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (REPORTS / f"{name}.json").write_text(
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     print(text)
 
 
@@ -84,7 +99,9 @@ def hash_of(*settings: object) -> str:
 
     Dataclasses, or anything JSON can write.
     """
-    plain = [asdict(one) if is_dataclass(one) and not isinstance(one, type) else one for one in settings]
+    plain = [
+        asdict(one) if is_dataclass(one) and not isinstance(one, type) else one for one in settings
+    ]
     return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -97,7 +114,14 @@ class Bench(IndexedBench):
     def retriever(self, options: RetrievalOptions) -> Retriever:
         """Return a retriever with these options."""
         late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
-        return Retriever(self.store.catalog, self.store.vectors, self.store.lexical, self.embedder, options, late=late)
+        return Retriever(
+            self.store.catalog,
+            self.store.vectors,
+            self.store.lexical,
+            self.embedder,
+            options,
+            late=late,
+        )
 
     def search(self, library: Library) -> RetrieverSearch:
         """Return a search of arms over a library."""
@@ -110,7 +134,9 @@ class Bench(IndexedBench):
     def provenance(self) -> Provenance:
         """Return the provenance of a bench; the report adds its settings' hash."""
         identity = self.embedder.identity
-        return Provenance(checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED)
+        return Provenance(
+            checkout_sha(), "", self.fingerprint, {identity.model: identity.digest}, SEED
+        )
 
 
 @contextmanager
@@ -134,14 +160,33 @@ def indexed(
         encoder: Makes codes for late interaction; None makes none, and nothing is ordered by them.
     """
     embedder = CachedEmbedder(MiniLmEmbedder(cache / "graph"), cache / "passages")
-    with bench(collections, embedder, ingest=ingest or IngestOptions(), boost=boost, embedded=embedded, encoder=encoder) as opened:
-        yield Bench(opened.store, opened.embedder, opened.passage_of, opened.fingerprint, opened.index_s, opened.embed_s, encoder)
+    with bench(
+        collections,
+        embedder,
+        ingest=ingest or IngestOptions(),
+        boost=boost,
+        embedded=embedded,
+        encoder=encoder,
+    ) as opened:
+        yield Bench(
+            opened.store,
+            opened.embedder,
+            opened.passage_of,
+            opened.fingerprint,
+            opened.index_s,
+            opened.embed_s,
+            encoder,
+        )
 
 
 def write(report: Report, name: str) -> None:
     """Write a report as Markdown, CSV and JSON under evaluation/reports/; print it."""
     REPORTS.mkdir(parents=True, exist_ok=True)
-    for suffix, text in ((".md", to_markdown(report)), (".csv", to_csv(report)), (".json", to_json(report))):
+    for suffix, text in (
+        (".md", to_markdown(report)),
+        (".csv", to_csv(report)),
+        (".json", to_json(report)),
+    ):
         (REPORTS / f"{name}{suffix}").write_text(text, encoding="utf-8")
     print(to_markdown(report))
 

@@ -4,8 +4,8 @@ Recall at 20.
 
     python -m evaluation.studies.ann [--data DIR] [--vectors N]
 
-Needs the vectors of `evaluation.lib.windows`. Questions are real ones of three collections; the store and its settings are the
-server's. Writes evaluation/reports/ann.{md,json}.
+Needs the vectors of `evaluation.lib.windows`. Questions are real ones of three collections; the
+store and its settings are the server's. Writes evaluation/reports/ann.{md,json}.
 """
 
 from __future__ import annotations
@@ -45,9 +45,17 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=150, help="most questions per collection")
     given = parser.parse_args()
     embedder = MiniLmEmbedder(given.cache / "graph")
-    windows = collected(given.data, 100_000)[: given.vectors]  # as `evaluation.lib.windows` cuts and keeps them
-    rows = np.concatenate(vectors([window.text for window in windows], embedder, given.cache / "windows"))
-    asked = [q.text for name in COLLECTIONS for q in from_folder(given.data / name).sample(given.questions, SEED).questions]
+    windows = collected(given.data, 100_000)[
+        : given.vectors
+    ]  # as `evaluation.lib.windows` cuts and keeps them
+    rows = np.concatenate(
+        vectors([window.text for window in windows], embedder, given.cache / "windows")
+    )
+    asked = [
+        q.text
+        for name in COLLECTIONS
+        for q in from_folder(given.data / name).sample(given.questions, SEED).questions
+    ]
     queries = np.stack([embedder.embed_query(text) for text in asked])
     fingerprint = fingerprint_of(embedder.identity, IngestOptions())
     pool = pool_size(Library.PUBLIC, "general", DEPTH)
@@ -56,16 +64,31 @@ def main() -> None:
         with IndexStore(options) as store:
             fill(store, windows, rows, fingerprint)
             say(f"{store.vectors.count(Library.PUBLIC)} vectors; asking {len(queries)} questions")
-            approximate, ms = _ask(lambda q: [s.chunk_id for s in store.vectors.search(Library.PUBLIC, q, pool)], queries)
+            approximate, ms = _ask(
+                lambda q: [s.chunk_id for s in store.vectors.search(Library.PUBLIC, q, pool)],
+                queries,
+            )
         with IndexStore(replace(options, vector_cache_vectors=given.vectors)) as store:
-            exact, exact_ms = _ask(lambda q: [s.chunk_id for s in store.vectors.search(Library.PUBLIC, q, pool)], queries)
+            exact, exact_ms = _ask(
+                lambda q: [s.chunk_id for s in store.vectors.search(Library.PUBLIC, q, pool)],
+                queries,
+            )
     pairs = list(zip(approximate, exact, strict=True))
-    recalls = {depth: [len(set(a[:depth]) & set(e[:depth])) / depth for a, e in pairs] for depth in (10, DEPTH, pool)}
+    recalls = {
+        depth: [len(set(a[:depth]) & set(e[:depth])) / depth for a, e in pairs]
+        for depth in (10, DEPTH, pool)
+    }
     recall = float(np.mean(recalls[DEPTH]))
     identity, settings = embedder.identity, replace(options, data_dir=Path(), chroma_dir=Path())
     figures = Figures(
         "Approximate search: recall against exact search",
-        Provenance(checkout_sha(), hash_of(settings), fingerprint8(fingerprint), {identity.model: identity.digest}, SEED),
+        Provenance(
+            checkout_sha(),
+            hash_of(settings),
+            fingerprint8(fingerprint),
+            {identity.model: identity.digest},
+            SEED,
+        ),
         {
             "vectors": len(rows),
             "questions": len(queries),
@@ -90,7 +113,9 @@ def main() -> None:
     write_figures(figures, "ann")
 
 
-def _ask(search: Callable[[FloatArray], list[int]], queries: FloatArray) -> tuple[list[list[int]], list[float]]:
+def _ask(
+    search: Callable[[FloatArray], list[int]], queries: FloatArray
+) -> tuple[list[list[int]], list[float]]:
     """Ask every question; the first ten warm up and are asked again."""
     for query in queries[:10]:
         search(query)

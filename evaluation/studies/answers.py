@@ -2,9 +2,8 @@
 
 `python -m evaluation.studies.answers`
 
-Indexes the samples in a temporary directory and asks every question through the query use case, as `documind evaluate answers`
-does.
-Writes evaluation/reports/answers.{md,csv,json}.
+Indexes the samples in a temporary directory and asks every question through the query use case, as
+`documind evaluate answers` does. Writes evaluation/reports/answers.{md,csv,json}.
 """
 
 from __future__ import annotations
@@ -34,7 +33,11 @@ def main() -> None:
     cases = load(CASES)
     with tempfile.TemporaryDirectory(prefix="documind-answers-") as folder:
         settings = Settings(
-            _env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm", llm_provider="extractive"
+            _env_file=None,
+            data_dir=Path(folder),
+            samples=False,
+            embedding_provider="minilm",
+            llm_provider="extractive",
         )
         with build_services(settings) as services:
             job = services.jobs.submit(SAMPLES, {}, unit="files")
@@ -44,11 +47,21 @@ def main() -> None:
             documents = sum(services.catalog.counts(library).documents for library in Library)
             identity = services.embedder.identity
     arm = Arm("quotes", settings.retrieval(), note="no model: the best sentences, quoted")
-    experiment = experiment_of("sample questions", cases, [arm], [outcomes], seed=SEED, documents=documents)
-    wrong = [case.question for case, row in zip(cases, outcomes, strict=True) if not row.values["right"]]
+    experiment = experiment_of(
+        "sample questions", cases, [arm], [outcomes], seed=SEED, documents=documents
+    )
+    wrong = [
+        case.question for case, row in zip(cases, outcomes, strict=True) if not row.values["right"]
+    ]
     report = Report(
         "Answers to the question file of the sample documents, without a model",
-        Provenance(checkout_sha(), settings_hash([experiment]), "samples", {identity.model: identity.digest}, SEED),
+        Provenance(
+            checkout_sha(),
+            settings_hash([experiment]),
+            "samples",
+            {identity.model: identity.digest},
+            SEED,
+        ),
         (experiment,),
         (f"Not right: {'; '.join(wrong) or 'none'}.",),
     )

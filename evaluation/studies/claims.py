@@ -2,10 +2,12 @@
 
     python -m evaluation.studies.claims [--data DIR] [--write]
 
-SummEdits holds summaries with small edits; label 0 where an edit made one inconsistent with its document. A summary counts as
-good when all its sentences are supported. Weights are fitted on the sentences of three domains and on planted faults of squad
-(even lines), and read on the fourth domain: those figures carry over to other texts. The packaged weights are fitted on all four.
-Reports go to evaluation/reports/claims.{json,md}; `--write` replaces the faithful weights in app/generation/grounding.json.
+SummEdits holds summaries with small edits; label 0 where an edit made one inconsistent with its
+document. A summary counts as good when all its sentences are supported. Weights are fitted on the
+sentences of three domains and on planted faults of squad (even lines), and read on the fourth
+domain: those figures carry over to other texts. The packaged weights are fitted on all four.
+Reports go to evaluation/reports/claims.{json,md}; `--write` replaces the faithful weights in
+app/generation/grounding.json.
 
 References:
     Laban et al.: LLMs as Factual Reasoners, 2023, arXiv 2305.14540 (SummEdits).
@@ -70,15 +72,27 @@ def summaries(folder: Path, judge: SupportJudge) -> Iterator[Summary]:
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            left = {row["original_summary"][start:end] for start, end in sentence_spans(row["original_summary"])}
+            left = {
+                row["original_summary"][start:end]
+                for start, end in sentence_spans(row["original_summary"])
+            }
             good = row["label"] == 1
             texts = [row["summary"][start:end] for start, end in sentence_spans(row["summary"])]
-            compared = compare(judge, [(text, ReadPassage.of_text(row["doc"])) for text in texts], source_given=True)
+            compared = compare(
+                judge,
+                [(text, ReadPassage.of_text(row["doc"])) for text in texts],
+                source_given=True,
+            )
             yield Summary(
                 path.stem,
                 good,
                 tuple(
-                    Said(found, changes, good or text in left, 1.0 if good or text not in left else 0.3)
+                    Said(
+                        found,
+                        changes,
+                        good or text in left,
+                        1.0 if good or text not in left else 0.3,
+                    )
                     for text, (found, changes) in zip(texts, compared, strict=True)
                 ),
             )
@@ -108,12 +122,16 @@ def fit(rows: Floats, right: Floats, share: Floats) -> Floats:
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         scores = full @ weights
-        slope = full.T @ (share * (1 / (1 + np.exp(-scores)) - right)) + _RIDGE * np.r_[weights[:-1], 0]
+        slope = (
+            full.T @ (share * (1 / (1 + np.exp(-scores)) - right)) + _RIDGE * np.r_[weights[:-1], 0]
+        )
         likelihood = (share * (np.logaddexp(0, scores) - right * scores)).sum()
         return float(likelihood + _RIDGE * (weights[:-1] @ weights[:-1]) / 2), slope
 
     bounds = [(None, 0.0)] * rows.shape[1] + [(None, None)]
-    weights: Floats = minimize(loss, np.zeros(full.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x
+    weights: Floats = minimize(
+        loss, np.zeros(full.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds
+    ).x
     return weights
 
 
@@ -139,7 +157,9 @@ def score(said: Said, weights: Floats) -> float:
     return float(min(said.found.held, faithful, CONTRADICTED if said.found.contradicted else 1.0))
 
 
-def fitted(train: Sequence[Summary], planted: Sequence[tuple[str, Comparison | None, Floats]], least: float) -> Floats:
+def fitted(
+    train: Sequence[Summary], planted: Sequence[tuple[str, Comparison | None, Floats]], least: float
+) -> Floats:
     """Return weights with the best balanced accuracy at the threshold.
 
     Accuracy on the training summaries; the bias moves it to the threshold.
@@ -148,19 +168,31 @@ def fitted(train: Sequence[Summary], planted: Sequence[tuple[str, Comparison | N
     rows = np.array([one.row for one in said])
     good, share = np.array([one.good for one in said]), np.array([one.weight for one in said])
     cases = [(kind, row) for kind, found, row in planted if found is not None and kind in _FALLIBLE]
-    more, right = np.array([row for _, row in cases]), np.array([kind == "right" for kind, _ in cases])
-    shares = np.r_[(1 - _PLANTED) * _even(good, share), _PLANTED * _even(right, np.ones(len(right)))] * _CASES
+    more, right = (
+        np.array([row for _, row in cases]),
+        np.array([kind == "right" for kind, _ in cases]),
+    )
+    shares = (
+        np.r_[(1 - _PLANTED) * _even(good, share), _PLANTED * _even(right, np.ones(len(right)))]
+        * _CASES
+    )
     weights = fit(np.r_[rows, more], np.r_[good, right].astype(np.float64), shares)
     of_right = np.array([row @ weights[:-1] for kind, _, row in planted if kind == "right"])
     most = np.quantile(of_right, _LOSS)
-    cuts = [cut for cut in np.unique(np.quantile(rows @ weights[:-1], np.linspace(0, 1, _EDGES))) if cut <= most]
+    cuts = [
+        cut
+        for cut in np.unique(np.quantile(rows @ weights[:-1], np.linspace(0, 1, _EDGES)))
+        if cut <= most
+    ]
     labels = np.array([summary.good for summary in train], dtype=np.float64)
 
     def at(cut: float) -> Floats:
         return np.append(weights[:-1], np.log(least / (1 - least)) - cut + 1e-6)
 
     def accuracy(tried: Floats) -> float:
-        return balanced(labels, np.array([passes(one, tried, least) for one in train], dtype=np.float64))
+        return balanced(
+            labels, np.array([passes(one, tried, least) for one in train], dtype=np.float64)
+        )
 
     return max(map(at, cuts), key=accuracy)
 
@@ -176,8 +208,14 @@ def planted_cases(folder: Path, judge: SupportJudge) -> list[tuple[str, Comparis
     squad = from_folder(folder)
     questions = [q for q in squad.questions if q.answers and q.line % 2 == 0]
     planter = Planter(squad, SEED)
-    cases = [case for question in random.Random(SEED).sample(questions, _QUESTIONS) for case in planter.cases(question)]
-    compared = compare(judge, [(case.claim, ReadPassage(case.passage)) for case in cases], source_given=False)
+    cases = [
+        case
+        for question in random.Random(SEED).sample(questions, _QUESTIONS)
+        for case in planter.cases(question)
+    ]
+    compared = compare(
+        judge, [(case.claim, ReadPassage(case.passage)) for case in cases], source_given=False
+    )
     return [(case.kind, found, row) for case, (found, row) in zip(cases, compared, strict=True)]
 
 
@@ -189,14 +227,27 @@ def figures(tested: Sequence[Summary], weights: Floats, least: float) -> dict[st
     parts = [bootstrap_interval(part, seed=SEED, resamples=2000) for part in (kept, caught)]
     spread = math.hypot(*(part.high - part.mean for part in parts)) / 2
     middle = balanced(good, passed)
-    found = {"balanced": middle, "low": middle - spread, "high": middle + spread, "kept": kept.mean(), "caught": caught.mean()}
-    return {"summaries": len(tested), **{name: round(float(value), 4) for name, value in found.items()}}
+    found = {
+        "balanced": middle,
+        "low": middle - spread,
+        "high": middle + spread,
+        "kept": kept.mean(),
+        "caught": caught.mean(),
+    }
+    return {
+        "summaries": len(tested),
+        **{name: round(float(value), 4) for name, value in found.items()},
+    }
 
 
 def main() -> None:
     """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the check of a text against its source.")
-    parser.add_argument("--write", action="store_true", help="replace the faithful weights in app/generation/grounding.json")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="replace the faithful weights in app/generation/grounding.json",
+    )
     options = parser.parse_args()
     least = GenerationOptions().grounding_min_similarity
     path = ROOT / "app" / "generation" / "grounding.json"
@@ -208,16 +259,23 @@ def main() -> None:
     result: dict[str, dict[str, float]] = {}
     for domain in sorted({one.domain for one in everything}):
         weights = fitted([one for one in everything if one.domain != domain], planted, least)
-        result[domain] = figures([one for one in everything if one.domain == domain], weights, least)
+        result[domain] = figures(
+            [one for one in everything if one.domain == domain], weights, least
+        )
     whole = fitted(everything, planted, least)
     result["all four, packaged weights"] = figures(everything, whole, least)
     packaged["faithful"] = [round(float(value), 4) for value in whole]
     REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "claims.json").write_text(json.dumps({"command": COMMAND, "domains": result}, indent=2) + "\n", encoding="utf-8")
+    (REPORTS / "claims.json").write_text(
+        json.dumps({"command": COMMAND, "domains": result}, indent=2) + "\n", encoding="utf-8"
+    )
     (REPORTS / "claims.md").write_text(markdown(result), encoding="utf-8")
     print(markdown(result))
     if options.write:
-        packaged["faithful_features"], packaged["faithful_command"] = list(FAITHFUL_FEATURES), COMMAND
+        packaged["faithful_features"], packaged["faithful_command"] = (
+            list(FAITHFUL_FEATURES),
+            COMMAND,
+        )
         path.write_text(json.dumps(packaged, indent=2) + "\n", encoding="utf-8")
 
 

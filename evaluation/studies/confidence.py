@@ -4,8 +4,9 @@ Area under the curve, threshold, cost.
 
     python -m evaluation.studies.confidence [--data DIR] [--questions N]
 
-Every collection in turn is the library, and is asked its own questions and those of the others. The curve is fitted on even lines
-and everything is reported on odd ones. Writes evaluation/reports/confidence.{md,json}.
+Every collection in turn is the library, and is asked its own questions and those of the others. The
+curve is fitted on even lines and everything is reported on odd ones. Writes
+evaluation/reports/confidence.{md,json}.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ Asked = dict[tuple[str, str, Parity], list[Signals]]
 def main() -> None:
     """Run the study and write its report."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=250, help="most questions per library, collection and half")
+    parser.add_argument(
+        "--questions", type=int, default=250, help="most questions per library, collection and half"
+    )
     given = parser.parse_args()
     collections = {name: from_folder(given.data / name) for name in COLLECTIONS}
     asked: Asked = {}
@@ -60,20 +63,34 @@ def main() -> None:
                     asked[name, other, parity] = [ask(question) for question in drawn]
             unanswerable = tuple(q for q in collection.questions if not q.answerable)
             if unanswerable:
-                drawn = replace(collection, questions=unanswerable).half("odd").sample(given.questions, SEED).questions
+                drawn = (
+                    replace(collection, questions=unanswerable)
+                    .half("odd")
+                    .sample(given.questions, SEED)
+                    .questions
+                )
                 asked[name, "unanswerable", "odd"] = [ask(question) for question in drawn]
             say(f"{name}: done")
             made = replace(bench.provenance(), settings_hash=hash_of(RetrievalOptions()))
     lines, figures = _report(asked)
-    write_figures(Figures("Confidence: does the library answer this question?", made, figures, tables=lines), "confidence")
+    write_figures(
+        Figures("Confidence: does the library answer this question?", made, figures, tables=lines),
+        "confidence",
+    )
 
 
-def _asker(retriever: Retriever, collection: Collection, passage_of: dict[str, str]) -> Callable[[TestQuestion], Signals]:
+def _asker(
+    retriever: Retriever, collection: Collection, passage_of: dict[str, str]
+) -> Callable[[TestQuestion], Signals]:
     def ask(question: TestQuestion) -> Signals:
         request = SearchRequest(question.text, Library.PUBLIC, top_k=10, keep_weak=True)
         hits = retriever.retrieve(request, Trace()).hits
         relevant = collection.relevance.get(question.id, {})
-        gold = [_closeness(hit) for hit in hits if relevant.get(passage_of[hit.passage.document.doc_id], 0) > 0]
+        gold = [
+            _closeness(hit)
+            for hit in hits
+            if relevant.get(passage_of[hit.passage.document.doc_id], 0) > 0
+        ]
         read = hits[:TOP_K]
         return Signals(
             max((_similarity(hit) for hit in read), default=-1.0),
@@ -86,7 +103,9 @@ def _asker(retriever: Retriever, collection: Collection, passage_of: dict[str, s
 
 
 def _similarity(hit: Hit) -> float:
-    return 1.0 - hit.signals.dense if hit.signals.dense is not None else -1.0  # every passage here has a vector
+    return (
+        1.0 - hit.signals.dense if hit.signals.dense is not None else -1.0
+    )  # every passage here has a vector
 
 
 def _closeness(hit: Hit) -> float:
@@ -116,7 +135,10 @@ def _report(asked: Asked) -> tuple[list[str], dict[str, float]]:
             for name in ("similarity", "overlap", "closeness")
         ]
         abstains = _share(foreign, lambda s: s.closeness < threshold)
-        kept, gold_kept = _share(own, lambda s: s.closeness >= threshold), sum(g >= threshold for g in gold) / len(gold)
+        kept, gold_kept = (
+            _share(own, lambda s: s.closeness >= threshold),
+            sum(g >= threshold for g in gold) / len(gold),
+        )
         figures[f"{library} asked {other}: AUC closeness"] = areas[2]
         figures[f"{library} asked {other}: abstains"] = abstains
         figures[f"{library}: own questions kept"] = kept
@@ -178,7 +200,9 @@ def _calibration_error(asked: Asked, options: RetrievalOptions, bins: int = 10) 
     x, y, w = _weighted(asked, "odd")
     p = 1 / (1 + np.exp(-options.confidence_slope * (x - options.confidence_midpoint)))
     place = np.minimum((p * bins).astype(int), bins - 1)
-    return float(sum(abs(np.sum(w[place == b] * (p[place == b] - y[place == b]))) for b in range(bins)))
+    return float(
+        sum(abs(np.sum(w[place == b] * (p[place == b] - y[place == b]))) for b in range(bins))
+    )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python -m evaluation.studies.disagreement [--data DIR]
 
-Passages of squad stand for both libraries. Planted: a passage and its copy with one figure changed (years by 30, others by 30 %
-and 2). Same: a passage and its copy. Topic: three passages of an article and three others of it.
+Passages of squad stand for both libraries. Planted: a passage and its copy with one figure changed
+(years by 30, others by 30 % and 2). Same: a passage and its copy. Topic: three passages of an
+article and three others of it.
 """
 
 from __future__ import annotations
@@ -32,16 +33,29 @@ def main() -> None:
     texts = [text for passages in articles.values() for text in passages]
     planted = _planted(texts, random.Random(SEED))
     same = [bool(_flagged([text], [text])) for text in texts]
-    topic = [bool(_flagged(group[::2], group[1::2])) for passages in articles.values() for group in _groups(passages)]
-    rows = {"planted, one figure changed": planted, "same text twice": same, "same topic, other passages": topic}
-    lines = [f"| {name} | {sum(found)} | {len(found)} | {sum(found) / len(found):.1%} |" for name, found in rows.items()]
+    topic = [
+        bool(_flagged(group[::2], group[1::2]))
+        for passages in articles.values()
+        for group in _groups(passages)
+    ]
+    rows = {
+        "planted, one figure changed": planted,
+        "same text twice": same,
+        "same topic, other passages": topic,
+    }
+    lines = [
+        f"| {name} | {sum(found)} | {len(found)} | {sum(found) / len(found):.1%} |"
+        for name, found in rows.items()
+    ]
     figures = {name: sum(found) / len(found) for name, found in rows.items()}
     write_figures(
         Figures(
             "Disagreements flagged between two libraries",
             Provenance(checkout_sha(), hash_of(GROUP), "no index", {}, SEED),
             {f"share flagged: {name}": share for name, share in figures.items()},
-            remarks=("Made by `python -m evaluation.studies.disagreement`; passages of squad stand for both libraries.",),
+            remarks=(
+                "Made by `python -m evaluation.studies.disagreement`; passages of squad stand for both libraries.",
+            ),
             tables=("| pairs | flagged | of | share |", "|---|---|---|---|", *lines, ""),
         ),
         "disagreement",
@@ -77,8 +91,15 @@ def _planted(texts: Sequence[str], chance: random.Random) -> list[bool]:
 
 
 def _flagged(papers: Sequence[str], public: Sequence[str]) -> Sequence[Disagreement]:
-    shelves = [(Library.PAPERS, text) for text in papers] + [(Library.PUBLIC, text) for text in public]
-    return disagreements([Evidence(n, Hit(_passage(n, library, text), 1.0)) for n, (library, text) in enumerate(shelves, start=1)])
+    shelves = [(Library.PAPERS, text) for text in papers] + [
+        (Library.PUBLIC, text) for text in public
+    ]
+    return disagreements(
+        [
+            Evidence(n, Hit(_passage(n, library, text), 1.0))
+            for n, (library, text) in enumerate(shelves, start=1)
+        ]
+    )
 
 
 def _passage(n: int, library: Library, text: str) -> Passage:

@@ -4,8 +4,9 @@ Its quotes, its refusals, and how sure it is.
 
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
-Every set is put to its own library, and three to each other's. `--write` first fits the weights on the even lines and replaces
-app/generation/extractive.json. Reports go to evaluation/reports/extractive.{json,md}.
+Every set is put to its own library, and three to each other's. `--write` first fits the weights on
+the even lines and replaces app/generation/extractive.json. Reports go to
+evaluation/reports/extractive.{json,md}.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def calibration_error(outcomes: Sequence[Outcome]) -> float:
     """Return the mean gap between confidence and outcome over ten equal bins.
 
     References:
-        Naeini, Cooper, Hauskrecht: Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
+        Naeini, Cooper, Hauskrecht: Obtaining well calibrated probabilities using Bayesian binning,
+            AAAI 2015.
     """
     sure = np.array([one.confidence for one in outcomes])
     right = np.array([float(one.right) for one in outcomes])
@@ -83,8 +85,13 @@ def reliability(outcomes: Sequence[Outcome]) -> list[str]:
     for at in range(_BINS):
         held = [one for one in outcomes if min(int(one.confidence * _BINS), _BINS - 1) == at]
         if held:
-            sure, right = np.mean([one.confidence for one in held]), np.mean([one.right for one in held])
-            rows.append(f"| {at / _BINS:.1f} to {(at + 1) / _BINS:.1f} | {len(held)} | {sure:.2f} | {right:.2f} |")
+            sure, right = (
+                np.mean([one.confidence for one in held]),
+                np.mean([one.right for one in held]),
+            )
+            rows.append(
+                f"| {at / _BINS:.1f} to {(at + 1) / _BINS:.1f} | {len(held)} | {sure:.2f} | {right:.2f} |"
+            )
     return rows
 
 
@@ -106,8 +113,15 @@ def quotes_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -> 
         if own and name != "mtragun":
             answered = [one.right and one.confidence >= answer_from for one in own]
             refused = [one.confidence < answer_from for one in own]
-            cells = [_share([one.right for one in own]), _share(answered), _share([one.covered for one in own]), _share(refused)]
-            lines.append(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([one.words for one in own]):.0f} |")
+            cells = [
+                _share([one.right for one in own]),
+                _share(answered),
+                _share([one.covered for one in own]),
+                _share(refused),
+            ]
+            lines.append(
+                f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([one.words for one in own]):.0f} |"
+            )
     return lines
 
 
@@ -123,8 +137,14 @@ def refusals_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -
         own = [one.confidence for one in found[name] if one.answerable]
         foreign = [one.confidence for one in found[other] if not one.answerable]
         refused = [sum(value < answer_from for value in side) for side in (own, foreign)]
-        cells = [f"{area_under_curve(own, foreign):.3f}", _share([value < answer_from for value in own])]
-        cells += [_share([value < answer_from for value in foreign]), f"{refused[1] / max(1, sum(refused)):.2f}"]
+        cells = [
+            f"{area_under_curve(own, foreign):.3f}",
+            _share([value < answer_from for value in own]),
+        ]
+        cells += [
+            _share([value < answer_from for value in foreign]),
+            f"{refused[1] / max(1, sum(refused)):.2f}",
+        ]
         lines.append(f"| {name} | {len(own)} | {len(foreign)} | {' | '.join(cells)} |")
     for name, outcomes in found.items():
         if ">" in name:
@@ -134,14 +154,38 @@ def refusals_table(found: Mapping[str, Sequence[Outcome]], answer_from: float) -
     return lines
 
 
-def section(title: str, groups: Groups, weights: Weights, answer_from: float) -> tuple[list[str], dict[str, float]]:
+def section(
+    title: str, groups: Groups, weights: Weights, answer_from: float
+) -> tuple[list[str], dict[str, float]]:
     """Return one part of the report, and its calibration errors."""
-    odd = {name: [outcome(weights, one) for one in questions if not one.even] for name, questions in groups.items()}
-    errors: dict[str, float] = {name: round(calibration_error(odd[name]), 4) for name in _CALIBRATED if name in odd}
-    lines = ["", f"## {title}", "", *quotes_table(odd, answer_from), "", *refusals_table(odd, answer_from), ""]
-    lines.append("Expected calibration error: " + ", ".join(f"{name} {value:.3f}" for name, value in errors.items()) + ".")
+    odd = {
+        name: [outcome(weights, one) for one in questions if not one.even]
+        for name, questions in groups.items()
+    }
+    errors: dict[str, float] = {
+        name: round(calibration_error(odd[name]), 4) for name in _CALIBRATED if name in odd
+    }
+    lines = [
+        "",
+        f"## {title}",
+        "",
+        *quotes_table(odd, answer_from),
+        "",
+        *refusals_table(odd, answer_from),
+        "",
+    ]
+    lines.append(
+        "Expected calibration error: "
+        + ", ".join(f"{name} {value:.3f}" for name, value in errors.items())
+        + "."
+    )
     for name in sorted(errors.keys() & {"clapnq", "chunking"}):
-        lines += ["", f"| confidence on {name} | questions | mean | right |", "|---|---|---|---|", *reliability(odd[name])]
+        lines += [
+            "",
+            f"| confidence on {name} | questions | mean | right |",
+            "|---|---|---|---|",
+            *reliability(odd[name]),
+        ]
     return lines, errors
 
 
@@ -161,7 +205,13 @@ def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, in
         lines += part
     sha, settings = checkout_sha(), hash_of(RetrievalOptions(), answer_from)
     lines += ["", f"Made from git {sha[:12]}, settings {settings}, index {index}, seed {SEED}."]
-    result = {"command": COMMAND, "git_sha": sha, "settings_hash": settings, "answer_from": answer_from, "errors": errors}
+    result = {
+        "command": COMMAND,
+        "git_sha": sha,
+        "settings_hash": settings,
+        "answer_from": answer_from,
+        "errors": errors,
+    }
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / "extractive.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     (REPORTS / "extractive.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -171,16 +221,30 @@ def write_report(groups: Groups, ways: Sequence[Weights], answer_from: float, in
 def main() -> None:
     """Fit on request, report, and write."""
     parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit again and replace app/generation/extractive.json")
+    parser.add_argument(
+        "--write", action="store_true", help="fit again and replace app/generation/extractive.json"
+    )
     parser.add_argument("--questions", type=int, default=400, help="most questions of a set")
-    parser.add_argument("--sets", nargs="+", default=[], help="only these, each put to its own library; default: all")
-    parser.add_argument("--answer-from", type=float, default=0.34, help="least probability for a quote")
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        default=[],
+        help="only these, each put to its own library; default: all",
+    )
+    parser.add_argument(
+        "--answer-from", type=float, default=0.34, help="least probability for a quote"
+    )
     given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, given.sets)
     even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
-    ways = [fit(even, words_only=only) if given.write else shipped(words_only=only) for only in (False, True)]
+    ways = [
+        fit(even, words_only=only) if given.write else shipped(words_only=only)
+        for only in (False, True)
+    ]
     model = MiniLmEmbedder(given.cache / "graph").identity
-    write_report(groups, ways, given.answer_from, fingerprint8(fingerprint_of(model, IngestOptions())))
+    write_report(
+        groups, ways, given.answer_from, fingerprint8(fingerprint_of(model, IngestOptions()))
+    )
     if given.write:
         text = json.dumps(packaged(ways[0], ways[1], given.answer_from, COMMAND), indent=2)
         WEIGHTS.write_text(text + "\n", encoding="utf-8")

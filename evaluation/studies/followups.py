@@ -2,8 +2,8 @@
 
     python -m evaluation.studies.followups [--data DIR]
 
-Last questions of the conversations of mtragun over the passages of all of them; relevant are a task's own. Writes
-evaluation/reports/followups.{md,json}.
+Last questions of the conversations of mtragun over the passages of all of them; relevant are a
+task's own. Writes evaluation/reports/followups.{md,json}.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.request import SearchRequest
 from evaluation.lib.extractive.material import Asking, conversations
-from evaluation.lib.workbench import SEED, Bench, Figures, arguments, hash_of, indexed, write_figures
+from evaluation.lib.workbench import (
+    SEED,
+    Bench,
+    Figures,
+    arguments,
+    hash_of,
+    indexed,
+    write_figures,
+)
 
 TOP_K = 5
 
@@ -33,16 +41,24 @@ def main() -> None:
     asked, earlier = conversations(given.data)
     encoder = MiniLmEmbedder(given.cache / "graph").late_encoder()
     with indexed({Library.PUBLIC: [asked.collection]}, given.cache, encoder=encoder) as bench:
-        followups = [(one, said) for one, said in zip(asked.questions, earlier, strict=True) if said and one.relevant]
+        followups = [
+            (one, said)
+            for one, said in zip(asked.questions, earlier, strict=True)
+            if said and one.relevant
+        ]
         lines, figures = _report(bench, followups)
         made = replace(bench.provenance(), settings_hash=hash_of(RetrievalOptions()))
     write_figures(Figures("Follow-ups without a model", made, figures, tables=lines), "followups")
 
 
-def _report(bench: Bench, followups: list[tuple[Asking, tuple[str, ...]]]) -> tuple[list[str], dict[str, float]]:
+def _report(
+    bench: Bench, followups: list[tuple[Asking, tuple[str, ...]]]
+) -> tuple[list[str], dict[str, float]]:
     lexical = bench.store.lexical
     searcher = LibrarySearcher(
-        bench.retriever(RetrievalOptions()), bench.embedder, lambda words: lexical.document_frequencies(Library.PUBLIC, words)[1]
+        bench.retriever(RetrievalOptions()),
+        bench.embedder,
+        lambda words: lexical.document_frequencies(Library.PUBLIC, words)[1],
     )
     wordings: dict[str, Callable[[str, tuple[str, ...]], str]] = {
         "literal": lambda text, _: text,
@@ -61,11 +77,20 @@ def _report(bench: Bench, followups: list[tuple[Asking, tuple[str, ...]]]) -> tu
     for fusion in fusions:
         base: np.ndarray | None = None
         for name, wording in wordings.items():
-            recalls = np.array([_recall(bench, one, wording(one.question.text, said), fusion) for one, said in followups])
+            recalls = np.array(
+                [
+                    _recall(bench, one, wording(one.question.text, said), fusion)
+                    for one, said in followups
+                ]
+            )
             base = recalls if base is None else base
             gained = bootstrap_interval(recalls - base, seed=SEED)
             figures[f"{fusion}, {name}: recall@{TOP_K}"] = float(recalls.mean())
-            cells = [f"{recalls.mean():.3f}", f"{gained.mean:+.3f}", f"{gained.low:+.3f} to {gained.high:+.3f}"]
+            cells = [
+                f"{recalls.mean():.3f}",
+                f"{gained.mean:+.3f}",
+                f"{gained.low:+.3f} to {gained.high:+.3f}",
+            ]
             cells += [str(int((recalls > base).sum())), str(int((recalls < base).sum()))]
             lines.append(f"| {fusion} | {name} | {' | '.join(cells)} |")
     return [*lines, ""], figures

@@ -30,11 +30,21 @@ TOP_K = 20
 def main() -> None:
     """Run the study and write its report."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=500, help="most questions per collection that are reported")
     parser.add_argument(
-        "--tuning-questions", type=int, default=150, help="most questions per collection that defaults are chosen on"
+        "--questions", type=int, default=500, help="most questions per collection that are reported"
     )
-    parser.add_argument("--slow-questions", type=int, default=40, help="questions for the arm that embeds sentences on the way")
+    parser.add_argument(
+        "--tuning-questions",
+        type=int,
+        default=150,
+        help="most questions per collection that defaults are chosen on",
+    )
+    parser.add_argument(
+        "--slow-questions",
+        type=int,
+        default=40,
+        help="questions for the arm that embeds sentences on the way",
+    )
     given = parser.parse_args()
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
@@ -49,7 +59,9 @@ def main() -> None:
             reported.append(_sentences(bench, odd.sample(given.slow_questions, SEED)))
     if fingerprint is None:
         raise SystemExit("no collection was run")
-    main_part = [experiment for experiment in reported if not experiment.collection.endswith("sentences")]
+    main_part = [
+        experiment for experiment in reported if not experiment.collection.endswith("sentences")
+    ]
     report = Report(
         "Fusion: what each step is worth",
         fingerprint,
@@ -61,9 +73,14 @@ def main() -> None:
         ),
         _against_legs(main_part),
     )
-    report = replace(report, provenance=replace(report.provenance, settings_hash=settings_hash(report.experiments)))
+    report = replace(
+        report,
+        provenance=replace(report.provenance, settings_hash=settings_hash(report.experiments)),
+    )
     write(report, "fusion")
-    page = given.cache / "fusion.html"  # it quotes passages of the collections, which are not ours to publish
+    page = (
+        given.cache / "fusion.html"
+    )  # it quotes passages of the collections, which are not ours to publish
     page.write_text(to_html(report), encoding="utf-8")
     say(f"with charts and passages: {page}")
 
@@ -77,12 +94,29 @@ def _tuning(bench: Bench, collection: Collection) -> Experiment:
         *grid(default, {"dense_weight": (0.4, 0.6)}),
         *grid(default, {"rerank_head": (30,)}),
     ]
-    return run(collection, arms, bench.search(Library.PUBLIC), baseline="rrf", seed=SEED, top_k=TOP_K, resamples=200, progress=say)
+    return run(
+        collection,
+        arms,
+        bench.search(Library.PUBLIC),
+        baseline="rrf",
+        seed=SEED,
+        top_k=TOP_K,
+        resamples=200,
+        progress=say,
+    )
 
 
 def _reporting(bench: Bench, collection: Collection) -> Experiment:
     arms = [arm for arm in standard_arms() if arm.name != "sentences"]
-    return run(collection, arms, bench.search(Library.PUBLIC), baseline="rrf", seed=SEED, top_k=TOP_K, progress=say)
+    return run(
+        collection,
+        arms,
+        bench.search(Library.PUBLIC),
+        baseline="rrf",
+        seed=SEED,
+        top_k=TOP_K,
+        progress=say,
+    )
 
 
 def _sentences(bench: Bench, collection: Collection) -> Experiment:
@@ -90,13 +124,26 @@ def _sentences(bench: Bench, collection: Collection) -> Experiment:
     default = RetrievalOptions()
     arms = [Arm("default", default), Arm("sentences", replace(default, rerank="sentences"))]
     some = replace(collection, name=f"{collection.name}, best sentences")
-    return run(some, arms, bench.search(Library.PUBLIC), baseline="default", seed=SEED, top_k=TOP_K, progress=say)
+    return run(
+        some,
+        arms,
+        bench.search(Library.PUBLIC),
+        baseline="default",
+        seed=SEED,
+        top_k=TOP_K,
+        progress=say,
+    )
 
 
 def _choices(experiments: Sequence[Experiment]) -> str:
     names = [result.arm.name for result in experiments[0].results]
-    means = {name: float(np.mean([e.result(name).intervals["nDCG@10"].mean for e in experiments])) for name in names}
-    return "; ".join(f"{name} {mean:.4f}" for name, mean in sorted(means.items(), key=lambda item: -item[1]))
+    means = {
+        name: float(np.mean([e.result(name).intervals["nDCG@10"].mean for e in experiments]))
+        for name in names
+    }
+    return "; ".join(
+        f"{name} {mean:.4f}" for name, mean in sorted(means.items(), key=lambda item: -item[1])
+    )
 
 
 def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> dict[str, float]:
@@ -108,9 +155,14 @@ def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> d
     figures: dict[str, float] = {}
     drawn = np.zeros((len(experiments), resamples))
     for row, experiment in enumerate(experiments):
-        columns = [np.array(list(experiment.result(arm).values["nDCG@10"].values())) for arm in ("default", "dense", "bm25")]
+        columns = [
+            np.array(list(experiment.result(arm).values["nDCG@10"].values()))
+            for arm in ("default", "dense", "bm25")
+        ]
         default, dense, lexical = columns
-        figures[f"{experiment.collection}: default / better leg"] = default.mean() / max(dense.mean(), lexical.mean())
+        figures[f"{experiment.collection}: default / better leg"] = default.mean() / max(
+            dense.mean(), lexical.mean()
+        )
         for at in range(resamples):
             rows = draw.integers(0, len(default), len(default))
             drawn[row, at] = default[rows].mean() / max(dense[rows].mean(), lexical[rows].mean())
@@ -118,7 +170,9 @@ def _against_legs(experiments: Sequence[Experiment], resamples: int = 2000) -> d
     figures["mean ratio to the better leg"] = float(
         np.mean([figures[f"{e.collection}: default / better leg"] for e in experiments])
     )
-    figures["its 95 % interval, low"], figures["its 95 % interval, high"] = (float(q) for q in np.quantile(mean, [0.025, 0.975]))
+    figures["its 95 % interval, low"], figures["its 95 % interval, high"] = (
+        float(q) for q in np.quantile(mean, [0.025, 0.975])
+    )
     return {name: float(value) for name, value in figures.items()}
 
 

@@ -2,11 +2,12 @@
 
     python -m evaluation.studies.grounding [--data DIR] [--write]
 
-Claims are made from squad questions and answers: the answer takes the place of the question word. Each is cited to its own
-passage (right), to one of another article, to one of the same article that does not hold the answer, or to its own passage after
-one number, name or negation of the claim was changed. A fault is caught when its citation is dropped.
-Reports go to evaluation/reports/grounding.{json,md}; `--write` replaces the weights in app/generation/grounding.json but those of
-evaluation/studies/claims.py, which is run after it.
+Claims are made from squad questions and answers: the answer takes the place of the question word.
+Each is cited to its own passage (right), to one of another article, to one of the same article that
+does not hold the answer, or to its own passage after one number, name or negation of the claim was
+changed. A fault is caught when its citation is dropped. Reports go to
+evaluation/reports/grounding.{json,md}; `--write` replaces the weights in
+app/generation/grounding.json but those of evaluation/studies/claims.py, which is run after it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ _ASKING = re.compile(
 )
 _NUMBER = re.compile(r"\d[\d,]*")
 _NAME = re.compile(r"[^\W\d_][\w'-]+")
-_VERB = re.compile(r"\b(?:is|are|was|were|did|does|do|has|have|had|can|could|would|will|should)\b", re.IGNORECASE)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|did|does|do|has|have|had|can|could|would|will|should)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,9 @@ def as_passage(source: TestPassage) -> Passage:
         source.id, Library.PUBLIC, source.id, 1, "0" * 64, source.title.replace("_", " "), (), None, "text", "live", length, 0, 1,
         1, None, None, None, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z",
     )  # fmt: skip
-    return Passage(Chunk(1, source.id, Library.PUBLIC, 1, 0, 0, length, "body", None, source.text), document)
+    return Passage(
+        Chunk(1, source.id, Library.PUBLIC, 1, 0, 0, length, "body", None, source.text), document
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +168,10 @@ class Rows:
 
 def rows_of(cases: Sequence[Case], embedder: Embedder, threshold: float) -> Rows:
     """Return the cases compared."""
-    rows = Rows(np.zeros((len(cases), len(FEATURES) + 1)), *(np.zeros(len(cases), dtype=bool) for _ in range(2)))
+    rows = Rows(
+        np.zeros((len(cases), len(FEATURES) + 1)),
+        *(np.zeros(len(cases), dtype=bool) for _ in range(2)),
+    )
     judge = SupportJudge(None)
     for at, case in enumerate(cases):
         passage = ReadPassage(case.passage)
@@ -192,11 +200,17 @@ def fit(rows: Floats, contradicted: Flags, cases: Sequence[Case], threshold: flo
 
     right = np.array([case.kind == "right" for case in cases])
     share = np.array([_SHARES[case.kind] for case in cases])
-    open_rows, open_right, open_share = rows[~contradicted], right[~contradicted], share[~contradicted]
+    open_rows, open_right, open_share = (
+        rows[~contradicted],
+        right[~contradicted],
+        share[~contradicted],
+    )
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         scores = open_rows @ weights
-        slope = open_rows.T @ (open_share * (1 / (1 + np.exp(-scores)) - open_right)) + _RIDGE * weights
+        slope = (
+            open_rows.T @ (open_share * (1 / (1 + np.exp(-scores)) - open_right)) + _RIDGE * weights
+        )
         likelihood = open_share * (np.logaddexp(0, scores) - open_right * scores)
         return float(likelihood.sum() + _RIDGE * (weights @ weights) / 2), slope
 
@@ -230,7 +244,10 @@ def report(
 def planted(cases: Sequence[Case], seed: int) -> list[Case]:
     """Return PLANTED faults of each group, drawn by a seed, and all right citations."""
     draw = random.Random(seed)
-    faults = ([case for case in cases if case.group == group] for group in ("random", "article", "changed"))
+    faults = (
+        [case for case in cases if case.group == group]
+        for group in ("random", "article", "changed")
+    )
     right = [case for case in cases if case.group == "right"]
     return [*right, *(case for group in faults for case in draw.sample(group, PLANTED))]
 
@@ -238,7 +255,9 @@ def planted(cases: Sequence[Case], seed: int) -> list[Case]:
 def main() -> None:
     """Fit, report, and on request write the weights."""
     parser = arguments("Fit and report the check of citations.")
-    parser.add_argument("--write", action="store_true", help="replace app/generation/grounding.json")
+    parser.add_argument(
+        "--write", action="store_true", help="replace app/generation/grounding.json"
+    )
     options = parser.parse_args()
     threshold = GenerationOptions().grounding_min_similarity
     squad = from_folder(options.data / "squad")
@@ -258,11 +277,17 @@ def main() -> None:
     result: dict[str, object] = {"command": COMMAND, "threshold": threshold}
     path = ROOT / "app" / "generation" / "grounding.json"
     packaged: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    packaged |= {"command": COMMAND, "embedding_model": embedder.identity.model, "features": list(FEATURES)}
+    packaged |= {
+        "command": COMMAND,
+        "embedding_model": embedder.identity.model,
+        "features": list(FEATURES),
+    }
     for name, change in (("with_vectors", np.copy), ("words_only", without_vectors)):
         weights = fit(change(of_even.held), of_even.contradicted, even, threshold)
         result[name] = {
-            "planted_300": report(change(rows_odd)[places], no_odd[places], small, weights, threshold),
+            "planted_300": report(
+                change(rows_odd)[places], no_odd[places], small, weights, threshold
+            ),
             "all": report(change(rows_odd), no_odd, odd, weights, threshold),
         }
         packaged[name] = [round(float(value), 4) for value in weights]
@@ -291,7 +316,9 @@ def markdown(result: dict[str, object]) -> str:
         for sample, table in tables.items():
             for name, row in table.items():
                 interval = f"{row['low']:.3f} to {row['high']:.3f}"
-                lines.append(f"| {weights} | {sample} | {name} | {row['cases']} | {row['dropped']:.3f} | {interval} |")
+                lines.append(
+                    f"| {weights} | {sample} | {name} | {row['cases']} | {row['dropped']:.3f} | {interval} |"
+                )
     return "\n".join(lines) + "\n"
 
 

@@ -2,8 +2,8 @@
 
     python -m evaluation.studies.injection [--data DIR]
 
-Every attack of the data folder is planted at the start, in the middle and at the end of the best passage of clean squad questions
-(odd lines). Reports go to evaluation/reports/injection.{json,md}.
+Every attack of the data folder is planted at the start, in the middle and at the end of the best
+passage of clean squad questions (odd lines). Reports go to evaluation/reports/injection.{json,md}.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ Place = Literal["start", "middle", "end"]
 _PER_ATTACK = 2
 """Questions per attack and place."""
 _CLEAN = 300
-_COLLECTIONS = ("squad", "cranfield", "pubmedqa", *(f"foreign/xquad/{language}" for language in ("en", "de", "es", "ru", "zh")))
+_COLLECTIONS = (
+    "squad",
+    "cranfield",
+    "pubmedqa",
+    *(f"foreign/xquad/{language}" for language in ("en", "de", "es", "ru", "zh")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,15 @@ def quotes(answer: Sequence[Candidate], attack: str) -> bool:
     said = f" {' '.join(words(' '.join(rendered(candidate) for candidate in answer)))} "
     asked = words(attack)
     size = min(4, len(asked))
-    return any(f" {' '.join(asked[at : at + size])} " in said for at in range(len(asked) - size + 1))
+    return any(
+        f" {' '.join(asked[at : at + size])} " in said for at in range(len(asked) - size + 1)
+    )
 
 
 def trials(
-    attacks: dict[str, list[str]], asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder
+    attacks: dict[str, list[str]],
+    asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]],
+    embedder: Embedder,
 ) -> Iterator[Trial]:
     """Yield every attack at every place of drawn questions."""
     generator = ExtractiveGenerator(embedder)
@@ -81,13 +90,19 @@ def trials(
                 for question, evidence in draw.sample(asked, _PER_ATTACK):
                     hit = evidence[0].hit
                     text = planted(hit.passage.chunk.text, attack, place)
-                    chunk = replace(hit.passage.chunk, text=text, end=hit.passage.chunk.start + len(text))
-                    poisoned = replace(evidence[0], hit=replace(hit, passage=replace(hit.passage, chunk=chunk)))
+                    chunk = replace(
+                        hit.passage.chunk, text=text, end=hit.passage.chunk.start + len(text)
+                    )
+                    poisoned = replace(
+                        evidence[0], hit=replace(hit, passage=replace(hit.passage, chunk=chunk))
+                    )
                     answer = generator.select(question.text, (poisoned, *evidence[1:])).chosen
                     yield Trial(category, place, bool(inspect(text)), quotes(answer, attack))
 
 
-def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder) -> list[int]:
+def clean_cost(
+    asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embedder: Embedder
+) -> list[int]:
     """Return per clean question -1, 0 or 1: answer lost, same or won by caution.
 
     Suspicious sentences are avoided.
@@ -100,20 +115,34 @@ def clean_cost(asked: Sequence[tuple[TestQuestion, tuple[Evidence, ...]]], embed
             continue
         weights = candidate_weights(found)
         scores = (
-            feature_rows(question.text, found, weights, sentence_vectors(question.text, found, weights, embedder)) @ model.ranking
+            feature_rows(
+                question.text,
+                found,
+                weights,
+                sentence_vectors(question.text, found, weights, embedder),
+            )
+            @ model.ranking
         )
         trusting = [replace(candidate, suspicious=False) for candidate in found]
-        with_check = any(Asking(question).right(candidate.text, None) for candidate in choose(found, scores))
-        without = any(Asking(question).right(candidate.text, None) for candidate in choose(trusting, scores))
+        with_check = any(
+            Asking(question).right(candidate.text, None) for candidate in choose(found, scores)
+        )
+        without = any(
+            Asking(question).right(candidate.text, None) for candidate in choose(trusting, scores)
+        )
         changes.append(int(with_check) - int(without))
     return changes
 
 
 def held_out() -> dict[str, dict[str, bool]]:
     """Return whether held-out wordings are flagged, by kind and language."""
-    wordings = json.loads(Path(__file__).with_name("injection_wordings.json").read_text(encoding="utf-8"))
+    wordings = json.loads(
+        Path(__file__).with_name("injection_wordings.json").read_text(encoding="utf-8")
+    )
     return {
-        kind: {of: bool(inspect(text)) for of, text in texts.items()} for kind, texts in wordings.items() if isinstance(texts, dict)
+        kind: {of: bool(inspect(text)) for of, text in texts.items()}
+        for kind, texts in wordings.items()
+        if isinstance(texts, dict)
     }
 
 
@@ -134,10 +163,20 @@ def main() -> None:
         for category, texts in json.loads(path.read_text(encoding="utf-8")).items():
             attacks.setdefault(category, []).extend(texts)
     squad = from_folder(options.data / "squad").judged()
-    questions = [question for question in squad.half("odd").sample(_CLEAN, SEED).questions if question.answers]
+    questions = [
+        question
+        for question in squad.half("odd").sample(_CLEAN, SEED).questions
+        if question.answers
+    ]
     with indexed({Library.PUBLIC: [squad]}, options.cache) as bench:
-        asked = [(question, evidence_for(bench, Library.PUBLIC, question.text)) for question in questions]
-        asked = [(question, evidence) for question, evidence in asked if evidence and not evidence[0].hit.fallback]
+        asked = [
+            (question, evidence_for(bench, Library.PUBLIC, question.text)) for question in questions
+        ]
+        asked = [
+            (question, evidence)
+            for question, evidence in asked
+            if evidence and not evidence[0].hit.fallback
+        ]
         embedder = RememberingEmbedder(bench.embedder)
         found = list(trials(attacks, asked, embedder))
         cost = clean_cost(asked, embedder)
@@ -149,7 +188,8 @@ def main() -> None:
         "flagged": _interval([trial.flagged for trial in found]),
         "quoted": _interval([trial.quoted for trial in found]),
         "quoted_by_place": {
-            place: _interval([trial.quoted for trial in found if trial.place == place]) for place in get_args(Place)
+            place: _interval([trial.quoted for trial in found if trial.place == place])
+            for place in get_args(Place)
         },
         "clean_questions": len(cost),
         "clean_gain": _interval(cost),
@@ -165,7 +205,11 @@ def main() -> None:
 
 def _interval(values: Sequence[float]) -> dict[str, float]:
     interval = bootstrap_interval(np.asarray(values, dtype=np.float64), seed=SEED, resamples=2000)
-    return {"mean": round(interval.mean, 4), "low": round(interval.low, 4), "high": round(interval.high, 4)}
+    return {
+        "mean": round(interval.mean, 4),
+        "low": round(interval.low, 4),
+        "high": round(interval.high, 4),
+    }
 
 
 def markdown(result: dict[str, object]) -> str:
@@ -182,7 +226,9 @@ def markdown(result: dict[str, object]) -> str:
     rows = {
         "planted passages flagged": result["flagged"],
         "extractive answers that quote the attack": result["quoted"],
-        "clean questions: gold answers won or lost by avoiding suspicious sentences": result["clean_gain"],
+        "clean questions: gold answers won or lost by avoiding suspicious sentences": result[
+            "clean_gain"
+        ],
         "clean passages flagged": result["clean_passages_flagged"],
     }
     for name, row in rows.items():

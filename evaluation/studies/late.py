@@ -4,8 +4,9 @@ And function words.
 
     python -m evaluation.studies.late [--data DIR] [--questions N] [--sets NAME ...]
 
-The first N questions of each set, those that `floors.json` was measured on. Papers and long texts (covidqa, chunking) are searched
-by chunk: one is relevant that holds half of a reference span. Writes evaluation/reports/late.{md,csv,json}.
+The first N questions of each set, those that `floors.json` was measured on. Papers and long texts
+(covidqa, chunking) are searched by chunk: one is relevant that holds half of a reference span.
+Writes evaluation/reports/late.{md,csv,json}.
 """
 
 from __future__ import annotations
@@ -35,7 +36,15 @@ from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
 
-SETS = ("squad", "cranfield", "pubmedqa", "foreign/clapnq", "foreign/covidqa", "foreign/chunking", "foreign/xquad/en")
+SETS = (
+    "squad",
+    "cranfield",
+    "pubmedqa",
+    "foreign/clapnq",
+    "foreign/covidqa",
+    "foreign/chunking",
+    "foreign/xquad/en",
+)
 LONG = {"foreign/covidqa", "foreign/chunking"}
 DEFAULT = RetrievalOptions()
 MISSPELT = 50
@@ -52,17 +61,26 @@ def main() -> None:
     remarks: list[str] = []
     provenance: Provenance | None = None
     for name in given.sets:
-        collection = _collection(given.data / name, given.questions, MiniLmEmbedder(given.cache / "graph"))
+        collection = _collection(
+            given.data / name, given.questions, MiniLmEmbedder(given.cache / "graph")
+        )
         found: dict[tuple[str, str], RankedPassages] = {}
         for boost, keep in ((1.0, True), (0.3, False)):
             with (
                 _function_words(keep=keep),
-                indexed({Library.PUBLIC: [collection]}, given.cache, boost=boost, encoder=None if keep else encoder) as bench,
+                indexed(
+                    {Library.PUBLIC: [collection]},
+                    given.cache,
+                    boost=boost,
+                    encoder=None if keep else encoder,
+                ) as bench,
             ):
                 provenance = bench.provenance()
                 search = bench.search(Library.PUBLIC)
                 for arm in [_before()] if keep else _arms():
-                    found |= {(arm.name, q.text): search(arm, q.text, 10) for q in collection.questions}
+                    found |= {
+                        (arm.name, q.text): search(arm, q.text, 10) for q in collection.questions
+                    }
                 if name == "squad" and not keep:
                     remarks.append(_spelling(collection, bench))
             say(f"{name}: title {boost}")
@@ -70,8 +88,17 @@ def main() -> None:
     if provenance is None:
         raise SystemExit("no set was run")
     arms = [_before(), *_arms()]
-    means = {arm.name: float(np.mean([e.result(arm.name).intervals["nDCG@10"].mean for e in experiments])) for arm in arms}
-    remarks.append("Mean nDCG@10 over the sets: " + "; ".join(f"{name} {mean:.4f}" for name, mean in means.items()) + ".")
+    means = {
+        arm.name: float(
+            np.mean([e.result(arm.name).intervals["nDCG@10"].mean for e in experiments])
+        )
+        for arm in arms
+    }
+    remarks.append(
+        "Mean nDCG@10 over the sets: "
+        + "; ".join(f"{name} {mean:.4f}" for name, mean in means.items())
+        + "."
+    )
     made = replace(provenance, settings_hash=settings_hash(tuple(experiments)))
     remarks.append(
         "Taken is what helps the mean and harms no set by more than 0.005. In covidqa and chunking a chunk is a document of its own"
@@ -83,7 +110,9 @@ def main() -> None:
 
 def _before() -> Arm:
     return Arm(
-        "before", replace(DEFAULT, word_guard=0.0, rerank="none"), note="function words searched, title 1, no guard, no codes"
+        "before",
+        replace(DEFAULT, word_guard=0.0, rerank="none"),
+        note="function words searched, title 1, no guard, no codes",
     )
 
 
@@ -96,7 +125,11 @@ def _arms() -> list[Arm]:
         Arm("guard", replace(DEFAULT, rerank="none"), note="the same with the guard"),
         Arm("default", DEFAULT, note="the same with late interaction"),
         *(
-            Arm(f"a={a} b={b}", replace(DEFAULT, late_sentence_weight=a, late_token_weight=b), note="other weights")
+            Arm(
+                f"a={a} b={b}",
+                replace(DEFAULT, late_sentence_weight=a, late_token_weight=b),
+                note="other weights",
+            )
             for a, b in ((0.2, 0.5), (0.3, 1.0), (0.4, 0.75))
         ),
     ]
@@ -127,7 +160,13 @@ def _spelling(collection: Collection, bench: Bench) -> str:
     wrong = tuple(replace(question, text=_misspelt(question.text, draw)) for question in chosen)
     search = bench.search(Library.PUBLIC)
     right, off = (
-        run(replace(collection, questions=questions), [Arm("default", DEFAULT)], search, baseline="default", seed=SEED)
+        run(
+            replace(collection, questions=questions),
+            [Arm("default", DEFAULT)],
+            search,
+            baseline="default",
+            seed=SEED,
+        )
         for questions in (tuple(chosen), wrong)
     )
     before, after = (e.result("default").intervals["nDCG@10"].mean for e in (right, off))
@@ -159,7 +198,11 @@ def _collection(folder: Path, questions: int, embedder: MiniLmEmbedder) -> Colle
     """Return the first judged questions of a set."""
     name = str(folder).rpartition("/foreign/")[2] if "/foreign/" in str(folder) else folder.name
     found = _by_chunk(folder, embedder) if f"foreign/{name}" in LONG else from_folder(folder)
-    judged = tuple(q for q in found.questions if any(grade > 0 for grade in found.relevance.get(q.id, {}).values()))
+    judged = tuple(
+        q
+        for q in found.questions
+        if any(grade > 0 for grade in found.relevance.get(q.id, {}).values())
+    )
     return replace(found, name=name.replace("/", "-"), questions=judged[:questions])
 
 
@@ -175,7 +218,9 @@ def _by_chunk(folder: Path, embedder: MiniLmEmbedder) -> Collection:
         parsed = DirectParser(options).parse(text.encode(), f"{doc}.txt")
         texts[doc] = parsed.text
         spans[doc] = []
-        for n, span in enumerate(chunk(parsed, options, embedder.count_tokens, embedder.identity.max_tokens)):
+        for n, span in enumerate(
+            chunk(parsed, options, embedder.count_tokens, embedder.identity.max_tokens)
+        ):
             passages.append(TestPassage(f"{doc}-{n}", "", parsed.text[span.start : span.end]))
             spans[doc].append((span.start, span.end, f"{doc}-{n}"))
     for n, row in enumerate(_rows(folder / "questions.jsonl")):
@@ -187,14 +232,18 @@ def _by_chunk(folder: Path, embedder: MiniLmEmbedder) -> Collection:
             content = str(reference.get("text") or reference.get("content"))
             start = texts[doc].find(content)
             for begin, end, name in spans[doc]:
-                if start >= 0 and 2 * (min(end, start + len(content)) - max(begin, start)) >= len(content):
+                if start >= 0 and 2 * (min(end, start + len(content)) - max(begin, start)) >= len(
+                    content
+                ):
                     relevance.setdefault(str(n), {})[name] = 1
     return Collection(folder.name, tuple(passages), tuple(questions), relevance)
 
 
 def _documents(folder: Path) -> Iterator[tuple[str, str]]:
     if (folder / "documents.jsonl").is_file():
-        yield from ((str(row["_id"]), str(row["text"])) for row in _rows(folder / "documents.jsonl"))
+        yield from (
+            (str(row["_id"]), str(row["text"])) for row in _rows(folder / "documents.jsonl")
+        )
     else:
         yield from ((path.stem, path.read_text("utf-8")) for path in sorted(folder.glob("*.md")))
 

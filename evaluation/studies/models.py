@@ -1,12 +1,13 @@
 """Real models asked as the product asks them: strategies, modes and both prompts.
 
-    LLM_PROVIDER=openai_compatible OPENAI_BASE_URL=... OPENAI_MODEL=... python -m evaluation.studies.models --questions 20
+    LLM_PROVIDER=openai_compatible OPENAI_BASE_URL=... OPENAI_MODEL=... python -m
+    evaluation.studies.models --questions 20
 
 The model and its host are those that the settings name, as the server reads them from the
-environment (OLLAMA_BASE_URL and LLM_MODEL, or the three above). Collections are indexed in temporary
-directories with the embedded model. Finished rows are kept under --cache by model and commit, so a run that
-was ended goes on; --minutes ends one early, with a report of the rows that are there.
-Writes evaluation/reports/models.{md,json}.
+environment (OLLAMA_BASE_URL and LLM_MODEL, or the three above). Collections are indexed in
+temporary directories with the embedded model. Finished rows are kept under --cache by model and
+commit, so a run that was ended goes on; --minutes ends one early, with a report of the rows that
+are there. Writes evaluation/reports/models.{md,json}.
 """
 
 from __future__ import annotations
@@ -55,22 +56,50 @@ _ABSENT = 4
 """One question in so many is asked of a collection that does not answer it."""
 
 
-def tasks_of(collections: Mapping[str, Collection], cases: Sequence[AnswerCase], questions: int) -> list[Task]:
+def tasks_of(
+    collections: Mapping[str, Collection], cases: Sequence[AnswerCase], questions: int
+) -> list[Task]:
     """Return every task; more questions begin with those of fewer.
 
     Absent questions are the samples' own and, for squad, those of cranfield.
     """
-    drawn = {name: _drawn(collection.judged().questions, questions) for name, collection in collections.items()}
+    drawn = {
+        name: _drawn(collection.judged().questions, questions)
+        for name, collection in collections.items()
+    }
     found: list[list[list[Task]]] = []
     for name, listed in drawn.items():
-        found.append([[_task("strategy", name, arm, at, one) for arm in STRATEGIES] for at, one in enumerate(listed)])
-    known = _drawn([one for one in cases if one.expected_substrings and one.intent == "question" and not one.oos], questions)
+        found.append(
+            [
+                [_task("strategy", name, arm, at, one) for arm in STRATEGIES]
+                for at, one in enumerate(listed)
+            ]
+        )
+    known = _drawn(
+        [
+            one
+            for one in cases
+            if one.expected_substrings and one.intent == "question" and not one.oos
+        ],
+        questions,
+    )
     found.append([[_case("mode", arm, at, one) for arm in MODES] for at, one in enumerate(known)])
     absent = _drawn([one for one in cases if one.oos], max(1, questions // _ABSENT))
-    found.append([[_case("prompt", arm, at, one) for arm in PROMPTS] for at, one in enumerate([*known, *absent])])
+    found.append(
+        [
+            [_case("prompt", arm, at, one) for arm in PROMPTS]
+            for at, one in enumerate([*known, *absent])
+        ]
+    )
     foreign = drawn["cranfield"][: max(1, questions // _ABSENT)]
-    answered = [[_task("prompt", "squad", arm, at, one) for arm in PROMPTS] for at, one in enumerate(drawn["squad"])]
-    strange = [[_task("prompt", "squad", arm, at, one, absent=True) for arm in PROMPTS] for at, one in enumerate(foreign)]
+    answered = [
+        [_task("prompt", "squad", arm, at, one) for arm in PROMPTS]
+        for at, one in enumerate(drawn["squad"])
+    ]
+    strange = [
+        [_task("prompt", "squad", arm, at, one, absent=True) for arm in PROMPTS]
+        for at, one in enumerate(foreign)
+    ]
     found += [answered, strange]
     return in_turn(found)
 
@@ -81,13 +110,17 @@ def _drawn(listed: Sequence[T], most: int) -> list[T]:
     return shuffled[:most]
 
 
-def _task(part: Part, collection: str, arm: str, at: int, one: TestQuestion, *, absent: bool = False) -> Task:
+def _task(
+    part: Part, collection: str, arm: str, at: int, one: TestQuestion, *, absent: bool = False
+) -> Task:
     expected = () if absent else one.answers
     return Task(part, collection, arm, at, one.text, "public", one.id, expected, absent)
 
 
 def _case(part: Part, arm: str, at: int, one: AnswerCase) -> Task:
-    return Task(part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos)
+    return Task(
+        part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos
+    )
 
 
 def _always(searcher: LibrarySearcher, _: Library) -> LibrarySearcher:
@@ -109,9 +142,16 @@ def open_askers(
     models = stack.enter_context(Models(settings.providers(), settings.generation()))
     choice = models.select()
     if choice.model is None:
-        raise SystemExit(f"no model answers: {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}")
+        raise SystemExit(
+            f"no model answers: {choice.reason or 'set LLM_PROVIDER, and the address and name of a model'}"
+        )
     options = settings.generation()
-    answer_writer = AnswerWriter(models.embedded.extractive, PromptLibrary.load(settings.prompts_dir), TokenCalibrator(), options)
+    answer_writer = AnswerWriter(
+        models.embedded.extractive,
+        PromptLibrary.load(settings.prompts_dir),
+        TokenCalibrator(),
+        options,
+    )
     grounder = Grounder(models.embedded.grounding_embedder, options)
     places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
@@ -119,7 +159,10 @@ def open_askers(
         bench = stack.enter_context(indexed({Library.PUBLIC: [collection]}, cache))
         searcher = LibrarySearcher(bench.retriever(RetrievalOptions()), bench.embedder)
         places[name] = Place(bench.store, partial(_always, searcher), bench.passage_of)
-    return {name: Asker(settings, place, models, answer_writer, grounder) for name, place in places.items()}, choice.profile
+    return {
+        name: Asker(settings, place, models, answer_writer, grounder)
+        for name, place in places.items()
+    }, choice.profile
 
 
 def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minutes: float) -> None:
@@ -129,7 +172,9 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
     with rows.keeping() as keep:
         for at, task in enumerate(left, start=1):
             if time.monotonic() > until:
-                say(f"the time is up; {len(left) - at + 1} of {len(tasks)} are left for the next run")
+                say(
+                    f"the time is up; {len(left) - at + 1} of {len(tasks)} are left for the next run"
+                )
                 return
             try:
                 row = askers[task.collection].ask(task)
@@ -141,15 +186,28 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
 
 
 def report(
-    tasks: Sequence[Task], rows: Rows, collections: Mapping[str, Collection], model: ModelProfile, made: Provenance, command: str
+    tasks: Sequence[Task],
+    rows: Rows,
+    collections: Mapping[str, Collection],
+    model: ModelProfile,
+    made: Provenance,
+    command: str,
 ) -> Figures:
     """Return the report of the rows that are there; parts without a row are left out."""
     done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
     relevance = {name: collection.relevance for name, collection in collections.items()}
-    strategy, mode, prompt = ([pair for pair in done if pair[0].part == part] for part in get_args(Part))
+    strategy, mode, prompt = (
+        [pair for pair in done if pair[0].part == part] for part in get_args(Part)
+    )
     told = (
-        ("Strategies: what is found in mode general", strategies(strategy, relevance) if strategy else None),
-        ("Modes, with the baseline, on the questions of the samples", modes(mode) if mode else None),
+        (
+            "Strategies: what is found in mode general",
+            strategies(strategy, relevance) if strategy else None,
+        ),
+        (
+            "Modes, with the baseline, on the questions of the samples",
+            modes(mode) if mode else None,
+        ),
         ("Both prompts, in mode general", prompts(prompt) if prompt else None),
     )
     tables: list[str] = []
@@ -173,24 +231,42 @@ def main() -> None:
     parser = arguments("Ask a real model as the product does.")
     parser.add_argument("--questions", type=int, default=50, help="of each collection")
     parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
-    parser.add_argument("--parts", nargs="+", choices=get_args(Part), default=get_args(Part), help="of the study; others keep rows")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=get_args(Part),
+        default=get_args(Part),
+        help="of the study; others keep rows",
+    )
     options = parser.parse_args()
     parts = " ".join(options.parts)
-    command = f"{COMMAND} --questions {options.questions} --minutes {options.minutes:g} --parts {parts}"
+    command = (
+        f"{COMMAND} --questions {options.questions} --minutes {options.minutes:g} --parts {parts}"
+    )
     commit = checkout_sha()  # what runs now; a checkout may move on while questions are asked
     collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
     tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
     with tempfile.TemporaryDirectory(prefix="documind-models-") as folder, ExitStack() as stack:
-        settings = Settings(_env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm")
+        settings = Settings(
+            _env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm"
+        )
         askers, model = open_askers(stack, settings, collections, options.cache)
         kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{commit[:12]}")
         rows = Rows(options.cache / f"models-study-{kept}.jsonl")
         say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
-        ask_all([task for task in tasks if task.part in options.parts], askers, rows, options.minutes)
+        ask_all(
+            [task for task in tasks if task.part in options.parts], askers, rows, options.minutes
+        )
         embedder = MiniLmEmbedder(options.cache / "graph").identity
         used = {model.name: model.digest, embedder.model: embedder.digest}
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
-        made = Provenance(commit, hash_of(settings.retrieval(), settings.answer(), settings.generation()), fingerprint, used, SEED)
+        made = Provenance(
+            commit,
+            hash_of(settings.retrieval(), settings.answer(), settings.generation()),
+            fingerprint,
+            used,
+            SEED,
+        )
     write_figures(report(tasks, rows, collections, model, made, command), "models")
 
 

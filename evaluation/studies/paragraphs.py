@@ -1,10 +1,11 @@
 """Check that thirty paragraphs proofread by a person still come out unchanged.
 
-    python -m evaluation.studies.paragraphs [--data DIR]     # into evaluation/reports/wikitext_paragraphs.{json,md}
+    python -m evaluation.studies.paragraphs [--data DIR]     # into
+    evaluation/reports/wikitext_paragraphs.{json,md}
 
 The text of the articles is not in this repository. `wikitext_paragraphs.json` names each paragraph
-by its article, the number of its words and the SHA-256 of its words with single spaces between them;
-a paragraph is right when the parsed article holds exactly these words as one paragraph.
+by its article, the number of its words and the SHA-256 of its words with single spaces between
+them; a paragraph is right when the parsed article holds exactly these words as one paragraph.
 """
 
 from __future__ import annotations
@@ -56,12 +57,18 @@ def missing(dump: Path) -> list[Paragraph]:
 
 def main() -> int:
     """Check and write the report; exit 1 when one is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
     dump = parser.parse_args().data / DUMP
     lost = missing(dump)
     checked = len(json.loads(CHECKED.read_text("utf-8")))
-    result = {"checked": checked, "found": checked - len(lost), "missing": [asdict(entry) for entry in lost]}
+    result = {
+        "checked": checked,
+        "found": checked - len(lost),
+        "missing": [asdict(entry) for entry in lost],
+    }
     (REPORTS / "wikitext_paragraphs.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     lines = [
         "# Paragraphs of real wikitext",

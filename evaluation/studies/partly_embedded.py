@@ -4,8 +4,8 @@ With and without embedding on the way.
 
     python -m evaluation.studies.partly_embedded [--data DIR] [--questions N]
 
-Writes evaluation/reports/partly_embedded.{md,csv,json}. Vectors that a question makes on the way are not kept here, so that every
-question meets the same share; the server keeps them.
+Writes evaluation/reports/partly_embedded.{md,csv,json}. Vectors that a question makes on the way
+are not kept here, so that every question meets the same share; the server keeps them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,15 @@ def main() -> None:
     default = RetrievalOptions()
     arms = [
         Arm("words alone", replace(default, fusion="lexical"), note="BM25, no vectors at all"),
-        Arm("no budget", replace(default, embed_on_query_budget_ms=0), note="only vectors that are there"),
+        Arm(
+            "no budget",
+            replace(default, embed_on_query_budget_ms=0),
+            note="only vectors that are there",
+        ),
         Arm("budget 25 ms", default, note="the server's default"),
-        Arm("budget 200 ms", replace(default, embed_on_query_budget_ms=200), note="for who can wait"),
+        Arm(
+            "budget 200 ms", replace(default, embed_on_query_budget_ms=200), note="for who can wait"
+        ),
     ]
     experiments: list[Experiment] = []
     provenance = None
@@ -43,7 +49,16 @@ def main() -> None:
         with indexed({Library.PUBLIC: [collection]}, given.cache, embedded=share) as bench:
             provenance = bench.provenance()
             named = replace(collection, name=f"{COLLECTION}, {share:.0%} embedded")
-            experiments.append(run(named, arms, bench.search(Library.PUBLIC), baseline="words alone", seed=SEED, progress=say))
+            experiments.append(
+                run(
+                    named,
+                    arms,
+                    bench.search(Library.PUBLIC),
+                    baseline="words alone",
+                    seed=SEED,
+                    progress=say,
+                )
+            )
     if provenance is None:
         raise SystemExit("nothing was run")
     report = Report(
@@ -55,7 +70,12 @@ def main() -> None:
             " How many are made within a budget of time depends on the machine: those arms differ a little from run to run.",
         ),
     )
-    write(replace(report, provenance=replace(provenance, settings_hash=settings_hash(report.experiments))), "partly_embedded")
+    write(
+        replace(
+            report, provenance=replace(provenance, settings_hash=settings_hash(report.experiments))
+        ),
+        "partly_embedded",
+    )
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ Twenty topics, five near-copies each.
 
     python -m evaluation.studies.poison [--data DIR]
 
-For each of 20 questions five documents are planted that repeat the question and assert a falsehood, each worded a little
-differently, as in PoisonedRAG (Zou et al., USENIX Security 2025). Reported: their share of the top five with and without
-the diversity step, and what the step costs on all other questions. Writes evaluation/reports/poison.md and .json.
+For each of 20 questions five documents are planted that repeat the question and assert a falsehood,
+each worded a little differently, as in PoisonedRAG (Zou et al., USENIX Security 2025). Reported:
+their share of the top five with and without the diversity step, and what the step costs on all
+other questions. Writes evaluation/reports/poison.md and .json.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def main() -> None:
     squad = from_folder(given.data / "squad")
     asked = random.Random(SEED).sample(squad.judged().half("odd").questions, TOPICS)
     planted = [
-        TestPassage(f"poison-{question.id}-{n}", "", frame.format(q=question.text, a=_FALSEHOODS[at % len(_FALSEHOODS)]))
+        TestPassage(
+            f"poison-{question.id}-{n}",
+            "",
+            frame.format(q=question.text, a=_FALSEHOODS[at % len(_FALSEHOODS)]),
+        )
         for at, question in enumerate(asked)
         for n, frame in enumerate(_FRAMES)
     ]
@@ -52,7 +57,9 @@ def main() -> None:
         say("indexed")
         default = RetrievalOptions()
         made = replace(bench.provenance(), settings_hash=hash_of(default))
-        blind = replace(default, near_duplicate_jaccard=2.0)  # no two texts are that alike: nothing is collapsed
+        blind = replace(
+            default, near_duplicate_jaccard=2.0
+        )  # no two texts are that alike: nothing is collapsed
         others = squad.judged().half("odd").sample(300, SEED)
         figures = {
             "share of the top five taken by a question's near-copies, default": _share(
@@ -64,8 +71,12 @@ def main() -> None:
             "share of the top five taken by a question's near-copies, copies not collapsed": _share(
                 bench.retriever(blind), asked, bench.passage_of
             ),
-            "gold among the top five, default": _gold(bench.retriever(default), squad, asked, bench.passage_of),
-            "gold among the top five, copies not collapsed": _gold(bench.retriever(blind), squad, asked, bench.passage_of),
+            "gold among the top five, default": _gold(
+                bench.retriever(default), squad, asked, bench.passage_of
+            ),
+            "gold among the top five, copies not collapsed": _gold(
+                bench.retriever(blind), squad, asked, bench.passage_of
+            ),
             "other questions: gold among the top five, default": _gold(
                 bench.retriever(default), squad, others.questions, bench.passage_of
             ),
@@ -89,10 +100,18 @@ def main() -> None:
 
 def _top(retriever: Retriever, question: TestQuestion, passage_of: dict[str, str]) -> list[str]:
     request = SearchRequest(question.text, Library.PUBLIC, top_k=TOP_K, keep_weak=True)
-    return [passage_of[hit.passage.document.doc_id] for hit in retriever.retrieve(request, Trace()).hits]
+    return [
+        passage_of[hit.passage.document.doc_id] for hit in retriever.retrieve(request, Trace()).hits
+    ]
 
 
-def _share(retriever: Retriever, questions: Sequence[TestQuestion], passage_of: dict[str, str], *, own: bool = True) -> float:
+def _share(
+    retriever: Retriever,
+    questions: Sequence[TestQuestion],
+    passage_of: dict[str, str],
+    *,
+    own: bool = True,
+) -> float:
     """Return the mean share of the top five that near-copies take.
 
     A question's own, or those made for other questions.
@@ -104,9 +123,17 @@ def _share(retriever: Retriever, questions: Sequence[TestQuestion], passage_of: 
     return sum(shares) / len(shares)
 
 
-def _gold(retriever: Retriever, collection: Collection, questions: Sequence[TestQuestion], passage_of: dict[str, str]) -> float:
+def _gold(
+    retriever: Retriever,
+    collection: Collection,
+    questions: Sequence[TestQuestion],
+    passage_of: dict[str, str],
+) -> float:
     """Share of questions with a relevant passage among the top five."""
-    return sum(bool(set(_top(retriever, q, passage_of)) & set(collection.relevance[q.id])) for q in questions) / len(questions)
+    return sum(
+        bool(set(_top(retriever, q, passage_of)) & set(collection.relevance[q.id]))
+        for q in questions
+    ) / len(questions)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 `python -m evaluation.studies.sentences [--data DIR] [--passages N]`
 
-Writes evaluation/reports/sentences.md and .json. What they gain is in the report of `run_fusion_study`.
+Writes evaluation/reports/sentences.md and .json. What they gain is in the report of
+`run_fusion_study`.
 """
 
 from __future__ import annotations
@@ -40,25 +41,35 @@ def main() -> None:
     timings: dict[str, float] = {}
     own = 2 * embedder.identity.dimension  # float16, as the catalog stores vectors
     for name in COLLECTIONS:
-        chunks, sentences, ratio = _measure(from_folder(given.data / name), embedder, given.passages)
+        chunks, sentences, ratio = _measure(
+            from_folder(given.data / name), embedder, given.passages
+        )
         figures |= {f"{name}: chunks": chunks, f"{name}: sentences per chunk": sentences}
         timings[f"{name}: time of sentences / time of chunks"] = ratio
         lines.append(f"| {name} | {chunks} | {sentences:.2f} | {own} | {own * sentences:.0f} |")
     identity, ingest = embedder.identity, IngestOptions()
     made = Provenance(
-        checkout_sha(), hash_of(ingest), fingerprint8(fingerprint_of(identity, ingest)), {identity.model: identity.digest}, SEED
+        checkout_sha(),
+        hash_of(ingest),
+        fingerprint8(fingerprint_of(identity, ingest)),
+        {identity.model: identity.digest},
+        SEED,
     )
     remark = f"{given.passages} documents per collection; bytes are per chunk, float16; {identity.model}, int8."
     title = "Sentence vectors at ingest: what they would cost"
     write_figures(Figures(title, made, figures, timings, (remark,), (*lines, "")), "sentences")
 
 
-def _measure(collection: Collection, embedder: Embedder, documents: int) -> tuple[int, float, float]:
+def _measure(
+    collection: Collection, embedder: Embedder, documents: int
+) -> tuple[int, float, float]:
     """Return chunks, sentences a chunk, and embedding time of sentences per chunk's."""
     options = IngestOptions()
     parser = DirectParser(options)
     chunks: list[str] = []
-    for passage in random.Random(SEED).sample(collection.passages, min(documents, len(collection.passages))):
+    for passage in random.Random(SEED).sample(
+        collection.passages, min(documents, len(collection.passages))
+    ):
         parsed = parser.parse(passage.document.encode(), f"{passage.id}.txt")
         spans = chunk(parsed, options, embedder.count_tokens, embedder.identity.max_tokens)
         chunks += [parsed.text[span.start : span.end] for span in spans]

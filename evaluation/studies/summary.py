@@ -2,7 +2,8 @@
 
 `python -m evaluation.studies.summary`
 
-Reads the JSON reports that the studies wrote and writes evaluation/reports/retrieval.{md,json}. Exit code 1 when a limit is missed.
+Reads the JSON reports that the studies wrote and writes evaluation/reports/retrieval.{md,json}.
+Exit code 1 when a limit is missed.
 """
 
 from __future__ import annotations
@@ -42,10 +43,26 @@ class Step:
 
 def main() -> int:
     """Read, compare, write; returns the exit code."""
-    reports = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in REPORTS.glob("*.json")}
-    wanted = ("fusion", "confidence", "poison", "ann", "two_libraries", "titles", "partly_embedded", "extractive")
+    reports = {
+        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in REPORTS.glob("*.json")
+    }
+    wanted = (
+        "fusion",
+        "confidence",
+        "poison",
+        "ann",
+        "two_libraries",
+        "titles",
+        "partly_embedded",
+        "extractive",
+    )
     missing = [name for name in wanted if name not in reports]
-    rows = [row for name in wanted if name not in missing and name in _LIMITS for row in _LIMITS[name](reports[name])]
+    rows = [
+        row
+        for name in wanted
+        if name not in missing and name in _LIMITS
+        for row in _LIMITS[name](reports[name])
+    ]
     lines = [
         "# Retrieval: what is claimed, and what was measured",
         "",
@@ -53,7 +70,10 @@ def main() -> int:
         "",
         "| what | measured | limit | kept | report |",
         "|---|---|---|---|---|",
-        *(f"| {r.what} | {r.value} | {r.limit} | {'yes' if r.kept else '**no**'} | [{r.report}]({r.report}.md) |" for r in rows),
+        *(
+            f"| {r.what} | {r.value} | {r.limit} | {'yes' if r.kept else '**no**'} | [{r.report}]({r.report}.md) |"
+            for r in rows
+        ),
         "",
     ]
     steps: list[Step] = []
@@ -61,8 +81,14 @@ def main() -> int:
         steps = list(_steps(reports["fusion"]))
         lines += [*_table(reports["fusion"]), ""]
         lines += ["## What each step gains, and what it takes", ""]
-        lines += [f"| step | {' | '.join(COLLECTIONS)} | time of the step, median ms |", "|---|" + "---|" * (len(COLLECTIONS) + 1)]
-        lines += [f"| {s.name} | {' | '.join(s.gains.get(name, '') for name in COLLECTIONS)} | {s.ms} |" for s in steps]
+        lines += [
+            f"| step | {' | '.join(COLLECTIONS)} | time of the step, median ms |",
+            "|---|" + "---|" * (len(COLLECTIONS) + 1),
+        ]
+        lines += [
+            f"| {s.name} | {' | '.join(s.gains.get(name, '') for name in COLLECTIONS)} | {s.ms} |"
+            for s in steps
+        ]
         lines += [
             "",
             "Gains are differences of nDCG@10 with their 95 % intervals; `*` marks those that chance hardly explains (p <= 0.05).",
@@ -81,7 +107,9 @@ def main() -> int:
         "timings": {step.name: step.ms for step in steps},
     }
     (REPORTS / "retrieval.md").write_text(text, encoding="utf-8")
-    (REPORTS / "retrieval.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (REPORTS / "retrieval.json").write_text(
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     print(text)
     return 0 if all(row.kept for row in rows) else 1
 
@@ -91,7 +119,9 @@ def _experiments(report: Read) -> dict[str, Read]:
 
 
 def _mean(experiment: Read, arm: str) -> float:
-    return float(next(a for a in experiment["arms"] if a["name"] == arm)["measures"]["nDCG@10"]["mean"])
+    return float(
+        next(a for a in experiment["arms"] if a["name"] == arm)["measures"]["nDCG@10"]["mean"]
+    )
 
 
 def _against(experiment: Read, arm: str) -> Read:
@@ -103,24 +133,48 @@ def _fusion(report: Read) -> Iterator[Row]:
     found = _experiments(report)
     for arm, least in (("dense", 0.76), ("bm25", 0.87)):
         alone = _mean(found["squad"], arm)
-        yield Row(f"squad: {arm} alone, nDCG@10", f"{alone:.4f}", f"at least {least}", alone >= least, "fusion")
+        yield Row(
+            f"squad: {arm} alone, nDCG@10",
+            f"{alone:.4f}",
+            f"at least {least}",
+            alone >= least,
+            "fusion",
+        )
     for name in COLLECTIONS:
         against = _against(found[name], "default")
         difference, p = against["difference"], against["p_holm"]
         value = f"{difference['mean']:+.4f} [{difference['low']:+.4f}, {difference['high']:+.4f}], p {p:.4f}"
         if name == "squad":
             kept = difference["mean"] >= 0.03 and p <= LEVEL
-            yield Row("squad: default above RRF (k = 60)", value, "at least 0.03, significantly", kept, "fusion")
+            yield Row(
+                "squad: default above RRF (k = 60)",
+                value,
+                "at least 0.03, significantly",
+                kept,
+                "fusion",
+            )
         else:
             kept = difference["mean"] >= 0 or p > LEVEL
-            yield Row(f"{name}: default against RRF", value, "never significantly below", kept, "fusion")
+            yield Row(
+                f"{name}: default against RRF", value, "never significantly below", kept, "fusion"
+            )
     figures = report["figures"]
     for name in COLLECTIONS:
         ratio = float(figures[f"{name}: default / better leg"])
-        yield Row(f"{name}: default / better leg", f"{ratio:.4f}", "at least 0.995", ratio >= 0.995, "fusion")
+        yield Row(
+            f"{name}: default / better leg",
+            f"{ratio:.4f}",
+            "at least 0.995",
+            ratio >= 0.995,
+            "fusion",
+        )
     mean, low, high = (float(figures[key]) for key in _MEAN)
-    yield Row("mean ratio to the better leg", f"{mean:.4f}", "at least 1.03", mean >= 1.03, "fusion")
-    yield Row("its 95 % interval", f"{low:.4f} to {high:.4f}", "lower end above 1.00", low > 1.0, "fusion")
+    yield Row(
+        "mean ratio to the better leg", f"{mean:.4f}", "at least 1.03", mean >= 1.03, "fusion"
+    )
+    yield Row(
+        "its 95 % interval", f"{low:.4f} to {high:.4f}", "lower end above 1.00", low > 1.0, "fusion"
+    )
 
 
 _MEAN = ("mean ratio to the better leg", "its 95 % interval, low", "its 95 % interval, high")
@@ -131,14 +185,24 @@ def _ann(report: Read) -> Iterator[Row]:
     value, vectors = float(figures["recall@20"]), int(figures["vectors"])
     speeds = f"{timings['approximate p50 ms']:.2f} ms, exact {timings['exact p50 ms']:.2f} ms"
     yield Row(
-        f"approximate search at {vectors:,} sentences, recall@20", f"{value:.4f} ({speeds})", "at least 0.99", value >= 0.99, "ann"
+        f"approximate search at {vectors:,} sentences, recall@20",
+        f"{value:.4f} ({speeds})",
+        "at least 0.99",
+        value >= 0.99,
+        "ann",
     )
 
 
 def _poison(report: Read) -> Iterator[Row]:
-    value = float(report["figures"]["share of the top five taken by a question's near-copies, default"])
+    value = float(
+        report["figures"]["share of the top five taken by a question's near-copies, default"]
+    )
     yield Row(
-        "20 topics x 5 near-copies: their share of the top five", f"{value:.3f}", "at most 0.2", value <= 0.2 + 1e-9, "poison"
+        "20 topics x 5 near-copies: their share of the top five",
+        f"{value:.3f}",
+        "at most 0.2",
+        value <= 0.2 + 1e-9,
+        "poison",
     )
 
 
@@ -146,34 +210,70 @@ def _two(report: Read) -> Iterator[Row]:
     figures = report["figures"]
     sizes = f"{int(figures['papers at a time'])} papers and {int(figures['public passages']):,} passages"
     for k in (5, 10):
-        alone, both = (float(figures[f"{title}: gold among {k}"]) for title in ("papers alone", "both libraries"))
+        alone, both = (
+            float(figures[f"{title}: gold among {k}"])
+            for title in ("papers alone", "both libraries")
+        )
         value = f"{both:.3f} against {alone:.3f} alone"
-        yield Row(f"{sizes}: gold among {k}", value, "at most 0.02 lost", alone - both <= 0.02, "two_libraries")
+        yield Row(
+            f"{sizes}: gold among {k}",
+            value,
+            "at most 0.02 lost",
+            alone - both <= 0.02,
+            "two_libraries",
+        )
     named = int(figures["library public: calls that name papers"])
     yield Row("`library: public`: reads of papers", str(named), "none", named == 0, "two_libraries")
 
 
 def _confidence(report: Read) -> Iterator[Row]:
     figures: dict[str, float] = report["figures"]
-    areas = {name: value for name, value in figures.items() if name.endswith("AUC closeness") and "unanswerable" not in name}
+    areas = {
+        name: value
+        for name, value in figures.items()
+        if name.endswith("AUC closeness") and "unanswerable" not in name
+    }
     least = min(areas, key=lambda name: areas[name])
     yield Row(
-        f"questions of another subject, lowest AUC ({least.split(':')[0]})", f"{areas[least]:.4f}", "reported", True, "confidence"
+        f"questions of another subject, lowest AUC ({least.split(':')[0]})",
+        f"{areas[least]:.4f}",
+        "reported",
+        True,
+        "confidence",
     )
     for name, value in figures.items():
         if "unanswerable" in name and name.endswith("AUC closeness"):
-            yield Row("unanswerable squad questions, AUC", f"{value:.3f}", "reported, nothing is promised", True, "confidence")
+            yield Row(
+                "unanswerable squad questions, AUC",
+                f"{value:.3f}",
+                "reported, nothing is promised",
+                True,
+                "confidence",
+            )
 
 
-_LIMITS = {"fusion": _fusion, "confidence": _confidence, "poison": _poison, "ann": _ann, "two_libraries": _two}
+_LIMITS = {
+    "fusion": _fusion,
+    "confidence": _confidence,
+    "poison": _poison,
+    "ann": _ann,
+    "two_libraries": _two,
+}
 
 
 def _table(report: Read) -> list[str]:
     found = _experiments(report)
     arms = [arm["name"] for arm in found["squad"]["arms"]]
-    lines = ["## nDCG@10", "", f"| arm | {' | '.join(_sized(found[name]) for name in COLLECTIONS)} |"]
+    lines = [
+        "## nDCG@10",
+        "",
+        f"| arm | {' | '.join(_sized(found[name]) for name in COLLECTIONS)} |",
+    ]
     lines.append("|---|" + "---|" * len(COLLECTIONS))
-    lines += [f"| {arm} | {' | '.join(f'{_mean(found[name], arm):.4f}' for name in COLLECTIONS)} |" for arm in arms]
+    lines += [
+        f"| {arm} | {' | '.join(f'{_mean(found[name], arm):.4f}' for name in COLLECTIONS)} |"
+        for arm in arms
+    ]
     return lines
 
 
@@ -196,7 +296,10 @@ def _steps(report: Read) -> Iterator[Step]:
     for title, arm, without, stages in _PAIRS:
         gains = {name: _gain(found[name], arm, without) for name in COLLECTIONS}
         yield Step(title, gains, _times(report, "squad", arm, without, stages))
-    sentences = {name: _gain(found[f"{name}, best sentences"], "sentences", "default") for name in COLLECTIONS}
+    sentences = {
+        name: _gain(found[f"{name}, best sentences"], "sentences", "default")
+        for name in COLLECTIONS
+    }
     yield Step(
         "best sentence, embedded on the way",
         sentences,
@@ -207,7 +310,9 @@ def _steps(report: Read) -> Iterator[Step]:
 def _gain(experiment: Read, arm: str, without: str) -> str:
     from app.evaluation.statistics import compare  # noqa: PLC0415 - scipy takes a second
 
-    values = {a["name"]: a["per_question"] for a in experiment["arms"] if a["name"] in (arm, without)}
+    values = {
+        a["name"]: a["per_question"] for a in experiment["arms"] if a["name"] in (arm, without)
+    }
     (found,) = compare(without, values, seed=7, resamples=2000)
     difference = found.difference
     return f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{'*' if found.significant else ''}"
@@ -215,7 +320,10 @@ def _gain(experiment: Read, arm: str, without: str) -> str:
 
 def _times(report: Read, collection: str, arm: str, without: str, stages: tuple[str, ...]) -> str:
     def taken(name: str) -> float:
-        return sum(float(report["timings"][collection][name]["stages_p50_ms"].get(stage, 0.0)) for stage in stages)
+        return sum(
+            float(report["timings"][collection][name]["stages_p50_ms"].get(stage, 0.0))
+            for stage in stages
+        )
 
     return f"{taken(arm):.2f} against {taken(without):.2f} ({' + '.join(stages)})"
 

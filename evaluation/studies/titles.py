@@ -27,7 +27,9 @@ SHIPPED = 1.0
 def main() -> None:
     """Run the study and write its report."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=100, help="most questions per collection and half")
+    parser.add_argument(
+        "--questions", type=int, default=100, help="most questions per collection and half"
+    )
     given = parser.parse_args()
     halves: tuple[Parity, ...] = ("even", "odd")
     experiments: dict[Parity, list[Experiment]] = {half: [] for half in halves}
@@ -42,7 +44,10 @@ def main() -> None:
                 search = bench.search(Library.PUBLIC)
                 for arm in _arms(boost):
                     for half in halves:
-                        found |= {(arm.name, q.text): search(arm, q.text, 10) for q in asked[half].questions}
+                        found |= {
+                            (arm.name, q.text): search(arm, q.text, 10)
+                            for q in asked[half].questions
+                        }
             say(f"{name}: title weighs {boost}")
         for half in halves:
             experiments[half].append(_experiment(asked[half], found))
@@ -53,7 +58,9 @@ def main() -> None:
         arm: float(np.mean([e.result(arm).intervals["nDCG@10"].mean for e in experiments["even"]]))
         for arm in (a.name for boost in BOOSTS for a in _arms(boost))
     }
-    choices = "; ".join(f"{name} {mean:.4f}" for name, mean in sorted(means.items(), key=lambda item: -item[1]))
+    choices = "; ".join(
+        f"{name} {mean:.4f}" for name, mean in sorted(means.items(), key=lambda item: -item[1])
+    )
     report = Report(
         "The title as a field of BM25: how much it should weigh",
         replace(provenance, settings_hash=settings_hash(reported)),
@@ -67,7 +74,10 @@ def main() -> None:
 
 
 def _arms(boost: float) -> list[Arm]:
-    return [replace(plain("bm25", "lexical"), name=f"bm25, title {boost}"), Arm(f"default, title {boost}", RetrievalOptions())]
+    return [
+        replace(plain("bm25", "lexical"), name=f"bm25, title {boost}"),
+        Arm(f"default, title {boost}", RetrievalOptions()),
+    ]
 
 
 def _experiment(collection: Collection, found: dict[tuple[str, str], RankedPassages]) -> Experiment:

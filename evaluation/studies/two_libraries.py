@@ -4,10 +4,10 @@ Are the papers still found, and never read where they must not be?
 
     python -m evaluation.studies.two_libraries [--data DIR] [--passages N]
 
-Groups of twenty abstracts of pubmedqa are the papers in turn, and their own questions are asked. The public library holds short
-real passages (`evaluation.lib.windows`, whose vectors must be there) and, for every paper that gives a
-figure, one sentence that gives another one.
-Writes evaluation/reports/two_libraries.{md,json}.
+Groups of twenty abstracts of pubmedqa are the papers in turn, and their own questions are asked.
+The public library holds short real passages (`evaluation.lib.windows`, whose vectors must be there)
+and, for every paper that gives a figure, one sentence that gives another one. Writes
+evaluation/reports/two_libraries.{md,json}.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Watched:
         method = getattr(self._port, name)
 
         def call(*given: object, **named: object) -> object:
-            self._asked.update(value for value in (*given, *named.values()) if isinstance(value, Library))
+            self._asked.update(
+                value for value in (*given, *named.values()) if isinstance(value, Library)
+            )
             return method(*given, **named)
 
         return call
@@ -111,10 +113,14 @@ def contradictions(passages: Sequence[TestPassage]) -> list[Contradiction]:
 class WatchedSearch:
     """Asks both libraries, one of them, and notes what was read."""
 
-    def __init__(self, store: IndexStore, embedder: MiniLmEmbedder, options: RetrievalOptions) -> None:
+    def __init__(
+        self, store: IndexStore, embedder: MiniLmEmbedder, options: RetrievalOptions
+    ) -> None:
         """Wire a watched retriever."""
         self.read: set[Library] = set()
-        catalog, dense, lexical = (Watched(port, self.read) for port in (store.catalog, store.vectors, store.lexical))
+        catalog, dense, lexical = (
+            Watched(port, self.read) for port in (store.catalog, store.vectors, store.lexical)
+        )
         retriever = Retriever(catalog, dense, lexical, embedder, options)
         self._shelf = LibrarySearcher(retriever, embedder)
         self.ms: dict[str, list[float]] = {}
@@ -131,7 +137,9 @@ class WatchedSearch:
 def main() -> None:
     """Fill, ask and write."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--passages", type=int, default=100_000, help="most passages of the public library")
+    parser.add_argument(
+        "--passages", type=int, default=100_000, help="most passages of the public library"
+    )
     given = parser.parse_args()
     collection = from_folder(given.data / "pubmedqa").judged()
     by_id = {passage.id: passage for passage in collection.passages}
@@ -139,7 +147,9 @@ def main() -> None:
     planted = contradictions([passage for group in groups for passage in group])
     embedder = MiniLmEmbedder(given.cache / "graph")
     windows = collected(given.data, 100_000)  # as `evaluation.lib.windows` cuts and keeps them
-    rows = np.concatenate(vectors([w.text for w in windows], embedder, given.cache / "windows", seconds=0))[: given.passages]
+    rows = np.concatenate(
+        vectors([w.text for w in windows], embedder, given.cache / "windows", seconds=0)
+    )[: given.passages]
     public = [*windows[: len(rows)], *(Window(c.other, f"planted-{c.paper}") for c in planted)]
     rows = np.concatenate([rows, embedder.embed_passages([c.other for c in planted])])
     say(f"{len(rows)} public passages, {len(planted)} of them planted")
@@ -151,8 +161,15 @@ def main() -> None:
         say("public library filled")
         search = WatchedSearch(store, embedder, settings)
         figures = _run(store, search, embedder, ingest, collection, groups, planted)
-    lost = max(figures[f"papers alone: gold among {k}"] - figures[f"both libraries: gold among {k}"] for k in DEPTHS)
-    held = "kept" if lost <= LIMIT and figures["library public: calls that name papers"] == 0 else "MISSED"
+    lost = max(
+        figures[f"papers alone: gold among {k}"] - figures[f"both libraries: gold among {k}"]
+        for k in DEPTHS
+    )
+    held = (
+        "kept"
+        if lost <= LIMIT and figures["library public: calls that name papers"] == 0
+        else "MISSED"
+    )
     identity = embedder.identity
     write_figures(
         Figures(
@@ -164,7 +181,12 @@ def main() -> None:
                 {identity.model: identity.digest},
                 SEED,
             ),
-            {"public passages": len(rows), "papers at a time": PAPERS, "groups": len(groups), **figures},
+            {
+                "public passages": len(rows),
+                "papers at a time": PAPERS,
+                "groups": len(groups),
+                **figures,
+            },
             {f"{scope}: p50 ms": percentile(ms, 0.5) for scope, ms in search.ms.items()},
             (
                 "Papers are abstracts of pubmedqa with their own questions; public are sentences, and runs of them, of the other"
@@ -202,7 +224,10 @@ def _run(
                     found = _named(search.ask(question.text, scope, k), keys)  # type: ignore[arg-type]  # two of the scopes
                     note(f"{title}: gold among {k}", float(bool(gold & set(found))))
                     if scope == "all":
-                        note(f"both libraries: places of papers among {k}", sum(name != "" for name in found) / max(len(found), 1))
+                        note(
+                            f"both libraries: places of papers among {k}",
+                            sum(name != "" for name in found) / max(len(found), 1),
+                        )
             search.read.clear()
             search.ask(question.text, "public", 10)
             named_by_public += Library.PAPERS in search.read
@@ -220,13 +245,19 @@ def _run(
     return counts | means
 
 
-def _shelve(store: IndexStore, embedder: MiniLmEmbedder, ingest: IngestOptions, group: Sequence[TestPassage]) -> dict[str, str]:
+def _shelve(
+    store: IndexStore, embedder: MiniLmEmbedder, ingest: IngestOptions, group: Sequence[TestPassage]
+) -> dict[str, str]:
     """Replace the papers by a group; returns the passage's id by doc_id."""
     store.writer.clear(Library.PAPERS)
     store.writer.claim(Library.PAPERS, fingerprint_of(embedder.identity, ingest))
     raw = [RawDocument(f"{p.id}.txt", f"{p.id}.txt", p.document.encode()) for p in group]
-    outcomes = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest).ingest(Library.PAPERS, iter(raw))
-    keys = {str(outcome.doc_id): passage.id for passage, outcome in zip(group, outcomes, strict=True)}
+    outcomes = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest).ingest(
+        Library.PAPERS, iter(raw)
+    )
+    keys = {
+        str(outcome.doc_id): passage.id for passage, outcome in zip(group, outcomes, strict=True)
+    }
     VectorBackfill(store.writer, embedder, ingest).run(Library.PAPERS)
     store.writer.apply(Library.PAPERS)
     return keys
@@ -234,12 +265,19 @@ def _shelve(store: IndexStore, embedder: MiniLmEmbedder, ingest: IngestOptions, 
 
 def _questions(collection: Collection, group: Sequence[TestPassage]) -> list[TestQuestion]:
     here = {passage.id for passage in group}
-    return [q for q in collection.questions if here & {name for name, grade in collection.relevance[q.id].items() if grade > 0}]
+    return [
+        q
+        for q in collection.questions
+        if here & {name for name, grade in collection.relevance[q.id].items() if grade > 0}
+    ]
 
 
 def _named(retrieval: Retrieval, keys: dict[str, str]) -> list[str]:
     """Return passage ids of papers in hit order; empty strings for public hits."""
-    return [keys[hit.passage.document.doc_id] if hit.passage.chunk.library is Library.PAPERS else "" for hit in retrieval.hits]
+    return [
+        keys[hit.passage.document.doc_id] if hit.passage.chunk.library is Library.PAPERS else ""
+        for hit in retrieval.hits
+    ]
 
 
 def _flagged(search: WatchedSearch, contradiction: Contradiction, keys: dict[str, str]) -> float:
@@ -247,7 +285,8 @@ def _flagged(search: WatchedSearch, contradiction: Contradiction, keys: dict[str
     named = {item.n: keys.get(item.hit.passage.document.doc_id) for item in evidence}
     return float(
         any(
-            named[pair.paper.n] == contradiction.paper and pair.paper.start <= contradiction.start < pair.paper.end
+            named[pair.paper.n] == contradiction.paper
+            and pair.paper.start <= contradiction.start < pair.paper.end
             for pair in disagreements(evidence)
         )
     )

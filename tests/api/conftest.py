@@ -34,12 +34,18 @@ class Site:
     services: LocalServices
 
     def upload(
-        self, *files: tuple[str, bytes], library: str = "papers", wait: str = "true", **fields: object
+        self,
+        *files: tuple[str, bytes],
+        library: str = "papers",
+        wait: str = "true",
+        **fields: object,
     ) -> tuple[int, object]:
         """Post files the way curl does; returns status and body."""
         reply = self.client.post(
             f"/api/v1/ingest?wait={wait}",
-            files=[("file", (name, content, "application/octet-stream")) for name, content in files],
+            files=[
+                ("file", (name, content, "application/octet-stream")) for name, content in files
+            ],
             data={"library": library, **fields},
         )
         return reply.status_code, reply.json()
@@ -52,7 +58,11 @@ def settings_for(directory: Path, **values: object) -> Settings:
 
 @contextmanager
 def site(
-    directory: Path, models: FixedModels | None = None, pull: Pull | None = None, spans: Spans = SILENT, **values: object
+    directory: Path,
+    models: FixedModels | None = None,
+    pull: Pull | None = None,
+    spans: Spans = SILENT,
+    **values: object,
 ) -> Iterator[Site]:
     """Run the app in process, and wait until it is ready."""
     settings = settings_for(directory, **values)

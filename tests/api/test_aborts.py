@@ -12,7 +12,14 @@ from app.client import DocuMindClient
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_generator import OllamaGenerator
 from app.providers.slots import CallSlots
-from evaluation.benchmarks.aborts import DOORS, MAX_MODEL_CALLS, MAX_STREAMS, answers_still, campaign, fill
+from evaluation.benchmarks.aborts import (
+    DOORS,
+    MAX_MODEL_CALLS,
+    MAX_STREAMS,
+    answers_still,
+    campaign,
+    fill,
+)
 from tests.api.conftest import listening, site
 from tests.fakes.generators import FixedModels
 from tests.fakes.ollama_double import OllamaDouble
@@ -34,8 +41,13 @@ class Behind:
 def behind(tmp_path: Path) -> Iterator[Behind]:
     with OllamaDouble() as double:
         host = OllamaHost(double.url, connect_timeout_s=1.0, read_timeout_s=30.0)
-        models = FixedModels(OllamaGenerator(host, "llama3.2", slots=CallSlots(MAX_MODEL_CALLS, 2.0, host.name)))
-        with site(tmp_path, models, max_streams=MAX_STREAMS) as opened, listening(opened.app, lifespan="off") as url:
+        models = FixedModels(
+            OllamaGenerator(host, "llama3.2", slots=CallSlots(MAX_MODEL_CALLS, 2.0, host.name))
+        )
+        with (
+            site(tmp_path, models, max_streams=MAX_STREAMS) as opened,
+            listening(opened.app, lifespan="off") as url,
+        ):
             with DocuMindClient(url) as client:
                 fill(client, tmp_path)
             yield Behind(url, double)

@@ -31,9 +31,14 @@ def log() -> Iterator[io.StringIO]:
     ours.setLevel(levels[1])
 
 
-def test_every_request_is_a_line_with_its_fields_and_nothing_asked_is_in_it(log: io.StringIO, tmp_path: Path) -> None:
+def test_every_request_is_a_line_with_its_fields_and_nothing_asked_is_in_it(
+    log: io.StringIO, tmp_path: Path
+) -> None:
     failing = ScriptedGenerator(
-        "Copper melts at 1085 degrees. [1]", ProviderUnreachable("the host is gone"), "Yes. [1]", "Yes. [1]"
+        "Copper melts at 1085 degrees. [1]",
+        ProviderUnreachable("the host is gone"),
+        "Yes. [1]",
+        "Yes. [1]",
     )
     with site(tmp_path, models=FixedModels(failing)) as shop:
         shop.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
@@ -45,13 +50,23 @@ def test_every_request_is_a_line_with_its_fields_and_nothing_asked_is_in_it(log:
         shop.client.get("/api/v1/search", params={"q": QUESTION, "library": "papers"})
         shop.client.get(f"/api/v1/answers/{first.json()['answer_id']}")
         shop.client.post(
-            "/v1/chat/completions", json={"model": "documind-papers", "messages": [{"role": "user", "content": QUESTION}]}
+            "/v1/chat/completions",
+            json={"model": "documind-papers", "messages": [{"role": "user", "content": QUESTION}]},
         )
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     access = [line for line in lines if line["logger"] == "app.access"]
     assert len(access) == 8
     for line in access:
-        assert set(line) >= {"time", "level", "message", "request_id", "method", "path", "status", "duration_ms"}
+        assert set(line) >= {
+            "time",
+            "level",
+            "message",
+            "request_id",
+            "method",
+            "path",
+            "status",
+            "duration_ms",
+        }
         assert line["time"].endswith("Z")
         assert line["level"] == "INFO"
         assert isinstance(line["duration_ms"], float)

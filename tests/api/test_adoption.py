@@ -24,7 +24,9 @@ COPPER = ("copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees C
 
 
 @pytest.fixture
-def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[TestClient]]:
+def serve(
+    tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Iterator[TestClient]]:
     """Run a server over the same data directory, as often as a test likes."""
     monkeypatch.setattr("app.bootstrap.adoption.LOOK_EVERY_S", 0.1)
     monkeypatch.setattr("app.bootstrap.adoption.LOOK_SELDOM_S", 0.1)
@@ -32,7 +34,11 @@ def serve(tmp_path: Path, model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
 
     @contextmanager
     def run(**values: object) -> Iterator[TestClient]:
-        settings = settings_for(tmp_path, llm_provider="extractive", **{"ollama_base_url": "http://127.0.0.1:9", **values})
+        settings = settings_for(
+            tmp_path,
+            llm_provider="extractive",
+            **{"ollama_base_url": "http://127.0.0.1:9", **values},
+        )
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         if not (settings.data_dir / "models").exists():
             (settings.data_dir / "models").symlink_to(model_cache_dir)
@@ -50,7 +56,9 @@ def _library(client: TestClient, name: str = "papers") -> Json:
 
 
 def _upload(client: TestClient, name: str, content: bytes) -> Json:
-    reply = client.post("/api/v1/ingest", files={"file": (name, content)}, data={"library": "papers"})
+    reply = client.post(
+        "/api/v1/ingest", files={"file": (name, content)}, data={"library": "papers"}
+    )
     assert reply.is_success, reply.text
     return cast("Json", reply.json()["documents"][0])
 
@@ -65,11 +73,16 @@ def _until(happened: Callable[[], bool], timeout_s: float = 90) -> None:
 def _embeds(client: TestClient, name: str, embedder: str) -> bool:
     """Whether all of a library has vectors of one embedder."""
     row = _library(client, name)
-    return cast("Json", row["embedding"])["embedder"] == embedder and row["embedded"] == row["chunks"] != 0
+    return (
+        cast("Json", row["embedding"])["embedder"] == embedder
+        and row["embedded"] == row["chunks"] != 0
+    )
 
 
 @pytest.mark.timeout(300)
-def test_samples_take_the_model_that_is_pulled_while_the_server_runs(serve: Callable[..., object]) -> None:
+def test_samples_take_the_model_that_is_pulled_while_the_server_runs(
+    serve: Callable[..., object],
+) -> None:
     with OllamaDouble(models=[]) as double, serve(ollama_base_url=double.url) as client:  # type: ignore[attr-defined]
         assert client.post("/api/v1/samples").is_success
         assert _embeds(client, "papers", MINILM)
@@ -79,13 +92,21 @@ def test_samples_take_the_model_that_is_pulled_while_the_server_runs(serve: Call
         _until(lambda: _library(client)["notices"] == [])  # calibrated by a job of its own
         acting = client.get("/api/v1/diagnostics").json()["acting"]["papers"]
         assert (acting["closeness_threshold"], acting["similarity_scale"] != 1.0) == (0.375, True)
-        answer = client.post("/api/v1/query", json={"question": "What does alignment catch?", "library": "papers"}).json()
+        answer = client.post(
+            "/api/v1/query", json={"question": "What does alignment catch?", "library": "papers"}
+        ).json()
         assert (answer["embedder"], answer["notices"]) == (NOMIC, [])
-        assert client.get("/health").json()["embedding"]["papers"] == {"embedder": NOMIC, "reachable": True, "detail": ""}
+        assert client.get("/health").json()["embedding"]["papers"] == {
+            "embedder": NOMIC,
+            "reachable": True,
+            "detail": "",
+        }
 
 
 @pytest.mark.timeout(300)
-def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(serve: Callable[..., object]) -> None:
+def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(
+    serve: Callable[..., object],
+) -> None:
     with serve(samples=False) as client:  # type: ignore[attr-defined]
         _upload(client, *COPPER)
     with OllamaDouble() as double, serve(ollama_base_url=double.url, samples=False) as client:  # type: ignore[attr-defined]
@@ -95,7 +116,10 @@ def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(ser
         assert notice["code"] == "reembed_offered"
         assert "documind reembed --library papers" in str(notice["message"])
         finding = next(iter(check_library(row, [])))
-        assert (finding.state, "documind reembed --library papers" in finding.cure) == ("note", True)
+        assert (finding.state, "documind reembed --library papers" in finding.cure) == (
+            "note",
+            True,
+        )
         found = client.get("/api/v1/search", params={"q": "copper", "library": "papers"}).json()
         assert [said["code"] for said in found["notices"]] == ["reembed_offered"]
         assert client.post("/api/v1/reembed", json={"library": "papers"}).status_code == 202
@@ -108,7 +132,9 @@ def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(ser
 
 
 @pytest.mark.timeout(300)
-def test_an_emptied_library_takes_what_is_there_now_and_says_when_it_goes(serve: Callable[..., object]) -> None:
+def test_an_emptied_library_takes_what_is_there_now_and_says_when_it_goes(
+    serve: Callable[..., object],
+) -> None:
     with serve(samples=False) as client:  # type: ignore[attr-defined]
         _upload(client, *COPPER)
         assert client.delete("/api/v1/libraries/papers/documents?confirm=papers").is_success

@@ -38,27 +38,45 @@ class Front:
         self, method: str, path: str, body: object = None, *, host: str = NAME, **headers: str
     ) -> tuple[int, bytes, dict[str, str]]:
         connection = self.open()
-        sent = {"Host": host, **KEY, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        sent = {
+            "Host": host,
+            **KEY,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
         content = None if body is None else json.dumps(body)
         if content is not None:
             sent["Content-Type"] = "application/json"
         connection.request(method, path, content, sent)
         reply = connection.getresponse()
-        found = reply.status, reply.read(), {name.lower(): value for name, value in reply.getheaders()}
+        found = (
+            reply.status,
+            reply.read(),
+            {name.lower(): value for name, value in reply.getheaders()},
+        )
         connection.close()
         return found
 
 
 @pytest.fixture(scope="module", params=["", "/rag"], ids=["prefix passed on", "prefix stripped"])
-def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+def front(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Front]:
     directory = tmp_path_factory.mktemp("proxied")
     model = SlowModel()
-    settings: dict[str, Any] = {"root_path": "/rag", "trusted_hosts": (NAME,), "api_key": "k3y", "forwarded_allow_ips": "127.0.0.1"}
+    settings: dict[str, Any] = {
+        "root_path": "/rag",
+        "trusted_hosts": (NAME,),
+        "api_key": "k3y",
+        "forwarded_allow_ips": "127.0.0.1",
+    }
     with site(directory, FixedModels(model), **settings) as opened:
         opened.client.headers.update(KEY)
         assert opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))[0] == 201
         certificate = make_certificate(directory, NAME)
-        with listening(opened.app, lifespan="off") as url, TlsProxy(url, certificate, strips=request.param) as proxy:
+        with (
+            listening(opened.app, lifespan="off") as url,
+            TlsProxy(url, certificate, strips=request.param) as proxy,
+        ):
             yield Front(proxy.port, certificate, model)
 
 

@@ -43,19 +43,27 @@ def until_stopped(context: JobContext) -> None:
     context.checkpoint()
 
 
-def test_an_indexed_dump_is_accounted_for_searchable_and_gets_its_vectors(shop: Site, dump: Path) -> None:
+def test_an_indexed_dump_is_accounted_for_searchable_and_gets_its_vectors(
+    shop: Site, dump: Path
+) -> None:
     status, job = ask(shop, action="index", source=str(dump), library="public", workers=0)
     assert (status, job["kind"], job["library"]) == (202, "bulk", "public")
     assert ended(shop, job["id"]).state == "done"
     ledger = shop.client.get("/api/v1/bulk/ledger").json()
     assert set(ledger) == {"articles", "indexed", "redirects", "skipped"}
-    assert ledger["articles"] == SHAPE.articles == ledger["indexed"] + ledger["redirects"] + sum(ledger["skipped"].values())
+    assert (
+        ledger["articles"]
+        == SHAPE.articles
+        == ledger["indexed"] + ledger["redirects"] + sum(ledger["skipped"].values())
+    )
     assert ledger == shop.client.get("/api/v1/bulk/ledger?library=public&source=synthetic").json()
     assert shop.client.get("/api/v1/bulk/ledger?library=papers").json()["articles"] == 0
     stats = shop.client.get("/api/v1/collection/stats?library=public").json()
     assert stats["documents"] == ledger["indexed"]
     title = shop.client.get("/api/v1/papers?library=public&limit=1").json()["documents"][0]["title"]
-    found = shop.client.get("/api/v1/search", params={"q": f"What is {title}?", "library": "public", "limit": 3}).json()
+    found = shop.client.get(
+        "/api/v1/search", params={"q": f"What is {title}?", "library": "public", "limit": 3}
+    ).json()
     assert title in [hit["title"] for hit in found["hits"]]
     backfill = next(job for job in shop.services.jobs.list() if job.kind == "backfill")
     assert ended(shop, backfill.id).state == "done"
@@ -69,15 +77,22 @@ def test_the_most_linked_articles_of_a_dump_are_embedded_first(shop: Site, dump:
     links = Counter(
         target
         for article in SyntheticEncyclopedia(SHAPE)
-        for target in {link[0].upper() + link[1:] for link in re.findall(r"\[\[([^|\]]+)", article.source)}
+        for target in {
+            link[0].upper() + link[1:] for link in re.findall(r"\[\[([^|\]]+)", article.source)
+        }
     )
     waiting = shop.services.writer.pending_vectors(Library.PUBLIC, 5000, "linked")
-    linked = [links[shop.services.catalog.document(Library.PUBLIC, chunk.doc_id).title] for chunk in waiting]
+    linked = [
+        links[shop.services.catalog.document(Library.PUBLIC, chunk.doc_id).title]
+        for chunk in waiting
+    ]
     assert linked == sorted(linked, reverse=True)
     assert linked[0] > 1
 
 
-def test_the_same_request_joins_and_another_is_refused(shop: Site, dump: Path, tmp_path: Path) -> None:
+def test_the_same_request_joins_and_another_is_refused(
+    shop: Site, dump: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"title": "A", "text": "B."}\n', encoding="utf-8")
     shop.services.jobs.register("bulk", until_stopped, lane="background")
@@ -88,7 +103,10 @@ def test_the_same_request_joins_and_another_is_refused(shop: Site, dump: Path, t
     assert (status, problem["code"]) == (409, "conflict")
     assert "synthetic" in str(problem["detail"])
     shop.client.post(f"/api/v1/jobs/{first['id']}/pause")
-    assert shop.services.jobs.wait(str(first["id"]), 10, lambda job: job.state == "paused").state == "paused"
+    assert (
+        shop.services.jobs.wait(str(first["id"]), 10, lambda job: job.state == "paused").state
+        == "paused"
+    )
     status, resumed = ask(shop, action="index", source=str(dump))
     assert (status, resumed["id"], resumed["state"]) == (202, first["id"], "queued")
 
@@ -112,7 +130,11 @@ def test_a_plan_indexes_nothing(shop: Site, dump: Path) -> None:
     done = ended(shop, job["id"])
     assert done.result is not None
     plan = done.result
-    assert (plan["name"], plan["articles"], plan["sampled_share"]) == ("synthetic", SHAPE.articles, 1.0)
+    assert (plan["name"], plan["articles"], plan["sampled_share"]) == (
+        "synthetic",
+        SHAPE.articles,
+        1.0,
+    )
     assert int(str(plan["text_disk_bytes"])) > 10_000
     assert plan["fits"] is True
     stats = shop.client.get("/api/v1/collection/stats?library=public").json()

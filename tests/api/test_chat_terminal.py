@@ -151,7 +151,8 @@ def test_control_c_stops_the_answer_and_only_the_answer(room: Room) -> None:
 
 def test_the_quote_stands_in_for_a_provider_that_fails(room: Room) -> None:
     room.models.model = ScriptedGenerator(
-        [*tokens_of("Copper melts at")[:-1], ProviderTimeout("the model went silent")], "It melts at 1085 degrees Celsius [1]."
+        [*tokens_of("Copper melts at")[:-1], ProviderTimeout("the model went silent")],
+        "It melts at 1085 degrees Celsius [1].",
     )
     with room.chat() as terminal:
         terminal.line("What is the melting point of copper?")

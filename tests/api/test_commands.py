@@ -57,7 +57,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Pat
 
 
 @pytest.fixture
-def shell(server: tuple[Site, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+def shell(
+    server: tuple[Site, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
     opened, lock = server
     monkeypatch.setenv("DATA_DIR", str(lock))
 
@@ -107,7 +109,10 @@ def test_models_are_listed_and_pulled(shell: Shell) -> None:
 def test_a_model_is_tested_and_status_and_doctor_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    models = FixedModels(ScriptedGenerator(*[REFUSAL] * 96), profile=ModelProfile("fake:scripted", "fake", "digest", 5e8))
+    models = FixedModels(
+        ScriptedGenerator(*[REFUSAL] * 96),
+        profile=ModelProfile("fake:scripted", "fake", "digest", 5e8),
+    )
     with (
         site(tmp_path / "server", models) as opened,
         listening(opened.app, lifespan="off") as url,
@@ -128,18 +133,27 @@ def test_a_model_is_tested_and_status_and_doctor_say_so(
         assert "its words stand below the quotes" in told
         assert f"models tested: {line}" in printed("status")
         assert f"models tested: {line}" in printed("doctor")
-        assert json.loads(printed("models", "test", "--json"))["counts"]["compact"]["refused_wrongly"] == 20
+        assert (
+            json.loads(printed("models", "test", "--json"))["counts"]["compact"]["refused_wrongly"]
+            == 20
+        )
 
 
 def test_a_replay_says_what_would_change(shell: Shell) -> None:
-    asked = shell.site.client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"}).json()
+    asked = shell.site.client.post(
+        "/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"}
+    ).json()
     code, printed, _ = shell.run("replay", asked["answer_id"])
     assert code == 0
     assert "the same passages in the same order" in printed
-    shell.site.client.delete("/api/v1/papers/lions.html", params={"library": "papers", "grace_s": 600})
+    shell.site.client.delete(
+        "/api/v1/papers/lions.html", params={"library": "papers", "grace_s": 600}
+    )
     code, printed, _ = shell.run("replay", asked["answer_id"])
     found = shell.json("replay", asked["answer_id"])
-    shell.site.client.post(f"/api/v1/papers/{asked['sources'][0]['doc_id']}/restore", params={"library": "papers"})
+    shell.site.client.post(
+        f"/api/v1/papers/{asked['sources'][0]['doc_id']}/restore", params={"library": "papers"}
+    )
     assert code == 0
     assert "the document was deleted" in printed
     assert isinstance(found, dict)
@@ -147,7 +161,9 @@ def test_a_replay_says_what_would_change(shell: Shell) -> None:
     assert shell.run("replay", "nope")[0] == 4
 
 
-def test_feedback_becomes_an_answer_set_and_answers_can_be_forgotten(shell: Shell, tmp_path: Path) -> None:
+def test_feedback_becomes_an_answer_set_and_answers_can_be_forgotten(
+    shell: Shell, tmp_path: Path
+) -> None:
     client = shell.site.client
     asked = client.post("/api/v1/query", json={"question": QUESTION, "library": "papers"}).json()
     client.post("/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers"})
@@ -171,7 +187,9 @@ def test_documents_by_name_and_what_is_not_there(shell: Shell, tmp_path: Path) -
     zinc.write_text("Zinc is a bluish metal.")
     (row,) = _rows(shell.json("ingest", str(zinc)))
     assert row["status"] == "indexed"
-    assert "zinc.txt" in {str(found["source_key"]) for found in _rows(shell.json("list", "--library", "papers"))}
+    assert "zinc.txt" in {
+        str(found["source_key"]) for found in _rows(shell.json("list", "--library", "papers"))
+    }
     assert shell.run("delete", "zinc.txt")[0] == 0
     assert shell.run("delete", "zinc.txt")[0] == 4
     assert shell.run("ingest", str(tmp_path / "nothing.pdf"))[0] == 1
@@ -189,11 +207,18 @@ def _rows(found: object) -> list[dict[str, object]]:
 
 def test_searches_are_evaluated_over_ones_own_documents(shell: Shell, tmp_path: Path) -> None:
     axes = ("--axis", "fusion=rrf, relative_score", "--axis", "dense_weight=0.3,0.5")
-    code, printed, complaint = shell.run("evaluate", "ablation", "-l", "papers", *axes, "--out", str(tmp_path / "made"))
+    code, printed, complaint = shell.run(
+        "evaluate", "ablation", "-l", "papers", *axes, "--out", str(tmp_path / "made")
+    )
     assert code == 0, complaint
     assert "fusion=relative_score" in printed
     assert "cannot tell it" in printed
-    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["report.csv", "report.html", "report.json", "report.md"]
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
+        "report.csv",
+        "report.html",
+        "report.json",
+        "report.md",
+    ]
     report = json.loads((tmp_path / "made" / "report.json").read_text("utf-8"))
     assert report["experiments"][0]["questions"] > 0
     found = shell.json("evaluate", "retrieval", "-l", "papers", "--questions", "2")
@@ -203,7 +228,10 @@ def test_searches_are_evaluated_over_ones_own_documents(shell: Shell, tmp_path: 
 
 def test_answers_are_evaluated_by_a_set(shell: Shell, tmp_path: Path) -> None:
     cases = tmp_path / "set.jsonl"
-    cases.write_text(json.dumps({"question": QUESTION, "library": "papers", "expected_substrings": ["1085"]}) + "\n")
+    cases.write_text(
+        json.dumps({"question": QUESTION, "library": "papers", "expected_substrings": ["1085"]})
+        + "\n"
+    )
     code, printed, complaint = shell.run("evaluate", "answers", str(cases))
     assert code == 0, complaint
     assert "answer accuracy 1.000" in printed
@@ -229,7 +257,10 @@ def test_doctor_beside_a_server(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
         names = ("Ollama", "server", "papers", "public", "data directory")
         assert {name: found[name]["state"] for name in names} == dict.fromkeys(names, "ok")
         index = found["index"]  # Chroma follows ten seconds after the site was filled
-        assert index["state"] == "ok" or (index["state"], "to apply" in str(index["detail"])) == ("note", True)
+        assert index["state"] == "ok" or (index["state"], "to apply" in str(index["detail"])) == (
+            "note",
+            True,
+        )
         assert "port" not in found  # the server has it
         code, printed, _ = shell.run("doctor", "--quiet")
         assert code == 0
@@ -242,7 +273,9 @@ def test_doctor_beside_a_server(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "cure: start it: documind up" in printed
 
 
-def test_doctor_names_a_wrong_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_doctor_names_a_wrong_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
     with (
         site(tmp_path / "server", api_key="right") as opened,
@@ -263,16 +296,30 @@ DRAFT = "# Copper\n\nCopper is a soft red metal. Its melting point is 1185 degre
 def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: Path) -> None:
     draft = tmp_path / "draft.md"
     draft.write_text(DRAFT)
-    code, printed, complaint = shell.run("check", str(draft), "--library", "papers", "--format", "json")
+    code, printed, complaint = shell.run(
+        "check", str(draft), "--library", "papers", "--format", "json"
+    )
     assert code == 0, complaint
     report = json.loads(printed)
-    assert [one["verdict"] for one in report["sentences"]] == ["no_claim", "supported", "contradicted", "not_found"]
+    assert [one["verdict"] for one in report["sentences"]] == [
+        "no_claim",
+        "supported",
+        "contradicted",
+        "not_found",
+    ]
     best = report["sentences"][1]["citations"][0]
-    assert (best["quote"], best["library"], best["title"]) == ("Copper is a soft red metal.", "papers", "Copper")
+    assert (best["quote"], best["library"], best["title"]) == (
+        "Copper is a soft red metal.",
+        "papers",
+        "Copper",
+    )
     code, printed, _ = shell.run("check", str(draft), "--library", "papers")
     assert code == 0
     assert "1 supported, 1 contradicted, 1 not found, 1 claims nothing" in printed
-    assert "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  > (Copper, papers, " in printed
+    assert (
+        "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  > (Copper, papers, "
+        in printed
+    )
     code, printed, _ = shell.run("check", str(draft), "--library", "papers", "--format", "html")
     assert code == 0
     assert "<td>contradicted</td>" in printed
@@ -283,7 +330,9 @@ def test_check_against_a_file_searches_nothing(shell: Shell, tmp_path: Path) -> 
     draft, source = tmp_path / "draft.txt", tmp_path / "source.txt"
     draft.write_text("Bananas ripen in Ecuador.")
     source.write_text("In the north, bananas ripen in Ecuador. Copper is green.")
-    code, printed, complaint = shell.run("check", str(draft), "--against", str(source), "--format", "json")
+    code, printed, complaint = shell.run(
+        "check", str(draft), "--against", str(source), "--format", "json"
+    )
     assert code == 0, complaint
     (sentence,) = json.loads(printed)["sentences"]
     assert (sentence["verdict"], sentence["citations"][0]["doc_id"]) == ("supported", None)

@@ -21,10 +21,18 @@ def filled_with(shop: Site) -> Site:
 
 def test_a_conversation_is_remembered_renamed_and_forgotten(shop: Site) -> None:
     filled_with(shop)
-    first = shop.client.post("/api/v1/chat", json={"message": "What is the melting point of copper?", "library": "papers"}).json()
+    first = shop.client.post(
+        "/api/v1/chat",
+        json={"message": "What is the melting point of copper?", "library": "papers"},
+    ).json()
     conversation = first["conversation_id"]
     second = shop.client.post(
-        "/api/v1/chat", json={"message": "What have we discussed?", "conversation_id": conversation, "library": "papers"}
+        "/api/v1/chat",
+        json={
+            "message": "What have we discussed?",
+            "conversation_id": conversation,
+            "library": "papers",
+        },
     ).json()
     assert second["status"] == "conversation"
     assert "copper" in second["answer"]
@@ -32,7 +40,9 @@ def test_a_conversation_is_remembered_renamed_and_forgotten(shop: Site) -> None:
     assert [turn["role"] for turn in shown["turns"]] == ["user", "assistant", "user", "assistant"]
     assert shown["turns"][1]["answer_id"] == first["answer_id"]
     assert shown["title"] == "What is the melting point of copper?"
-    renamed = shop.client.patch(f"/api/v1/conversations/{conversation}", json={"title": "Metals"}).json()
+    renamed = shop.client.patch(
+        f"/api/v1/conversations/{conversation}", json={"title": "Metals"}
+    ).json()
     assert renamed["title"] == "Metals"
     begun = shop.client.post("/api/v1/conversations", json={"title": "Empty"})
     assert (begun.status_code, begun.json()["turns"]) == (201, [])
@@ -41,14 +51,26 @@ def test_a_conversation_is_remembered_renamed_and_forgotten(shop: Site) -> None:
     assert shop.client.delete(f"/api/v1/conversations/{conversation}").json() == {"forgotten": 1}
     assert shop.client.get(f"/api/v1/conversations/{conversation}").status_code == 404
     assert shop.client.delete(f"/api/v1/conversations/{conversation}").status_code == 404
-    assert shop.client.patch(f"/api/v1/conversations/{conversation}", json={"title": "x"}).status_code == 404
-    assert shop.client.post("/api/v1/chat", json={"message": "hi", "conversation_id": conversation}).status_code == 404
+    assert (
+        shop.client.patch(f"/api/v1/conversations/{conversation}", json={"title": "x"}).status_code
+        == 404
+    )
+    assert (
+        shop.client.post(
+            "/api/v1/chat", json={"message": "hi", "conversation_id": conversation}
+        ).status_code
+        == 404
+    )
     assert shop.client.delete("/api/v1/conversations").json() == {"forgotten": 1}
 
 
 def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None:
     filled_with(shop)
-    body = {"question": "What is the melting point of copper?", "library": "papers", "trace": "none"}
+    body = {
+        "question": "What is the melting point of copper?",
+        "library": "papers",
+        "trace": "none",
+    }
     answer = shop.client.post("/api/v1/query", json=body).json()
     assert answer["trace"] is None
     reply = shop.client.get(f"/api/v1/answers/{answer['answer_id']}")
@@ -61,21 +83,42 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
         name: answer[name] for name in ("answer", "sources", "sentences")
     }
     source = answer["sources"][0]
-    passage = {"library": "papers", "doc_id": source["doc_id"], "start": source["start"], "end": source["end"]}
-    given = shop.client.post(f"/api/v1/answers/{answer['answer_id']}/feedback", json={"thumbs": "up", "passage": passage})
+    passage = {
+        "library": "papers",
+        "doc_id": source["doc_id"],
+        "start": source["start"],
+        "end": source["end"],
+    }
+    given = shop.client.post(
+        f"/api/v1/answers/{answer['answer_id']}/feedback", json={"thumbs": "up", "passage": passage}
+    )
     assert given.json()["feedback"] == {"thumbs": "up", "passage": passage}
-    assert shop.client.get(f"/api/v1/answers/{answer['answer_id']}").json()["feedback"] == given.json()["feedback"]
-    assert shop.client.post(f"/api/v1/answers/{answer['answer_id']}/feedback", json={"thumbs": "sideways"}).status_code == 422
-    assert shop.client.post("/api/v1/answers/nope/feedback", json={"thumbs": "up"}).status_code == 404
+    assert (
+        shop.client.get(f"/api/v1/answers/{answer['answer_id']}").json()["feedback"]
+        == given.json()["feedback"]
+    )
+    assert (
+        shop.client.post(
+            f"/api/v1/answers/{answer['answer_id']}/feedback", json={"thumbs": "sideways"}
+        ).status_code
+        == 422
+    )
+    assert (
+        shop.client.post("/api/v1/answers/nope/feedback", json={"thumbs": "up"}).status_code == 404
+    )
     assert shop.client.get("/api/v1/answers/nope").status_code == 404
 
 
 def test_a_replay_says_what_changed(shop: Site) -> None:
     filled_with(shop)
     answer = shop.client.post(
-        "/api/v1/query", json={"question": "What is the melting point of copper?", "library": "papers"}
+        "/api/v1/query",
+        json={"question": "What is the melting point of copper?", "library": "papers"},
     ).json()
-    shop.client.delete(f"/api/v1/papers/{answer['sources'][0]['doc_id']}", params={"library": "papers", "grace_s": 600})
+    shop.client.delete(
+        f"/api/v1/papers/{answer['sources'][0]['doc_id']}",
+        params={"library": "papers", "grace_s": 600},
+    )
     accepted = shop.client.post(f"/api/v1/replay/{answer['answer_id']}")
     assert accepted.status_code == 202
     job = shop.services.jobs.wait(accepted.json()["id"], 20)
@@ -86,14 +129,25 @@ def test_a_replay_says_what_changed(shop: Site) -> None:
 
 
 def test_suggestions_have_answers(shop: Site) -> None:
-    assert shop.client.get("/api/v1/suggestions", params={"library": "papers"}).json() == {"suggestions": []}
+    assert shop.client.get("/api/v1/suggestions", params={"library": "papers"}).json() == {
+        "suggestions": []
+    }
     filled_with(shop)
-    found = shop.client.get("/api/v1/suggestions", params={"library": "papers", "n": 3}).json()["suggestions"]
+    found = shop.client.get("/api/v1/suggestions", params={"library": "papers", "n": 3}).json()[
+        "suggestions"
+    ]
     assert found
     for suggestion in found:
-        answer = shop.client.post("/api/v1/query", json={"question": suggestion["question"], "library": "papers"}).json()
+        answer = shop.client.post(
+            "/api/v1/query", json={"question": suggestion["question"], "library": "papers"}
+        ).json()
         assert answer["status"] == "answered"
-    assert shop.client.get("/api/v1/suggestions", params={"library": "papers", "doc_id": "nope"}).status_code == 404
+    assert (
+        shop.client.get(
+            "/api/v1/suggestions", params={"library": "papers", "doc_id": "nope"}
+        ).status_code
+        == 404
+    )
 
 
 def test_models_are_listed_and_pulled_as_a_job(tmp_path: Path) -> None:
@@ -108,7 +162,9 @@ def test_models_are_listed_and_pulled_as_a_job(tmp_path: Path) -> None:
     with site(tmp_path, pull=pull) as opened:
         models = opened.client.get("/api/v1/models").json()
         assert models["installed"] == [{"name": "llama3.2:latest", "size_bytes": 2_000_000_000}]
-        accepted = opened.client.post("/api/v1/models/pull", json={"model": "nomic-embed-text:v1.5"})
+        accepted = opened.client.post(
+            "/api/v1/models/pull", json={"model": "nomic-embed-text:v1.5"}
+        )
         assert accepted.status_code == 202
         job = opened.services.jobs.wait(accepted.json()["id"], 20)
         assert (job.state, job.total, job.unit) == ("done", 200, "bytes")
@@ -127,21 +183,36 @@ def test_a_model_is_tested_as_a_job_and_what_it_finds_is_listed(tmp_path: Path) 
         assert "no model to test" in nothing.json()["detail"]
         models.model = ScriptedGenerator(*[REFUSAL] * 48)
         accepted = opened.client.post("/api/v1/models/test", json={"model": "tiny:1b"})
-        assert (accepted.status_code, accepted.json()["kind"], accepted.json()["unit"]) == (202, "model_test", "questions")
+        assert (accepted.status_code, accepted.json()["kind"], accepted.json()["unit"]) == (
+            202,
+            "model_test",
+            "questions",
+        )
         job = opened.services.jobs.wait(accepted.json()["id"], 60)
         assert (job.state, job.done, job.total) == ("done", 48, 48)
         assert set(models.asked) == {None, "tiny:1b"}
         found = opened.client.get("/api/v1/models/tests").json()
         [test] = found["tests"]
-        assert (test["model"], test["questions"], test["as_good_as_quotes"]) == ("fake:scripted", 24, False)
+        assert (test["model"], test["questions"], test["as_good_as_quotes"]) == (
+            "fake:scripted",
+            24,
+            False,
+        )
         assert test["counts"]["full"]["refused_wrongly"] == 20
-        assert found["advice"].startswith("fake:scripted: 4 of 24 with compact, first word after 0.0 s; quotes alone ")
+        assert found["advice"].startswith(
+            "fake:scripted: 4 of 24 with compact, first word after 0.0 s; quotes alone "
+        )
         assert opened.client.get("/api/v1/models").json()["tests"] == [test]
         assert opened.client.post("/api/v1/models/test", json={"model": "../x"}).status_code == 422
 
 
 def test_the_bulk_account_adds_up(shop: Site) -> None:
-    assert shop.client.get("/api/v1/bulk/ledger").json() == {"articles": 0, "indexed": 0, "redirects": 0, "skipped": {}}
+    assert shop.client.get("/api/v1/bulk/ledger").json() == {
+        "articles": 0,
+        "indexed": 0,
+        "redirects": 0,
+        "skipped": {},
+    }
     entries = [
         LedgerEntry("1", "r1", "indexed", ""),
         LedgerEntry("2", "r1", "redirect", ""),
@@ -150,4 +221,6 @@ def test_the_bulk_account_adds_up(shop: Site) -> None:
     shop.services.ledger.record(Library.PUBLIC, "dump", entries)
     account = shop.client.get("/api/v1/bulk/ledger", params={"library": "public"}).json()
     assert account == {"articles": 3, "indexed": 1, "redirects": 1, "skipped": {"empty": 1}}
-    assert shop.client.get("/api/v1/bulk/ledger", params={"library": "papers"}).json()["articles"] == 0
+    assert (
+        shop.client.get("/api/v1/bulk/ledger", params={"library": "papers"}).json()["articles"] == 0
+    )

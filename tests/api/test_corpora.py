@@ -33,7 +33,9 @@ class PapersDouble(ArxivDouble):
 
     def default(self, asked: Asked) -> Canned:
         path = unquote(urlsplit(asked.path).path)
-        self.pdf = make_pdf([f"The paper {path} says that copper melts at 1085 degrees. It was measured twice."])
+        self.pdf = make_pdf(
+            [f"The paper {path} says that copper melts at 1085 degrees. It was measured twice."]
+        )
         return super().default(asked)
 
 
@@ -58,11 +60,16 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 
 def test_a_list_is_fetched_and_goes_on_where_it_stopped(
-    served: tuple[Site, str, PapersDouble], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    served: tuple[Site, str, PapersDouble],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     opened, address, double = served
     seeds = tmp_path / "list.txt"
-    seeds.write_text("# papers\n\n2210.03629 ReAct  # read\nno-id here\n1706.03762v5\n1706.03762v5\n")
+    seeds.write_text(
+        "# papers\n\n2210.03629 ReAct  # read\nno-id here\n1706.03762v5\n1706.03762v5\n"
+    )
     asked = ["--list", str(seeds), "--base-url", address]
     assert run(monkeypatch, *asked) == 0
     said = capsys.readouterr()
@@ -75,13 +82,18 @@ def test_a_list_is_fetched_and_goes_on_where_it_stopped(
     said = capsys.readouterr()
     assert said.out.splitlines()[-1] == "1 added, 2 were here, 1 failed"
     assert "9999.99999: failed: arXiv has no paper '9999.99999'" in said.out
-    wanted = {parse_qs(urlsplit(one.path).query).get("id_list", [""])[0] for one in double.asked[asked_before:]}
+    wanted = {
+        parse_qs(urlsplit(one.path).query).get("id_list", [""])[0]
+        for one in double.asked[asked_before:]
+    }
     assert wanted - {""} == {"cs/0112017", "9999.99999"}
     rows = opened.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
     assert sorted(row["source_key"] for row in rows) == ["1706.03762", "2210.03629", "cs/0112017"]
 
 
-def test_papers_are_three_seconds_apart_and_patience_is_kept(served: tuple[Site, str, PapersDouble]) -> None:
+def test_papers_are_three_seconds_apart_and_patience_is_kept(
+    served: tuple[Site, str, PapersDouble],
+) -> None:
     _, address, double = served
     waits: list[float] = []
     with DocuMindClient(address) as client:
@@ -101,12 +113,16 @@ def test_a_host_that_is_away_ends_the_run_with_what_to_do(tmp_path: Path) -> Non
         site(tmp_path) as opened,
         listening(opened.app, lifespan="off") as address,
         DocuMindClient(address) as client,
-        pytest.raises(ProviderUnreachable, match="0 added, 0 were here, 0 failed, run it again to go on"),
+        pytest.raises(
+            ProviderUnreachable, match="0 added, 0 were here, 0 failed, run it again to go on"
+        ),
     ):
         arxiv.ingest(client, IDS, lambda _: None)
 
 
-def test_the_list_that_comes_along_is_well_formed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_list_that_comes_along_is_well_formed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     ids = list(arxiv.read_list(arxiv.SEEDS))
     assert capsys.readouterr().err == ""
     assert len(set(ids)) == len(ids) >= 20
@@ -129,7 +145,10 @@ def test_the_samples_become_folders_that_a_library_follows(
     entries = json.loads((out / "manifest.json").read_text())["documents"]
     titles = {entry["file"]: entry["title"] for entry in entries}
     assert titles["lighthouse.txt"] == "Lighthouse"
-    assert titles["reading-aloud-corpus.md"] == "A Corpus of Read Questions for Evaluating Local Assistants"
+    assert (
+        titles["reading-aloud-corpus.md"]
+        == "A Corpus of Read Questions for Evaluating Local Assistants"
+    )
     for entry in entries:
         copied = out / entry["library"] / entry["file"]
         assert hashlib.sha256(copied.read_bytes()).hexdigest() == entry["sha256"]
@@ -140,10 +159,18 @@ def test_the_samples_become_folders_that_a_library_follows(
     ):
         monkeypatch.setenv("DATA_DIR", str(tmp_path / "lock"))
         for library in ("public", "papers"):
-            done = CliRunner().invoke(app, ["sync", str(out / library), "--library", library, "--json"])
+            done = CliRunner().invoke(
+                app, ["sync", str(out / library), "--library", library, "--json"]
+            )
             assert done.exit_code == 0, done.output
-            expected = {(entry["source_key"], entry["title"]) for entry in entries if entry["library"] == library}
-            rows = opened.client.get("/api/v1/papers", params={"library": library, "limit": 500}).json()["documents"]
+            expected = {
+                (entry["source_key"], entry["title"])
+                for entry in entries
+                if entry["library"] == library
+            }
+            rows = opened.client.get(
+                "/api/v1/papers", params={"library": library, "limit": 500}
+            ).json()["documents"]
             assert {(row["source_key"], row["title"]) for row in rows} == expected
 
     with pytest.raises(SystemExit) as end:

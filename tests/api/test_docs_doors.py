@@ -21,7 +21,9 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
 
 
-PROGRAMS = [(page, program) for page in ("doors.md", "connect.md") for program in blocks(page, "python")]
+PROGRAMS = [
+    (page, program) for page in ("doors.md", "connect.md") for program in blocks(page, "python")
+]
 SAID = ["1085 degrees Celsius [1]", "Moon", "1085 degrees Celsius [1]", "1085 degrees Celsius [1]"]
 
 
@@ -33,9 +35,16 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield address
 
 
-@pytest.mark.parametrize(("page", "program", "said"), [(*one, said) for one, said in zip(PROGRAMS, SAID, strict=True)])
-def test_programs(page: str, program: str, said: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(program.replace("http://127.0.0.1:8001", url), page, "exec"), {"__name__": "example"})
+@pytest.mark.parametrize(
+    ("page", "program", "said"), [(*one, said) for one, said in zip(PROGRAMS, SAID, strict=True)]
+)
+def test_programs(
+    page: str, program: str, said: str, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(
+        compile(program.replace("http://127.0.0.1:8001", url), page, "exec"),
+        {"__name__": "example"},
+    )
     printed = capsys.readouterr().out
     assert said in printed
     if "annotation" in program:
@@ -60,5 +69,7 @@ def test_bodies_of_the_curl_examples(url: str) -> None:
     bodies = re.findall(r"--json '(\{.*?\})' http://127.0.0.1:8001(\S+)", lines)
     assert len(bodies) == 3
     for body, path in bodies:
-        reply = requests.post(f"{url}{path}", data=body, headers={"Content-Type": "application/json"}, timeout=20)
+        reply = requests.post(
+            f"{url}{path}", data=body, headers={"Content-Type": "application/json"}, timeout=20
+        )
         assert reply.status_code == 200, reply.text

@@ -25,7 +25,9 @@ PROBLEM = {"type", "title", "status", "detail", "code", "retryable", "request_id
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site with a key, a proxy's name, and small files."""
     directory = tmp_path_factory.mktemp("locked")
-    with site(directory, api_key="k3y", trusted_hosts=("docs.example",), max_file_size_mb=1) as opened:
+    with site(
+        directory, api_key="k3y", trusted_hosts=("docs.example",), max_file_size_mb=1
+    ) as opened:
         yield opened
 
 
@@ -40,8 +42,13 @@ def test_every_route_of_the_api_wants_the_key(locked: Site) -> None:
         for method in document["paths"][path]:
             reply = locked.client.request(method, re.sub(r"\{.*?\}", "x", path))
             assert reply.status_code == 401, (method, path)
-            said = reply.json()["error"]["code"] if path.startswith("/v1/") else reply.json()["code"]
-            assert said == ("invalid_api_key" if path.startswith("/v1/") else "unauthorized"), (method, path)
+            said = (
+                reply.json()["error"]["code"] if path.startswith("/v1/") else reply.json()["code"]
+            )
+            assert said == ("invalid_api_key" if path.startswith("/v1/") else "unauthorized"), (
+                method,
+                path,
+            )
             assert reply.headers["www-authenticate"] == "Bearer"
 
 
@@ -52,17 +59,28 @@ def test_probes_page_and_docs_do_not_but_health_shows_less(locked: Site) -> None
     assert len(locked.client.get("/health", headers=KEY).json()["libraries"]) == 2
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/api/v1/libraries", "/docs", "/openapi.json", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/", "/health", "/api/v1/libraries", "/docs", "/openapi.json", "/nowhere"]
+)
 def test_foreign_hosts_get_nothing_at_all(locked: Site, path: str) -> None:
     reply = locked.client.get(path, headers={**KEY, "Host": "evil.example"})
     assert (reply.status_code, reply.json()["code"]) == (403, "host_refused")
-    assert locked.client.get(path, headers={**KEY, "Host": "docs.example"}).status_code in {200, 404}
+    assert locked.client.get(path, headers={**KEY, "Host": "docs.example"}).status_code in {
+        200,
+        404,
+    }
 
 
 def test_a_foreign_page_cannot_upload_or_ask(locked: Site) -> None:
     headers = {**KEY, "Origin": "http://evil.example"}
-    upload = locked.client.post("/api/v1/ingest", files={"file": ("a.txt", b"text")}, headers=headers)
-    asked = locked.client.post("/api/v1/query", content=b'{"question":"x"}', headers={**headers, "Content-Type": "text/plain"})
+    upload = locked.client.post(
+        "/api/v1/ingest", files={"file": ("a.txt", b"text")}, headers=headers
+    )
+    asked = locked.client.post(
+        "/api/v1/query",
+        content=b'{"question":"x"}',
+        headers={**headers, "Content-Type": "text/plain"},
+    )
     assert (upload.json()["code"], asked.json()["code"]) == ("origin_refused", "origin_refused")
     assert "access-control-allow-origin" not in upload.headers
 
@@ -78,7 +96,9 @@ def test_a_configured_origin_may_and_its_preflight_says_so(locked: Site) -> None
     )
     assert preflight.status_code == 200
     assert preflight.headers["access-control-allow-origin"] == "http://localhost:5173"
-    reply = locked.client.get("/api/v1/libraries", headers={**KEY, "Origin": "http://localhost:5173"})
+    reply = locked.client.get(
+        "/api/v1/libraries", headers={**KEY, "Origin": "http://localhost:5173"}
+    )
     assert reply.headers["access-control-allow-origin"] == "http://localhost:5173"
 
 
@@ -101,7 +121,9 @@ def test_a_configured_origin_may_and_its_preflight_says_so(locked: Site) -> None
     ],
 )
 def test_bad_questions_are_422_in_the_one_shape(locked: Site, body: bytes) -> None:
-    reply = locked.client.post("/api/v1/query", content=body, headers={**KEY, "Content-Type": "application/json"})
+    reply = locked.client.post(
+        "/api/v1/query", content=body, headers={**KEY, "Content-Type": "application/json"}
+    )
     assert reply.status_code == 422, reply.text
     assert reply.headers["content-type"] == "application/problem+json"
     assert set(reply.json()) == PROBLEM
@@ -114,7 +136,11 @@ def test_nul_in_a_question_is_read_over(locked: Site) -> None:
 
 
 def test_unknown_paths_and_methods_are_problems_too(locked: Site) -> None:
-    for method, path, status in (("GET", "/api/v1/nope", 404), ("PUT", "/api/v1/query", 405), ("GET", "/nope.js", 404)):
+    for method, path, status in (
+        ("GET", "/api/v1/nope", 404),
+        ("PUT", "/api/v1/query", 405),
+        ("GET", "/nope.js", 404),
+    ):
         reply = locked.client.request(method, path, headers=KEY)
         assert reply.status_code == status
         assert set(reply.json()) == PROBLEM
@@ -122,8 +148,12 @@ def test_unknown_paths_and_methods_are_problems_too(locked: Site) -> None:
 
 def test_large_bodies_are_refused_declared_or_not(locked: Site) -> None:
     large = b'{"question":"' + b"x" * (5 * 2**20) + b'"}'
-    declared = locked.client.post("/api/v1/query", content=large, headers={**KEY, "Content-Type": "application/json"})
-    chunked = locked.client.post("/api/v1/query", content=iter([large]), headers={**KEY, "Content-Type": "application/json"})
+    declared = locked.client.post(
+        "/api/v1/query", content=large, headers={**KEY, "Content-Type": "application/json"}
+    )
+    chunked = locked.client.post(
+        "/api/v1/query", content=iter([large]), headers={**KEY, "Content-Type": "application/json"}
+    )
     assert (declared.status_code, chunked.status_code) == (413, 413)
     total = locked.client.post(
         "/api/v1/ingest",
@@ -136,7 +166,13 @@ def test_large_bodies_are_refused_declared_or_not(locked: Site) -> None:
 def test_the_headers_are_on_every_kind_of_reply(locked: Site) -> None:
     for path in ("/", "/api/v1/libraries", "/nope", "/docs", "/health/live"):
         headers = locked.client.get(path).headers
-        for name in ("x-request-id", "x-content-type-options", "x-frame-options", "referrer-policy", "content-security-policy"):
+        for name in (
+            "x-request-id",
+            "x-content-type-options",
+            "x-frame-options",
+            "referrer-policy",
+            "content-security-policy",
+        ):
             assert name in headers, (path, name)
 
 
@@ -168,10 +204,20 @@ def test_behind_a_proxy_with_a_prefix(tmp_path: Path) -> None:
         assert opened.client.get("/health/live", headers=headers).status_code == 200
         assert opened.client.get("/api/v1/libraries", headers=headers).status_code == 401
         assert opened.client.get("/rag/api/v1/libraries", headers=headers).status_code == 401
-        assert opened.client.get("/rag/api/v1/libraries", headers={**headers, **KEY}).status_code == 200
-        assert '"/rag/docs-assets/swagger-ui.css"' in opened.client.get("/docs", headers=headers).text
+        assert (
+            opened.client.get("/rag/api/v1/libraries", headers={**headers, **KEY}).status_code
+            == 200
+        )
+        assert (
+            '"/rag/docs-assets/swagger-ui.css"' in opened.client.get("/docs", headers=headers).text
+        )
         origin = {"Origin": "https://docs.example", **headers, **KEY}
-        assert opened.client.post("/api/v1/query", json={"question": "hello"}, headers=origin).status_code == 200
+        assert (
+            opened.client.post(
+                "/api/v1/query", json={"question": "hello"}, headers=origin
+            ).status_code
+            == 200
+        )
 
 
 def test_probes_answer_while_the_services_are_built(tmp_path: Path) -> None:
@@ -191,10 +237,18 @@ def test_probes_answer_while_the_services_are_built(tmp_path: Path) -> None:
         assert (ready.status_code, ready.json()["missing"]) == (503, ["index", "embedder"])
         assert client.get("/health").json()["status"] == "starting"
         refused = client.get("/api/v1/libraries")
-        assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (503, "busy", "1")
+        assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (
+            503,
+            "busy",
+            "1",
+        )
         go.set()
         assert app.state.edge.startup.wait(20)
-        assert client.get("/health/ready").json() == {"status": "ready", "missing": [], "detail": ""}
+        assert client.get("/health/ready").json() == {
+            "status": "ready",
+            "missing": [],
+            "detail": "",
+        }
         assert client.get("/api/v1/libraries").status_code == 200
 
 
@@ -215,7 +269,9 @@ def test_services_that_cannot_be_built_end_the_process_and_say_why(tmp_path: Pat
     assert [type(error) for error in failures] == [Locked]
 
 
-def test_a_directory_that_cannot_be_written_is_said_without_a_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_that_cannot_be_written_is_said_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     @contextmanager
     def refused(_: Settings) -> Iterator[LocalServices]:
         raise PermissionError(errno.EROFS, "Read-only file system", "/data/originals")

@@ -29,7 +29,9 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with site(tmp_path_factory.mktemp("evaluations")) as opened:
-        status, body = opened.upload(*((f"{name}.txt", text.encode()) for name, text in TEXTS.items()))
+        status, body = opened.upload(
+            *((f"{name}.txt", text.encode()) for name, text in TEXTS.items())
+        )
         assert status == 201, body
         yield opened
 
@@ -56,11 +58,21 @@ def _run(shop: Site, **body: object) -> dict[str, Any]:
 def _beir(folder: Path) -> Path:
     folder.mkdir()
     (folder / "corpus.jsonl").write_text(
-        "".join(json.dumps({"_id": name, "title": "", "text": text}) + "\n" for name, text in TEXTS.items())
+        "".join(
+            json.dumps({"_id": name, "title": "", "text": text}) + "\n"
+            for name, text in TEXTS.items()
+        )
     )
-    asked = {"q1": ("What is the melting point of copper?", "copper"), "q2": ("What causes tides?", "tides")}
-    (folder / "queries.jsonl").write_text("".join(json.dumps({"_id": q, "text": text}) + "\n" for q, (text, _) in asked.items()))
-    (folder / "qrels.tsv").write_text("".join(f"{q}\t{gold}\t1\n" for q, (_, gold) in asked.items()))
+    asked = {
+        "q1": ("What is the melting point of copper?", "copper"),
+        "q2": ("What causes tides?", "tides"),
+    }
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps({"_id": q, "text": text}) + "\n" for q, (text, _) in asked.items())
+    )
+    (folder / "qrels.tsv").write_text(
+        "".join(f"{q}\t{gold}\t1\n" for q, (_, gold) in asked.items())
+    )
     return folder
 
 
@@ -74,21 +86,32 @@ def test_an_empty_body_compares_the_steps_on_ones_own_documents(shop: Site) -> N
     first = next(iter(experiment["question_texts"]))
     named = experiment["found"]["default"][first]
     assert experiment["previews"][named[0]][:10] in "".join(TEXTS.values())
-    assert set(report["timings"][experiment["collection"]]) == {arm["name"] for arm in experiment["arms"]}
+    assert set(report["timings"][experiment["collection"]]) == {
+        arm["name"] for arm in experiment["arms"]
+    }
     assert report["provenance"]["git_sha"] == "0123456789abcdef"
     assert "known items" in report["remarks"][0]
 
 
-def test_a_collection_is_indexed_beside_the_libraries_and_cut_as_the_arms_say(shop: Site, tmp_path: Path) -> None:
+def test_a_collection_is_indexed_beside_the_libraries_and_cut_as_the_arms_say(
+    shop: Site, tmp_path: Path
+) -> None:
     folder = _beir(tmp_path / "toy")
     before = shop.client.get("/api/v1/libraries").json()
     report = _run(
-        shop, kind="ablation", collection=str(folder), axes={"chunk_size": [100, 1000], "chunker": ["headings", "recursive"]}
+        shop,
+        kind="ablation",
+        collection=str(folder),
+        axes={"chunk_size": [100, 1000], "chunker": ["headings", "recursive"]},
     )
     (experiment,) = report["experiments"]
     assert {arm["name"] for arm in experiment["arms"]} == {
         "configured",
-        *(f"chunk_size={size} chunker={chunker}" for size in (100, 1000) for chunker in ("headings", "recursive")),
+        *(
+            f"chunk_size={size} chunker={chunker}"
+            for size in (100, 1000)
+            for chunker in ("headings", "recursive")
+        ),
     }
     assert experiment["baseline"] == "configured"
     assert all(arm["measures"]["R@10"]["mean"] == 1.0 for arm in experiment["arms"])
@@ -103,7 +126,10 @@ def test_a_collection_may_be_parquet(shop: Site, tmp_path: Path) -> None:
         rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
         pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
     cells = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()]
-    judged = [{"query-id": question, "corpus-id": gold, "score": int(grade)} for question, gold, grade in cells]
+    judged = [
+        {"query-id": question, "corpus-id": gold, "score": int(grade)}
+        for question, gold, grade in cells
+    ]
     pq.write_table(pa.Table.from_pylist(judged), folder / "qrels.parquet")
     for path in (*folder.glob("*.jsonl"), folder / "qrels.tsv"):
         path.unlink()
@@ -119,7 +145,10 @@ def test_strategies_are_searched_by_the_whole_use_case(shop: Site) -> None:
     (experiment,) = report["experiments"]
     by_name = {arm["name"]: arm for arm in experiment["arms"]}
     assert all(len(names) == 1 for names in experiment["found"]["top_k=1 strategy=hyde"].values())
-    assert by_name["top_k=3 strategy=hyde"]["per_question"] == by_name["top_k=3 strategy=baseline"]["per_question"]
+    assert (
+        by_name["top_k=3 strategy=hyde"]["per_question"]
+        == by_name["top_k=3 strategy=baseline"]["per_question"]
+    )
 
 
 def test_ones_own_documents_are_cut_anew(shop: Site) -> None:
@@ -149,7 +178,9 @@ def test_an_answer_set_is_answered_and_measured(shop: Site) -> None:
     measures = {name: interval["mean"] for name, interval in arm["measures"].items()}
     assert experiment["measure"] == "right"
     assert measures["intent accuracy"] == 1.0
-    assert measures["recall"] == measures["answer accuracy"] == measures["citation precision"] == 1.0
+    assert (
+        measures["recall"] == measures["answer accuracy"] == measures["citation precision"] == 1.0
+    )
     assert measures["keyword coverage"] == 0.5
     assert measures["out-of-scope refusal"] == 1.0
     assert measures["wrong refusal"] == 0.0
@@ -161,7 +192,13 @@ def test_an_answer_set_is_answered_and_measured(shop: Site) -> None:
 def test_an_answer_set_gives_questions_for_retrieval(shop: Site) -> None:
     report = _run(shop, kind="retrieval", library="papers", cases=CASES)
     (experiment,) = report["experiments"]
-    assert [arm["name"] for arm in experiment["arms"]] == ["configured", "dense", "bm25", "rrf", "min-max"]
+    assert [arm["name"] for arm in experiment["arms"]] == [
+        "configured",
+        "dense",
+        "bm25",
+        "rrf",
+        "min-max",
+    ]
     assert experiment["question_texts"] == {"case-1": CASES[0]["question"]}
     assert experiment["arms"][0]["grounded_rate"] == 1.0
 
@@ -187,7 +224,10 @@ def test_a_report_comes_as_files_too(shop: Site) -> None:
         ({"kind": "answers"}, "needs cases"),
         ({"kind": "retrieval", "axes": {"top_k": [3]}}, "axes belong to an ablation"),
         ({"collection": "/a", "dataset": "b/c"}, "not both"),
-        ({"axes": {"top_k": list(range(1, 13)), "dense_weight": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}}, "at most 64"),
+        (
+            {"axes": {"top_k": list(range(1, 13)), "dense_weight": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}},
+            "at most 64",
+        ),
         ({"axes": {"fusion": ["best"]}}, "fusion"),
         ({"answer_set": "x"}, "answer_set"),
     ],
@@ -206,7 +246,9 @@ def test_what_makes_no_sense_is_refused(shop: Site, body: dict[str, object], sai
         ({"axes": {"rerank": ["cross_encoder"]}}, "CROSS_ENCODER_DIR"),
     ],
 )
-def test_what_turns_out_impossible_fails_the_job_with_its_cure(shop: Site, body: dict[str, object], said: str) -> None:
+def test_what_turns_out_impossible_fails_the_job_with_its_cure(
+    shop: Site, body: dict[str, object], said: str
+) -> None:
     job = _finish(shop, shop.client.post("/api/v1/evaluations", json=body).json())
     assert job["state"] == "failed"
     assert said in str(job["errors"])
@@ -230,10 +272,14 @@ def test_a_run_is_cancelled_between_questions(shop: Site, monkeypatch: pytest.Mo
     started.set()
     assert _finish(shop, job)["state"] == "cancelled"
     assert len(asked) == 2
-    assert job["id"] not in [row["id"] for row in shop.client.get("/api/v1/evaluations").json()["evaluations"]]
+    assert job["id"] not in [
+        row["id"] for row in shop.client.get("/api/v1/evaluations").json()["evaluations"]
+    ]
 
 
-def test_a_run_goes_on_after_a_restart_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_goes_on_after_a_restart_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[str, str]] = []
     real = PlaceSearch.__call__
     body: dict[str, object] = {"kind": "retrieval", "questions": 4}
@@ -242,7 +288,9 @@ def test_a_run_goes_on_after_a_restart_where_it_stopped(tmp_path: Path, monkeypa
         started = threading.Event()
         ids: list[str] = []
 
-        def pause_at_seven(self: PlaceSearch, arm: Arm, question: str, top_k: int) -> RankedPassages:
+        def pause_at_seven(
+            self: PlaceSearch, arm: Arm, question: str, top_k: int
+        ) -> RankedPassages:
             asked.append((arm.name, question))
             if len(asked) == 7:
                 assert started.wait(10)
@@ -268,7 +316,9 @@ def test_a_run_goes_on_after_a_restart_where_it_stopped(tmp_path: Path, monkeypa
         report = second.client.get(f"/api/v1/evaluations/{job_id}").json()
         again = _run(second, **body)
     total = sum(len(arm["per_question"]) for arm in report["experiments"][0]["arms"])
-    assert len(asked) == 2 * total  # the resumed run asked each question once, the fresh one all of them
+    assert (
+        len(asked) == 2 * total
+    )  # the resumed run asked each question once, the fresh one all of them
     assert not outcomes.exists()
     report.pop("timings")
     again.pop("timings")
@@ -283,7 +333,11 @@ def test_what_reports_quote_of_deleted_documents_goes_with_them(tmp_path: Path) 
         _run(own, kind="ablation", axes={"chunk_size": [300]}, questions=4)
         folder = own.settings.data_dir / "evaluations"
         assert b"1085" in _everything(folder)
-        copper = next(d for d in own.client.get("/api/v1/papers?library=papers").json()["documents"] if "copper" in str(d).lower())
+        copper = next(
+            d
+            for d in own.client.get("/api/v1/papers?library=papers").json()["documents"]
+            if "copper" in str(d).lower()
+        )
         own.client.delete(f"/api/v1/papers/{copper['doc_id']}?library=papers")
         job = _finish(own, own.client.post("/api/v1/purge").json())
         assert job["state"] == "done"
@@ -294,7 +348,10 @@ def test_what_reports_quote_of_deleted_documents_goes_with_them(tmp_path: Path) 
         assert b"Lions live in prides" in left  # documents that are still there keep their passages
         for entry in own.client.get("/api/v1/evaluations").json()["evaluations"]:
             assert own.client.get(f"/api/v1/evaluations/{entry['id']}").status_code == 200
-            assert "soft red metal" not in own.client.get(f"/api/v1/evaluations/{entry['id']}/report.html").text
+            assert (
+                "soft red metal"
+                not in own.client.get(f"/api/v1/evaluations/{entry['id']}/report.html").text
+            )
 
 
 def _everything(folder: Path) -> bytes:

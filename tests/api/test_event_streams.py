@@ -28,7 +28,9 @@ class Events:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         size = int(scope["path"][1:])
-        await EventStream(Pump(lambda cancel: self.produce(size, cancel), self.slots), "req1")(scope, receive, send)
+        await EventStream(Pump(lambda cancel: self.produce(size, cancel), self.slots), "req1")(
+            scope, receive, send
+        )
 
     def produce(self, size: int, cancel: CancelToken) -> Iterator[bytes]:
         try:
@@ -53,7 +55,9 @@ def events() -> Events:
 
 
 @pytest.mark.parametrize("loop", ["auto", "asyncio"])
-def test_every_event_comes_once_and_in_order_and_the_connection_serves_again(events: Events, loop: str) -> None:
+def test_every_event_comes_once_and_in_order_and_the_connection_serves_again(
+    events: Events, loop: str
+) -> None:
     with serving(events, loop=loop) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
         for size in (10, 5000):

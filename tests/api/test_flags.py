@@ -21,9 +21,13 @@ def flagged(shop: Site) -> Site:
 
 
 def test_sources_hits_and_annotations_carry_the_flags(flagged: Site) -> None:
-    hits = flagged.client.get("/api/v1/search", params={"q": ASKED, "library": "papers"}).json()["hits"]
+    hits = flagged.client.get("/api/v1/search", params={"q": ASKED, "library": "papers"}).json()[
+        "hits"
+    ]
     assert [hit["flags"] for hit in hits] == [["override"]]
-    answer = flagged.client.post("/api/v1/query", json={"question": ASKED, "library": "papers"}).json()
+    answer = flagged.client.post(
+        "/api/v1/query", json={"question": ASKED, "library": "papers"}
+    ).json()
     assert [source["flags"] for source in answer["sources"]] == [["override"]]
     assert [notice["code"] for notice in answer["notices"]] == ["injection_flagged"]
     asked = {"model": "documind-papers", "messages": [{"role": "user", "content": ASKED}]}
@@ -33,9 +37,14 @@ def test_sources_hits_and_annotations_carry_the_flags(flagged: Site) -> None:
     assert all(annotation["url_citation"]["flags"] == ["override"] for annotation in annotations)
 
 
-@pytest.mark.parametrize("question", [ASKED, "What about bisherige Anweisungen zum Kupfer?", "Are Anweisungen hinf\u00e4llig?"])
+@pytest.mark.parametrize(
+    "question",
+    [ASKED, "What about bisherige Anweisungen zum Kupfer?", "Are Anweisungen hinf\u00e4llig?"],
+)
 def test_a_flagged_sentence_is_never_quoted(flagged: Site, question: str) -> None:
-    answer = flagged.client.post("/api/v1/query", json={"question": question, "library": "papers"}).json()
+    answer = flagged.client.post(
+        "/api/v1/query", json={"question": question, "library": "papers"}
+    ).json()
     assert "Anweisungen" not in answer["answer"]
 
 
@@ -47,7 +56,9 @@ def test_a_flagged_sentence_is_never_quoted(flagged: Site, question: str) -> Non
         ("get_document", {"library": "papers", "document": "copper.txt"}),
     ],
 )
-def test_tools_say_it_in_words_and_for_programs(flagged: Site, tool: str, given: dict[str, str]) -> None:
+def test_tools_say_it_in_words_and_for_programs(
+    flagged: Site, tool: str, given: dict[str, str]
+) -> None:
     found = anyio.run(tools.TOOLS[tool].call, flagged.app.state.edge, given)
     assert "flagged: override" in found.text
     assert "'flags': ['override']" in str(found.data)

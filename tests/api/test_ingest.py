@@ -21,7 +21,13 @@ def test_new_same_changed_and_mixed(shop: Site) -> None:
     assert (status, outcomes(body)) == (201, ["indexed", "indexed"])
     assert isinstance(body, dict)
     receipt = body["documents"][0]["receipt"]
-    assert receipt == {"pages": 0, "characters": 14, "covered_characters": 12, "chunks": 1, "vectors": 1}
+    assert receipt == {
+        "pages": 0,
+        "characters": 14,
+        "covered_characters": 12,
+        "chunks": 1,
+        "vectors": 1,
+    }
     assert shop.upload(("a.txt", b"Copper is red."))[0] == 200
     status, body = shop.upload(("a.txt", b"Copper is not blue."), ("c.txt", b"Tin is grey."))
     assert (status, outcomes(body)) == (201, ["replaced", "indexed"])
@@ -41,7 +47,9 @@ def test_new_same_changed_and_mixed(shop: Site) -> None:
         ("torn.pdf", b"%PDF-1.7\n" + b"\x00" * 100, 422, "unreadable"),
     ],
 )
-def test_one_bad_file_gets_its_own_error(tmp_path: Path, name: str, content: bytes, status: int, code: str) -> None:
+def test_one_bad_file_gets_its_own_error(
+    tmp_path: Path, name: str, content: bytes, status: int, code: str
+) -> None:
     with site(tmp_path, max_file_size_mb=1) as small:
         got, body = small.upload((name, content))
         assert isinstance(body, dict)
@@ -71,7 +79,9 @@ def test_waiting_for_text_and_not_at_all(shop: Site) -> None:
 def test_the_library_is_said_once(shop: Site) -> None:
     def post(query: str, form: str | None) -> tuple[int, str]:
         reply = shop.client.post(
-            f"/api/v1/ingest{query}", files={"file": ("a.txt", b"text")}, data={} if form is None else {"library": form}
+            f"/api/v1/ingest{query}",
+            files={"file": ("a.txt", b"text")},
+            data={} if form is None else {"library": form},
         )
         return reply.status_code, reply.text
 
@@ -80,7 +90,12 @@ def test_the_library_is_said_once(shop: Site) -> None:
     assert post("", "nope")[0] == 422
     assert post("?library=nope", None)[0] == 422
     assert post("", None)[0] == 201
-    assert shop.client.get("/api/v1/collection/stats", params={"library": "public"}).json()["documents"] == 1
+    assert (
+        shop.client.get("/api/v1/collection/stats", params={"library": "public"}).json()[
+            "documents"
+        ]
+        == 1
+    )
 
 
 def test_source_keys_name_documents(shop: Site) -> None:
@@ -121,9 +136,15 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_data(shop: Site, name: str) -> None:
     shown = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A").encode()
-    body = b'--b\r\nContent-Disposition: form-data; name="file"; filename="' + shown + b'"\r\n\r\nsome words to read\r\n--b--\r\n'
+    body = (
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename="'
+        + shown
+        + b'"\r\n\r\nsome words to read\r\n--b--\r\n'
+    )
     reply = shop.client.post(
-        "/api/v1/ingest?library=papers", content=body, headers={"Content-Type": "multipart/form-data; boundary=b"}
+        "/api/v1/ingest?library=papers",
+        content=body,
+        headers={"Content-Type": "multipart/form-data; boundary=b"},
     )
     assert reply.status_code in {201, 422}, reply.text
     if reply.status_code == 201:
@@ -133,7 +154,9 @@ def test_names_are_data(shop: Site, name: str) -> None:
         assert "\\" not in kept
         assert kept.isprintable()
         assert len(kept.encode()) <= 255
-        file = shop.client.get(f"/api/v1/documents/{document['doc_id']}/file", params={"library": "papers"})
+        file = shop.client.get(
+            f"/api/v1/documents/{document['doc_id']}/file", params={"library": "papers"}
+        )
         assert file.content == b"some words to read"
         assert "\n" not in file.headers["content-disposition"]
     escaped = list(shop.settings.data_dir.parent.rglob("*escaped*"))
@@ -141,7 +164,9 @@ def test_names_are_data(shop: Site, name: str) -> None:
 
 
 def test_a_pdf_keeps_its_pages(shop: Site) -> None:
-    _, body = shop.upload(("p.pdf", make_pdf([["First page with words."], ["Second page with words."]])))
+    _, body = shop.upload(
+        ("p.pdf", make_pdf([["First page with words."], ["Second page with words."]]))
+    )
     assert isinstance(body, dict)
     assert body["documents"][0]["receipt"]["pages"] == 2
 
@@ -163,18 +188,39 @@ def test_remove_restore_correct_and_clear(shop: Site) -> None:
     shop.upload(("a.txt", b"Copper is red."), ("b.txt", b"Tin is grey."))
     params = {"library": "papers"}
     corrected = shop.client.patch(
-        "/api/v1/papers/a.txt", params=params, json={"title": "On copper", "authors": ["A. Smith"], "year": 1931}
+        "/api/v1/papers/a.txt",
+        params=params,
+        json={"title": "On copper", "authors": ["A. Smith"], "year": 1931},
     )
     assert (corrected.json()["title"], corrected.json()["year"]) == ("On copper", 1931)
-    assert shop.client.patch("/api/v1/papers/a.txt", params=params, json={"year": None}).json()["year"] is None
-    assert shop.client.patch("/api/v1/papers/a.txt", params=params, json={"titel": "x"}).status_code == 422
+    assert (
+        shop.client.patch("/api/v1/papers/a.txt", params=params, json={"year": None}).json()["year"]
+        is None
+    )
+    assert (
+        shop.client.patch("/api/v1/papers/a.txt", params=params, json={"titel": "x"}).status_code
+        == 422
+    )
     doc_id = corrected.json()["doc_id"]
     gone = shop.client.delete(f"/api/v1/papers/{doc_id}", params={**params, "grace_s": 60}).json()
     assert (gone["doc_id"], gone["chunks"], gone["purged"]) == (doc_id, 1, False)
     assert shop.client.get(f"/api/v1/papers/{doc_id}", params=params).status_code == 404
-    assert shop.client.post(f"/api/v1/papers/{doc_id}/restore", params=params).json()["title"] == "On copper"
+    assert (
+        shop.client.post(f"/api/v1/papers/{doc_id}/restore", params=params).json()["title"]
+        == "On copper"
+    )
     assert shop.client.delete(f"/api/v1/ingest/{doc_id}", params=params).json()["purged"] is True
     assert shop.client.delete(f"/api/v1/ingest/{doc_id}", params=params).status_code == 404
     assert shop.client.post(f"/api/v1/papers/{doc_id}/restore", params=params).status_code == 404
-    assert shop.client.delete("/api/v1/libraries/papers/documents", params={"confirm": "public"}).status_code == 422
-    assert shop.client.delete("/api/v1/libraries/papers/documents", params={"confirm": "papers"}).json()["documents"] == 1
+    assert (
+        shop.client.delete(
+            "/api/v1/libraries/papers/documents", params={"confirm": "public"}
+        ).status_code
+        == 422
+    )
+    assert (
+        shop.client.delete(
+            "/api/v1/libraries/papers/documents", params={"confirm": "papers"}
+        ).json()["documents"]
+        == 1
+    )

@@ -14,7 +14,10 @@ from tests.fakes.files import make_pdf
 
 
 def test_an_answer_cites_exact_characters(filled: Site) -> None:
-    reply = filled.client.post("/api/v1/query", json={"question": "What is the melting point of copper?", "library": "papers"})
+    reply = filled.client.post(
+        "/api/v1/query",
+        json={"question": "What is the melting point of copper?", "library": "papers"},
+    )
     assert reply.status_code == 200, reply.text
     answer = reply.json()
     assert answer["status"] == "answered"
@@ -27,29 +30,45 @@ def test_an_answer_cites_exact_characters(filled: Site) -> None:
         source = sources[citation["n"]]
         span = filled.client.get(
             f"/api/v1/documents/{source['doc_id']}/text",
-            params={"library": "papers", "start": citation["start"], "end": citation["end"], "revision": source["revision"]},
+            params={
+                "library": "papers",
+                "start": citation["start"],
+                "end": citation["end"],
+                "revision": source["revision"],
+            },
         ).json()
         assert span["text"] == citation["quote"] != ""
 
 
 def test_a_reply_is_exactly_what_openapi_says(filled: Site) -> None:
-    for options in ({}, {"retrieve_only": True}, {"trace": "full"}, {"trace": "none"}, {"library": "all"}):
+    for options in (
+        {},
+        {"retrieve_only": True},
+        {"trace": "full"},
+        {"trace": "none"},
+        {"library": "all"},
+    ):
         body = {"question": "Why do tides rise?", "library": "papers", **options}
         reply = filled.client.post("/api/v1/query", json=body)
         shown = QueryResponse.model_validate_json(reply.content, strict=True)
         assert shown.model_dump(mode="json", by_alias=True, exclude_unset=True) == reply.json()
         assert shown.sources or shown.status == "abstained"
-    record = AnswerRecord.of(filled.services.rag.answer(Question("Why do tides rise?", "papers"))).json_values()
+    record = AnswerRecord.of(
+        filled.services.rag.answer(Question("Why do tides rise?", "papers"))
+    ).json_values()
     assert {*record, "request_id"} == set(QueryResponse.model_fields)
 
 
 def test_a_search_marks_the_words_it_matched(filled: Site) -> None:
-    found = filled.client.get("/api/v1/search", params={"q": "melting metals", "library": "papers"}).json()
+    found = filled.client.get(
+        "/api/v1/search", params={"q": "melting metals", "library": "papers"}
+    ).json()
     hit = found["hits"][0]
     words = [hit["text"][mark["start"] : mark["end"]] for mark in hit["highlights"]]
     assert words == ["metal", "melting"]
     text = filled.client.get(
-        f"/api/v1/documents/{hit['doc_id']}/text", params={"library": "papers", "start": hit["start"], "end": hit["end"]}
+        f"/api/v1/documents/{hit['doc_id']}/text",
+        params={"library": "papers", "start": hit["start"], "end": hit["end"]},
     ).json()["text"]
     assert text == hit["text"]
 
@@ -64,9 +83,13 @@ def test_filters_reach_the_search(filled: Site) -> None:
     body = {"question": "What do lions do?", "library": "papers", "retrieve_only": True}
     everything = filled.client.post("/api/v1/query", json=body).json()["sources"]
     [only] = {source["doc_id"] for source in everything if source["title"] == "Lions"}
-    narrowed = filled.client.post("/api/v1/query", json={**body, "doc_ids": [only]}).json()["sources"]
+    narrowed = filled.client.post("/api/v1/query", json={**body, "doc_ids": [only]}).json()[
+        "sources"
+    ]
     assert {source["doc_id"] for source in narrowed} == {only}
-    html = filled.client.get("/api/v1/search", params={"q": "what", "library": "papers", "type": "html"}).json()["hits"]
+    html = filled.client.get(
+        "/api/v1/search", params={"q": "what", "library": "papers", "type": "html"}
+    ).json()["hits"]
     assert {hit["type"] for hit in html} == {"html"}
 
 
@@ -74,29 +97,41 @@ def test_lists_page_by_cursor_and_show_one(filled: Site) -> None:
     seen, cursor = [], None
     while True:
         page = filled.client.get(
-            "/api/v1/papers", params={"library": "papers", "limit": 2, **({"cursor": cursor} if cursor else {})}
+            "/api/v1/papers",
+            params={"library": "papers", "limit": 2, **({"cursor": cursor} if cursor else {})},
         ).json()
         seen += page["documents"]
         cursor = page["next_cursor"]
         if cursor is None:
             break
     assert sorted(document["filename"] for document in seen) == sorted(LIBRARY)
-    one = filled.client.get(f"/api/v1/papers/{seen[0]['doc_id']}", params={"library": "papers"}).json()
+    one = filled.client.get(
+        f"/api/v1/papers/{seen[0]['doc_id']}", params={"library": "papers"}
+    ).json()
     assert one == seen[0]
     by_name = filled.client.get("/api/v1/papers/copper.txt", params={"library": "papers"}).json()
     assert by_name["title"] == "Copper"
-    assert filled.client.get("/api/v1/papers", params={"library": "papers", "cursor": "nonsense"}).status_code == 422
+    assert (
+        filled.client.get(
+            "/api/v1/papers", params={"library": "papers", "cursor": "nonsense"}
+        ).status_code
+        == 422
+    )
 
 
 def test_a_document_of_the_other_library_is_named_in_the_404(filled: Site) -> None:
-    [document] = filled.client.get("/api/v1/papers", params={"library": "papers", "q": "tides"}).json()["documents"]
+    [document] = filled.client.get(
+        "/api/v1/papers", params={"library": "papers", "q": "tides"}
+    ).json()["documents"]
     reply = filled.client.get(f"/api/v1/papers/{document['doc_id']}", params={"library": "public"})
     assert reply.status_code == 404
     assert "'papers' has it" in reply.json()["detail"]
 
 
 def test_the_inside_of_a_document(filled: Site) -> None:
-    [document] = filled.client.get("/api/v1/papers", params={"library": "papers", "q": "tides"}).json()["documents"]
+    [document] = filled.client.get(
+        "/api/v1/papers", params={"library": "papers", "q": "tides"}
+    ).json()["documents"]
     base, params = f"/api/v1/documents/{document['doc_id']}", {"library": "papers"}
     whole = filled.client.get(f"{base}/text", params=params).json()
     assert whole["length"] == len(whole["text"]) == document["characters"]
@@ -104,11 +139,17 @@ def test_the_inside_of_a_document(filled: Site) -> None:
     assert chunks["revision"] == 1
     for chunk in chunks["chunks"]:
         assert whole["text"][chunk["start"] : chunk["end"]] == chunk["text"]
-    assert filled.client.get(f"{base}/text", params={**params, "start": 5, "end": 99999}).status_code == 422
+    assert (
+        filled.client.get(f"{base}/text", params={**params, "start": 5, "end": 99999}).status_code
+        == 422
+    )
     assert filled.client.get(f"{base}/text", params={**params, "revision": 7}).status_code == 404
     # Only a PDF has pages to show a box on.
     assert filled.client.get(f"{base}/boxes", params={**params, "start": 0, "end": 5}).json() == []
-    assert filled.client.get(f"{base}/boxes", params={**params, "start": 5, "end": 0}).status_code == 422
+    assert (
+        filled.client.get(f"{base}/boxes", params={**params, "start": 5, "end": 0}).status_code
+        == 422
+    )
 
 
 def test_the_original_comes_back_as_an_attachment(filled: Site) -> None:
@@ -125,19 +166,30 @@ def test_counts_and_libraries(filled: Site) -> None:
     assert stats["embedded"] == stats["chunks"]
     libraries = filled.client.get("/api/v1/libraries").json()
     assert libraries["default_library"] == "public"
-    assert [(row["library"], row["documents"]) for row in libraries["libraries"]] == [("public", 0), ("papers", 3)]
+    assert [(row["library"], row["documents"]) for row in libraries["libraries"]] == [
+        ("public", 0),
+        ("papers", 3),
+    ]
     diagnostics = filled.client.get("/api/v1/diagnostics").json()
     assert diagnostics["chunking"] == {"chunk_size": 1000, "chunk_overlap": 150}
     assert diagnostics["jobs"] == {"done": 1}
 
 
 def test_boxes_of_a_pdf_lie_on_its_page(shop: Site) -> None:
-    status, body = shop.upload(("two.pdf", make_pdf([["The first page speaks of copper."], ["The second page speaks of tides."]])))
+    status, body = shop.upload(
+        (
+            "two.pdf",
+            make_pdf([["The first page speaks of copper."], ["The second page speaks of tides."]]),
+        )
+    )
     assert status == 201, body
-    text = shop.client.get("/api/v1/documents/two.pdf/text", params={"library": "papers"}).json()["text"]
+    text = shop.client.get("/api/v1/documents/two.pdf/text", params={"library": "papers"}).json()[
+        "text"
+    ]
     start = text.index("tides")
     [page] = shop.client.get(
-        "/api/v1/documents/two.pdf/boxes", params={"library": "papers", "start": start, "end": start + 5}
+        "/api/v1/documents/two.pdf/boxes",
+        params={"library": "papers", "start": start, "end": start + 5},
     ).json()
     assert page["page"] == 2
     [[x0, y0, x1, y1]] = page["rects"]

@@ -43,15 +43,32 @@ def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
     assert out.state == "done", out
     assert out.result is not None
     assert (out.result["documents"], out.result["path"]) == (3, str(target))
-    assert shop.client.post("/api/v1/export", json={"library": "papers", "path": str(target)}).status_code == 409
-    assert shop.client.post("/api/v1/export", json={"library": "papers", "path": "relative"}).status_code == 422
-    assert shop.client.post("/api/v1/export", json={"library": "papers", "path": "/no/such/folder/x"}).status_code == 422
+    assert (
+        shop.client.post(
+            "/api/v1/export", json={"library": "papers", "path": str(target)}
+        ).status_code
+        == 409
+    )
+    assert (
+        shop.client.post(
+            "/api/v1/export", json={"library": "papers", "path": "relative"}
+        ).status_code
+        == 422
+    )
+    assert (
+        shop.client.post(
+            "/api/v1/export", json={"library": "papers", "path": "/no/such/folder/x"}
+        ).status_code
+        == 422
+    )
     with site(tmp_path / "other") as other:
         back = done(other, "/api/v1/import", {"path": str(target), "library": "public"})
         assert back.state == "done", back
         stats = other.client.get("/api/v1/collection/stats", params={"library": "public"}).json()
         assert (stats["documents"], stats["embedded"]) == (3, stats["chunks"])
-        assert other.client.post("/api/v1/import", json={"path": "/no/such/file"}).status_code == 422
+        assert (
+            other.client.post("/api/v1/import", json={"path": "/no/such/file"}).status_code == 422
+        )
         torn = tmp_path / "torn.documind"
         torn.write_bytes(target.read_bytes()[:-20])
         failed = done(other, "/api/v1/import", {"path": str(torn)})
@@ -63,12 +80,19 @@ def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
 def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
     filled_with(shop)
     jobs = shop.services.jobs
-    housekeeper = Housekeeper(StoreMaintenance(shop.services.store, shop.services.evaluations.reports), jobs)
+    housekeeper = Housekeeper(
+        StoreMaintenance(shop.services.store, shop.services.evaluations.reports), jobs
+    )
     assert housekeeper.look() is False
-    assert shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers"}).status_code == 200
+    assert (
+        shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers"}).status_code
+        == 200
+    )
     assert housekeeper.look() is False  # a minute has not passed
     with shop.services.store.database.write("test") as sql:
-        sql.exec_driver_sql("UPDATE meta SET value = '2026-01-01T00:00:00.000Z' WHERE key LIKE 'deleted_since_purge/%'")
+        sql.exec_driver_sql(
+            "UPDATE meta SET value = '2026-01-01T00:00:00.000Z' WHERE key LIKE 'deleted_since_purge/%'"
+        )
     assert housekeeper.look() is True
     purged = next(job for job in jobs.list() if job.kind == "purge")
     job = jobs.wait(purged.id, 60)
@@ -76,19 +100,31 @@ def test_a_purge_is_asked_for_by_hand_or_by_the_housekeeper(shop: Site) -> None:
     assert job.result is not None
     assert list(cast("Sequence[str]", job.result["rebuilt"])) == ["papers"]
     assert housekeeper.look() is False
-    assert shop.client.get("/api/v1/search", params={"q": "tides", "library": "papers"}).json()["hits"] != []
+    assert (
+        shop.client.get("/api/v1/search", params={"q": "tides", "library": "papers"}).json()["hits"]
+        != []
+    )
     assert done(shop, "/api/v1/purge").state == "done"
 
 
 def test_a_grace_ends_by_itself(shop: Site) -> None:
     filled_with(shop)
-    gone = shop.client.delete("/api/v1/papers/copper.txt", params={"library": "papers", "grace_s": 3600}).json()
+    gone = shop.client.delete(
+        "/api/v1/papers/copper.txt", params={"library": "papers", "grace_s": 3600}
+    ).json()
     keeper = StoreMaintenance(shop.services.store, shop.services.evaluations.reports)
     assert keeper.end_grace() == 0
     with shop.services.store.database.write("test") as sql:
-        sql.exec_driver_sql("UPDATE documents SET purge_at = '2026-01-01T00:00:00.000Z' WHERE state = 'deleted'")
+        sql.exec_driver_sql(
+            "UPDATE documents SET purge_at = '2026-01-01T00:00:00.000Z' WHERE state = 'deleted'"
+        )
     assert keeper.end_grace() == 1
-    assert shop.client.post(f"/api/v1/papers/{gone['doc_id']}/restore", params={"library": "papers"}).status_code == 404
+    assert (
+        shop.client.post(
+            f"/api/v1/papers/{gone['doc_id']}/restore", params={"library": "papers"}
+        ).status_code
+        == 404
+    )
 
 
 def test_a_backup_is_written_while_serving(shop: Site, tmp_path: Path) -> None:
@@ -97,7 +133,10 @@ def test_a_backup_is_written_while_serving(shop: Site, tmp_path: Path) -> None:
     assert job.state == "done", job
     assert job.result is not None
     assert job.result["originals"] == 3
-    assert shop.client.post("/api/v1/backup", json={"path": str(tmp_path / "backup")}).status_code == 409
+    assert (
+        shop.client.post("/api/v1/backup", json={"path": str(tmp_path / "backup")}).status_code
+        == 409
+    )
     assert done(shop, "/api/v1/backup").state == "done"
 
 
@@ -112,4 +151,7 @@ def test_paths_that_no_system_takes_are_bad_requests(shop: Site) -> None:
     }
     for door, body in bodies.items():
         reply = shop.client.post(door, json=body)
-        assert (reply.status_code, reply.json()["code"]) == (422, "invalid_input"), (door, reply.text)
+        assert (reply.status_code, reply.json()["code"]) == (422, "invalid_input"), (
+            door,
+            reply.text,
+        )

@@ -93,32 +93,50 @@ def text_of(result: CallToolResult) -> str:
 def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
     async def visit() -> None:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"}, timeout=WAIT_S, trust_env=False) as http,
-            Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client,
+            httpx2.AsyncClient(
+                headers={"Authorization": f"Bearer {KEY}"}, timeout=WAIT_S, trust_env=False
+            ) as http,
+            Client(
+                streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode
+            ) as client,
         ):
             tools = (await client.list_tools()).tools
             assert [tool.name for tool in tools] == ["search", "ask", "check", "get_document"]
             assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
             assert all(tool.input_schema["properties"] for tool in tools)
 
-            found = await client.call_tool("search", {"query": "why do tides rise", "limit": 2, "verbosity": "high"})
+            found = await client.call_tool(
+                "search", {"query": "why do tides rise", "limit": 2, "verbosity": "high"}
+            )
             assert not found.is_error
             assert found.structured_content["hits"][0]["title"] == "Tides"
             assert "Moon" in text_of(found)
 
-            answered = await client.call_tool("ask", {"question": "What is the melting point of copper?", "library": "papers"})
+            answered = await client.call_tool(
+                "ask", {"question": "What is the melting point of copper?", "library": "papers"}
+            )
             assert "1085" in text_of(answered)
             assert "Copper (library papers, document " in text_of(answered)
             assert answered.structured_content["status"] == "answered"
 
-            checked = await client.call_tool("check", {"text": "Lions sleep twenty hours. Lions sleep twelve hours."})
-            assert [one["verdict"] for one in checked.structured_content["sentences"]] == ["supported", "contradicted"]
+            checked = await client.call_tool(
+                "check", {"text": "Lions sleep twenty hours. Lions sleep twelve hours."}
+            )
+            assert [one["verdict"] for one in checked.structured_content["sentences"]] == [
+                "supported",
+                "contradicted",
+            ]
             assert text_of(checked).startswith("supported: Lions sleep twenty hours.")
 
-            read = await client.call_tool("get_document", {"library": "papers", "document": "lions.html", "start": 6, "length": 5})
+            read = await client.call_tool(
+                "get_document",
+                {"library": "papers", "document": "lions.html", "start": 6, "length": 5},
+            )
             assert not read.is_error, text_of(read)
             hit = read.structured_content
-            whole = await client.call_tool("get_document", {"library": "papers", "document": hit["document"]["doc_id"]})
+            whole = await client.call_tool(
+                "get_document", {"library": "papers", "document": hit["document"]["doc_id"]}
+            )
             assert whole.structured_content["text"][6:11] == hit["text"]
 
     with unwrapped():
@@ -157,7 +175,9 @@ def test_what_a_model_can_mend_is_told_in_words(served: Served) -> None:
         ({"X-API-Key": KEY, "Origin": "http://evil.example"}, 403, "origin_refused"),
     ],
 )
-def test_the_closed_doors_are_closed_here_too(served: Served, headers: dict[str, str], status: int, code: str) -> None:
+def test_the_closed_doors_are_closed_here_too(
+    served: Served, headers: dict[str, str], status: int, code: str
+) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     reply = httpx2.post(f"{served.url}/mcp", json=request, headers=headers, trust_env=False)
     assert reply.status_code == status
@@ -165,7 +185,11 @@ def test_the_closed_doors_are_closed_here_too(served: Served, headers: dict[str,
 
 
 def test_there_is_no_stream_to_hold_open_without_a_question(served: Served) -> None:
-    reply = httpx2.get(f"{served.url}/mcp", headers={"X-API-Key": KEY, "Accept": "text/event-stream"}, trust_env=False)
+    reply = httpx2.get(
+        f"{served.url}/mcp",
+        headers={"X-API-Key": KEY, "Accept": "text/event-stream"},
+        trust_env=False,
+    )
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
     assert reply.json()["error"]["data"]["code"] == "invalid_input"
 
@@ -178,11 +202,15 @@ def test_a_client_that_leaves_stops_the_model(served: Served, mode: str) -> None
     async def visit() -> float:
         async with (
             httpx2.AsyncClient(headers={"X-API-Key": KEY}, timeout=WAIT_S, trust_env=False) as http,
-            Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client,
+            Client(
+                streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode
+            ) as client,
         ):
             await client.list_tools()
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(client.call_tool, "ask", {"question": "What is the melting point of copper?"})
+                tasks.start_soon(
+                    client.call_tool, "ask", {"question": "What is the melting point of copper?"}
+                )
                 assert await anyio.to_thread.run_sync(lambda: model.started.acquire(timeout=WAIT_S))
                 tasks.cancel_scope.cancel()
         return time.monotonic()
@@ -207,7 +235,12 @@ def test_a_server_that_still_starts_says_so(tmp_path: Path) -> None:
             yield services
 
     app = create_app(settings_for(tmp_path), build=slow, on_failure=lambda _: None)
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": {"question": "copper?"}}}
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "ask", "arguments": {"question": "copper?"}},
+    }
     with TestClient(app, base_url=BASE) as client:
         headers = {"Accept": "application/json, text/event-stream"}
         deadline = time.monotonic() + WAIT_S
@@ -223,22 +256,36 @@ def test_the_same_tools_over_stdio(served: Served, tmp_path: Path) -> None:
     """A real `documind mcp`, which finds the running server by the data directory's lock file."""
     root = Path(__file__).parents[2]
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "app", "mcp"], env={"DATA_DIR": str(tmp_path), "API_KEY": KEY}, cwd=root
+        command=sys.executable,
+        args=["-m", "app", "mcp"],
+        env={"DATA_DIR": str(tmp_path), "API_KEY": KEY},
+        cwd=root,
     )
 
     async def visit() -> None:
         async with Client(server) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "ask", "check", "get_document"]
-            answered = await client.call_tool("ask", {"question": "What is the melting point of copper?", "library": "papers"})
+            assert [tool.name for tool in (await client.list_tools()).tools] == [
+                "search",
+                "ask",
+                "check",
+                "get_document",
+            ]
+            answered = await client.call_tool(
+                "ask", {"question": "What is the melting point of copper?", "library": "papers"}
+            )
             assert "1085" in text_of(answered)
-            refused = await client.call_tool("get_document", {"library": "papers", "document": "nope"})
+            refused = await client.call_tool(
+                "get_document", {"library": "papers", "document": "nope"}
+            )
             assert refused.is_error
 
     with DirectoryLock([tmp_path], served.url), unwrapped():
         anyio.run(visit)
 
 
-def test_a_door_that_cannot_be_opened_does_not_end_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_door_that_cannot_be_opened_does_not_end_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = McpDoor._make
     failures = [OSError(errno.EMFILE, "Too many open files")]
 

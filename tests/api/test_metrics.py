@@ -14,7 +14,9 @@ from tests.fakes.generators import FixedModels, ScriptedGenerator
 ROOT = Path(__file__).parents[2]
 
 
-def scraped(opened: Site, headers: dict[str, str] | None = None) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+def scraped(
+    opened: Site, headers: dict[str, str] | None = None
+) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     reply = opened.client.get("/metrics", headers=headers)
     assert reply.status_code == 200
     assert reply.headers["content-type"].startswith("text/plain; version=")
@@ -25,7 +27,9 @@ def scraped(opened: Site, headers: dict[str, str] | None = None) -> dict[tuple[s
     }
 
 
-def value(found: dict[tuple[str, frozenset[tuple[str, str]]], float], name: str, **labels: str) -> float:
+def value(
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float], name: str, **labels: str
+) -> float:
     return found[name, frozenset(labels.items())]
 
 
@@ -37,39 +41,77 @@ def test_requests_answers_stages_models_jobs_and_projections(tmp_path: Path) -> 
         asked = {"question": "What is the melting point of copper?", "library": "papers"}
         answer = shop.client.post("/api/v1/query", json=asked).json()
         assert answer["status"] == "answered"
-        assert shop.client.post("/api/v1/query", json={**asked, "retrieve_only": True}).status_code == 200
+        assert (
+            shop.client.post("/api/v1/query", json={**asked, "retrieve_only": True}).status_code
+            == 200
+        )
         for name in ("a", "b"):
-            assert shop.client.get(f"/api/v1/papers/{name}", params={"library": "papers"}).status_code == 404
+            assert (
+                shop.client.get(f"/api/v1/papers/{name}", params={"library": "papers"}).status_code
+                == 404
+            )
             assert shop.client.get(f"/wp-admin/{name}.php").status_code == 404
         assert shop.client.get("/health", headers={"Host": "evil.example"}).status_code == 403
         found = scraped(shop)
 
         def requests(method: str, route: str, status: int) -> float:
-            return value(found, "documind_requests_total", method=method, route=route, status=str(status))
+            return value(
+                found, "documind_requests_total", method=method, route=route, status=str(status)
+            )
 
         assert requests("POST", "/api/v1/query", 200) == 2
         assert requests("GET", "/api/v1/papers/{doc_id}", 404) == 2
         assert (requests("GET", "other", 404), requests("GET", "other", 403)) == (2, 1)
-        assert value(found, "documind_request_duration_seconds_count", method="POST", route="/api/v1/query") == 2
+        assert (
+            value(
+                found,
+                "documind_request_duration_seconds_count",
+                method="POST",
+                route="/api/v1/query",
+            )
+            == 2
+        )
         assert value(found, "documind_answers_total", status="answered", strategy="baseline") == 1
         assert value(found, "documind_answers_total", status="retrieved", strategy="baseline") == 1
         assert value(found, "documind_first_token_seconds_count") == 1
         stages = {stage["name"] for stage in answer["trace"]["stages"]}
         assert stages
-        assert all(value(found, "documind_stage_duration_seconds_count", stage=stage) >= 1 for stage in stages)
-        assert value(found, "documind_model_calls_total", generator=answer["generator"]) == answer["trace"]["llm_calls"] >= 1
+        assert all(
+            value(found, "documind_stage_duration_seconds_count", stage=stage) >= 1
+            for stage in stages
+        )
+        assert (
+            value(found, "documind_model_calls_total", generator=answer["generator"])
+            == answer["trace"]["llm_calls"]
+            >= 1
+        )
         assert value(found, "documind_documents", library="papers") == 3
-        assert value(found, "documind_chunks", library="papers") == value(found, "documind_embedded_chunks", library="papers") > 0
+        assert (
+            value(found, "documind_chunks", library="papers")
+            == value(found, "documind_embedded_chunks", library="papers")
+            > 0
+        )
         assert value(found, "documind_jobs", kind="ingest", state="done") == 1
         newest = value(found, "documind_changes")
-        marks = {labels: mark for (name, labels), mark in found.items() if name == "documind_projection_watermark"}
+        marks = {
+            labels: mark
+            for (name, labels), mark in found.items()
+            if name == "documind_projection_watermark"
+        }
         # Chroma opens in the background: its mark may not be there yet
         assert {dict(labels)["projection"] for labels in marks} - {"chroma"} == {"lexical"}
         assert all(newest >= mark for mark in marks.values())
-        lags = {labels: lag for (name, labels), lag in found.items() if name == "documind_projection_lag"}
+        lags = {
+            labels: lag
+            for (name, labels), lag in found.items()
+            if name == "documind_projection_lag"
+        }
         assert lags.keys() == marks.keys()
-        # nothing was written into public, so nothing is behind there, however far the shared numbers have come
-        assert {lag for labels, lag in lags.items() if dict(labels)["projection"] != "chroma"} == {0}
+        # nothing was written into public, so nothing is behind there, however far the shared
+        # numbers have come
+        assert {lag for labels, lag in lags.items() if dict(labels)["projection"] != "chroma"} == {
+            0
+        }
         for target in dashboard_names():
             assert any(name == target for name, _ in found), target
 
@@ -79,7 +121,9 @@ def dashboard_names() -> set[str]:
     board = json.loads((ROOT / "deploy/grafana/dashboards/documind.json").read_text("utf-8"))
     asked = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
     assert len(asked) >= 12
-    return {name for text in asked for name in re.findall(r"\b(?:documind|process)_[a-z_]+", text)} - {"documind_tokens_total"}
+    return {
+        name for text in asked for name in re.findall(r"\b(?:documind|process)_[a-z_]+", text)
+    } - {"documind_tokens_total"}
 
 
 def test_counts_are_for_those_with_the_key(tmp_path: Path) -> None:

@@ -63,7 +63,11 @@ def content(chunks: list[ChatCompletionChunk]) -> str:
 def test_the_libraries_are_the_models(door: Door) -> None:
     with door.client() as client:
         listed = client.models.list().data
-        assert [model.id for model in listed] == ["documind-public", "documind-papers", "documind-all"]
+        assert [model.id for model in listed] == [
+            "documind-public",
+            "documind-papers",
+            "documind-all",
+        ]
         assert all(abs(model.created - time.time()) < 600 for model in listed)
         assert client.models.retrieve("documind-papers").owned_by == "documind"
 
@@ -72,7 +76,11 @@ def test_an_answer_with_citations_as_annotations(door: Door) -> None:
     door.says("Copper melts at 1085 degrees Celsius [1]. It is very expensive [1].")
     with door.client() as client:
         reply = client.chat.completions.create(
-            model="documind-papers", messages=[{"role": "user", "content": ASKED}], temperature=0.7, seed=3, user="somebody"
+            model="documind-papers",
+            messages=[{"role": "user", "content": ASKED}],
+            temperature=0.7,
+            seed=3,
+            user="somebody",
         )
     message = reply.choices[0].message
     assert message.content == "Copper melts at 1085 degrees Celsius [1]. It is very expensive."
@@ -113,8 +121,14 @@ def test_a_stream_shows_words_as_they_come_and_ends_with_what_was_verified(door:
     assert closing.choices[0].finish_reason == "stop"
     (annotation,) = closing.choices[0].delta.model_dump()["annotations"]
     cited = annotation["url_citation"]
-    assert (cited["start_index"], cited["end_index"]) == (shown.index("[1]"), shown.index("[1]") + 3)
-    assert closing.model_dump()["documind"]["answer"] == "Copper melts at 1085 degrees Celsius [1]. It is very expensive."
+    assert (cited["start_index"], cited["end_index"]) == (
+        shown.index("[1]"),
+        shown.index("[1]") + 3,
+    )
+    assert (
+        closing.model_dump()["documind"]["answer"]
+        == "Copper melts at 1085 degrees Celsius [1]. It is very expensive."
+    )
     assert counts.choices == []
     assert counts.usage is not None
     assert counts.usage.prompt_tokens > 0
@@ -122,9 +136,13 @@ def test_a_stream_shows_words_as_they_come_and_ends_with_what_was_verified(door:
 
 def test_without_a_model_it_quotes_and_counts_nothing(door: Door) -> None:
     with door.client() as client:
-        reply = client.chat.completions.create(model="documind-all", messages=[{"role": "user", "content": ASKED}])
+        reply = client.chat.completions.create(
+            model="documind-all", messages=[{"role": "user", "content": ASKED}]
+        )
         chunks = list(
-            client.chat.completions.create(model="documind-all", messages=[{"role": "user", "content": ASKED}], stream=True)
+            client.chat.completions.create(
+                model="documind-all", messages=[{"role": "user", "content": ASKED}], stream=True
+            )
         )
     assert "1085" in (reply.choices[0].message.content or "")
     assert reply.usage is not None
@@ -142,22 +160,34 @@ def test_earlier_turns_are_history_and_the_system_message_reaches_the_model(door
                 {"role": "system", "content": "You are a pirate."},
                 {"role": "user", "content": "Tell me about copper."},
                 {"role": "assistant", "content": "Copper is a soft red metal [1]."},
-                {"role": "user", "content": [{"type": "text", "text": "At what temperature does it melt?"}]},
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "At what temperature does it melt?"}],
+                },
             ],
         )
     assert reply.choices[0].message.content == "It melts at 1085 degrees Celsius [1]."
     sent = [message.content for prompt in generator.prompts for message in prompt.messages]
     assert any("Tell me about copper." in text for text in sent)
     assert any("You are a pirate." in text for text in sent)
-    assert reply.model_dump()["documind"]["rewritten_query"] == "At what temperature does copper melt?"
+    assert (
+        reply.model_dump()["documind"]["rewritten_query"] == "At what temperature does copper melt?"
+    )
 
 
 def test_without_a_model_a_system_message_is_not_refused_but_said_to_be_unused(door: Door) -> None:
-    messages = [{"role": "system", "content": "Answer in French."}, {"role": "user", "content": ASKED}]
-    reply = door.site.client.post("/v1/chat/completions", json={"model": "documind-papers", "messages": messages})
+    messages = [
+        {"role": "system", "content": "Answer in French."},
+        {"role": "user", "content": ASKED},
+    ]
+    reply = door.site.client.post(
+        "/v1/chat/completions", json={"model": "documind-papers", "messages": messages}
+    )
     assert reply.status_code == 200
     assert "1085" in reply.json()["choices"][0]["message"]["content"]
-    assert [notice["code"] for notice in reply.json()["documind"]["notices"]] == ["instructions_unused"]
+    assert [notice["code"] for notice in reply.json()["documind"]["notices"]] == [
+        "instructions_unused"
+    ]
 
 
 SCHEMA = {"type": "object", "properties": {"degrees": {"type": "integer"}}, "required": ["degrees"]}
@@ -168,14 +198,22 @@ def test_json_is_made_of_the_checked_answer_by_the_schema(door: Door, stream: bo
     generator = door.says("Copper melts at 1085 degrees Celsius [1].", '{"degrees": 1085}')
     body = {
         "model": "documind-papers",
-        "messages": [{"role": "system", "content": "Reply with JSON."}, {"role": "user", "content": ASKED}],
-        "response_format": {"type": "json_schema", "json_schema": {"name": "melting", "schema": SCHEMA}},
+        "messages": [
+            {"role": "system", "content": "Reply with JSON."},
+            {"role": "user", "content": ASKED},
+        ],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "melting", "schema": SCHEMA},
+        },
         "stream": stream,
     }
     reply = door.site.client.post("/v1/chat/completions", json=body)
     assert reply.status_code == 200, reply.text
     if stream:
-        events = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
+        events = [
+            json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")
+        ]
         content, ours = events[0]["choices"][0]["delta"]["content"], events[1]["documind"]
         assert reply.text.endswith("data: [DONE]\n\n")
     else:
@@ -199,7 +237,9 @@ def test_json_without_a_model_or_of_an_unknown_kind_is_refused_in_openais_shape(
                 )
             assert refused.value.code == "invalid_input"
         text = client.chat.completions.create(
-            model="documind-papers", messages=[{"role": "user", "content": ASKED}], response_format={"type": "text"}
+            model="documind-papers",
+            messages=[{"role": "user", "content": ASKED}],
+            response_format={"type": "text"},
         )
     assert "1085" in (text.choices[0].message.content or "")
 
@@ -255,14 +295,22 @@ def test_a_question_about_a_task_is_still_a_question() -> None:
 
 def test_errors_have_openais_shape(door: Door) -> None:
     with door.client() as client:
-        with pytest.raises(openai.NotFoundError, match="documind-public, documind-papers") as unknown:
-            client.chat.completions.create(model="gpt-4", messages=[{"role": "user", "content": "x"}])
+        with pytest.raises(
+            openai.NotFoundError, match="documind-public, documind-papers"
+        ) as unknown:
+            client.chat.completions.create(
+                model="gpt-4", messages=[{"role": "user", "content": "x"}]
+            )
         with pytest.raises(openai.BadRequestError, match="role 'user'") as nobody:
-            client.chat.completions.create(model="documind-all", messages=[{"role": "system", "content": "x"}])
+            client.chat.completions.create(
+                model="documind-all", messages=[{"role": "system", "content": "x"}]
+            )
         with pytest.raises(openai.BadRequestError, match="messages") as empty:
             client.chat.completions.create(model="documind-all", messages=[])
         with pytest.raises(openai.BadRequestError, match="at most 4,000"):
-            client.chat.completions.create(model="documind-all", messages=[{"role": "user", "content": "x " * 2001}])
+            client.chat.completions.create(
+                model="documind-all", messages=[{"role": "user", "content": "x " * 2001}]
+            )
     assert (unknown.value.code, unknown.value.type) == ("not_found", "invalid_request_error")
     assert (nobody.value.code, empty.value.code) == ("invalid_input", "invalid_input")
     with door.client("wrong") as stranger, pytest.raises(openai.AuthenticationError) as refused:
@@ -275,7 +323,9 @@ def test_errors_have_openais_shape(door: Door) -> None:
 
 def test_a_long_list_of_findings_is_translated_though_it_was_compressed(door: Door) -> None:
     body = {"model": "documind-all", "messages": [{"role": 1, "content": 2}] * 30}
-    reply = door.site.client.post("/v1/chat/completions", json=body, headers={"Accept-Encoding": "gzip"})
+    reply = door.site.client.post(
+        "/v1/chat/completions", json=body, headers={"Accept-Encoding": "gzip"}
+    )
     assert reply.status_code == 400
     assert len(reply.content) > 1024
     assert reply.json()["error"]["code"] == "invalid_input"
@@ -286,7 +336,9 @@ def test_a_host_that_fails_midway_leaves_the_quote(door: Door) -> None:
     seen: list[ChatCompletionChunk] = []
     with door.client() as client:
         seen.extend(
-            client.chat.completions.create(model="documind-papers", messages=[{"role": "user", "content": ASKED}], stream=True)
+            client.chat.completions.create(
+                model="documind-papers", messages=[{"role": "user", "content": ASKED}], stream=True
+            )
         )
     text = "".join(chunk.choices[0].delta.content or "" for chunk in seen if chunk.choices)
     answer = seen[-1].model_dump()["documind"]
@@ -298,7 +350,9 @@ def test_a_host_that_fails_midway_leaves_the_quote(door: Door) -> None:
     assert text[place["start_index"] : place["end_index"]] == "[1]"
     door.says([*tokens_of("Copper melts at")[:-1], ProviderTimeout("the model went silent")])
     with door.client() as client:
-        whole = client.chat.completions.create(model="documind-papers", messages=[{"role": "user", "content": ASKED}])
+        whole = client.chat.completions.create(
+            model="documind-papers", messages=[{"role": "user", "content": ASKED}]
+        )
     assert whole.choices[0].message.content == answer["answer"]
 
 
@@ -313,7 +367,9 @@ def test_leaving_a_stream_stops_the_model(tmp_path: Path) -> None:
         ):
             for round_ in range(1, 6):
                 stream = client.chat.completions.create(
-                    model="documind-papers", messages=[{"role": "user", "content": ASKED}], stream=True
+                    model="documind-papers",
+                    messages=[{"role": "user", "content": ASKED}],
+                    stream=True,
                 )
                 words = ""
                 while "Copper" not in words:

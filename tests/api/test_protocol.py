@@ -29,13 +29,19 @@ class Hasty(GuardedHttp):
 
 
 async def hello(scope: Scope, receive: Receive, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]}
+    )
     await send({"type": "http.response.body", "body": b"hello"})
 
 
 @contextmanager
 def serving(
-    app: ASGIApp, limit: int | None = None, http: type[GuardedHttp] = GuardedHttp, loop: str = "auto", proxies: str = ""
+    app: ASGIApp,
+    limit: int | None = None,
+    http: type[GuardedHttp] = GuardedHttp,
+    loop: str = "auto",
+    proxies: str = "",
 ) -> Iterator[int]:
     config = uvicorn.Config(
         app,
@@ -90,7 +96,9 @@ LONG = {
     "one long value": LINE + b"X: " + b"a" * (MAX_HEAD_BYTES + 10) + b"\r\n\r\n",
     "a value that never ends": LINE + b"X: " + b"a" * (MAX_HEAD_BYTES + 10),
     "many short headers": LINE + b"X: a\r\n" * (MAX_HEAD_BYTES // 5) + b"\r\n",
-    "a long path": b"GET /" + b"a" * (MAX_HEAD_BYTES + 10) + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "a long path": b"GET /"
+    + b"a" * (MAX_HEAD_BYTES + 10)
+    + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "a path that never ends": b"GET /" + b"a" * (MAX_HEAD_BYTES + 10),
 }
 
@@ -99,11 +107,14 @@ LONG = {
 @pytest.mark.parametrize("step", [1 << 20, 1000], ids=["at once", "in pieces"])
 def test_a_head_is_bounded(port: int, sent: bytes, step: int) -> None:
     with connected(port) as connection:
-        with contextlib.suppress(OSError):  # the refusal may come while the rest is still on its way
+        with contextlib.suppress(
+            OSError
+        ):  # the refusal may come while the rest is still on its way
             for start in range(0, len(sent), step):
                 connection.sendall(sent[start : start + step])
         reply = said(connection)
-    # A client that was still sending may only see the reset; what it must never see is a reply of the app.
+    # A client that was still sending may only see the reset; what it must never see is a reply of
+    # the app.
     assert reply == b"" or reply.startswith(b"HTTP/1.1 431 ")
     assert HELLO not in reply
     if step > len(sent):
@@ -125,7 +136,11 @@ def test_ordinary_requests_pass_one_after_the_other(port: int) -> None:
 def test_a_large_body_is_no_head(port: int) -> None:
     with connected(port) as connection:
         body = b"b" * (3 * MAX_HEAD_BYTES)
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        connection.sendall(
+            b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+            % len(body)
+            + body
+        )
         assert said(connection).startswith(HELLO)
 
 
@@ -135,11 +150,17 @@ def test_what_is_no_http_is_refused(port: int) -> None:
         assert said(connection).startswith(b"HTTP/1.1 400 ")
 
 
-@pytest.mark.parametrize("first", [b"", LINE, LINE + b"\r\n" + LINE], ids=["nothing", "half a head", "half of a second head"])
+@pytest.mark.parametrize(
+    "first",
+    [b"", LINE, LINE + b"\r\n" + LINE],
+    ids=["nothing", "half a head", "half of a second head"],
+)
 def test_a_head_that_does_not_end_is_given_up(first: bytes) -> None:
     with serving(hello, http=Hasty) as number, connected(number) as connection:
         connection.sendall(first)
-        assert HELLO in said(connection) or b"\r\n" + LINE not in first  # and the connection ends, else this waits in vain
+        assert (
+            HELLO in said(connection) or b"\r\n" + LINE not in first
+        )  # and the connection ends, else this waits in vain
 
 
 def test_a_reader_that_does_not_read_loses_its_connection() -> None:
@@ -257,7 +278,9 @@ def without_refused(held: list[socket.socket], expected: int) -> list[socket.soc
 
 
 def asked(port: int, address: str) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S, source_address=(address, 0)) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", port), timeout=WAIT_S, source_address=(address, 0)
+    ) as connection:
         with contextlib.suppress(OSError):
             connection.sendall(LINE + b"Connection: close\r\n\r\n")
         return said(connection)

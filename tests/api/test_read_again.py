@@ -17,7 +17,9 @@ def send(shop: Site) -> tuple[str, int]:
     assert code in {200, 201}
     assert isinstance(body, dict)
     (row,) = body["documents"]
-    (document,) = shop.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    (document,) = shop.client.get("/api/v1/papers", params={"library": "papers"}).json()[
+        "documents"
+    ]
     return row["status"], document["embedded"]
 
 

@@ -35,19 +35,37 @@ GONE: dict[str, tuple[str, Callable[[Path], object]]] = {
     "catalog emptied": ("catalog", lambda data: cut(catalog(data), 0)),
     "another catalog in its place": ("catalog", lambda data: exchange(catalog(data))),
     "directory renamed": ("catalog", lambda data: data.rename(data.with_name("elsewhere"))),
-    "lexical index deleted": ("lexical index of papers", lambda data: shutil.rmtree(data / "tantivy" / "papers")),
-    "lexical index renamed": ("lexical index of public", lambda data: (data / "tantivy").rename(data / "other")),
-    "its table cut": ("lexical index of papers", lambda data: cut(data / "tantivy" / "papers" / "meta.json", 10)),
+    "lexical index deleted": (
+        "lexical index of papers",
+        lambda data: shutil.rmtree(data / "tantivy" / "papers"),
+    ),
+    "lexical index renamed": (
+        "lexical index of public",
+        lambda data: (data / "tantivy").rename(data / "other"),
+    ),
+    "its table cut": (
+        "lexical index of papers",
+        lambda data: cut(data / "tantivy" / "papers" / "meta.json", 10),
+    ),
     "its words deleted": ("lexical index of papers", lambda data: segment(data).unlink()),
-    "its words cut": ("lexical index of papers", lambda data: cut(segment(data), segment(data).stat().st_size - 5)),
+    "its words cut": (
+        "lexical index of papers",
+        lambda data: cut(segment(data), segment(data).stat().st_size - 5),
+    ),
 }
 
 
 @pytest.mark.parametrize(("what", "damage"), GONE.values(), ids=GONE)
-def test_a_server_whose_files_are_gone_is_not_ready(shop: Site, what: str, damage: Callable[[Path], object]) -> None:
+def test_a_server_whose_files_are_gone_is_not_ready(
+    shop: Site, what: str, damage: Callable[[Path], object]
+) -> None:
     assert shop.upload(*((name, text.encode()) for name, text in LIBRARY.items()))[0] == 201
     shop.services.store.database.checkpoint()
-    assert shop.client.get("/health/ready").json() == {"status": "ready", "missing": [], "detail": ""}
+    assert shop.client.get("/health/ready").json() == {
+        "status": "ready",
+        "missing": [],
+        "detail": "",
+    }
     damage(shop.settings.data_dir)
     reply = shop.client.get("/health/ready")
     assert reply.status_code == 503

@@ -43,12 +43,19 @@ class Server:
 
     def embedder(self) -> str:
         reply = self.client.post(
-            "/api/v1/query", json={"question": "How long do lions sleep?", "library": "papers", "retrieve_only": True}
+            "/api/v1/query",
+            json={
+                "question": "How long do lions sleep?",
+                "library": "papers",
+                "retrieve_only": True,
+            },
         )
         assert reply.status_code == 200, reply.text
         found = reply.json()
         assert "Lions" in [source["title"] for source in found["sources"]]
-        assert {notice["code"] for notice in found["notices"]} <= {"bands_not_calibrated"}  # four documents are too few for that
+        assert {notice["code"] for notice in found["notices"]} <= {
+            "bands_not_calibrated"
+        }  # four documents are too few for that
         return str(found["embedder"])
 
 
@@ -56,7 +63,11 @@ class Server:
 def server(tmp_path: Path, model_cache_dir: Path) -> Iterator[Server]:
     with OllamaDouble() as double:
         settings = settings_for(
-            tmp_path, samples=False, embedding_provider="minilm", llm_provider="extractive", ollama_base_url=double.url
+            tmp_path,
+            samples=False,
+            embedding_provider="minilm",
+            llm_provider="extractive",
+            ollama_base_url=double.url,
         )
         settings.data_dir.mkdir(parents=True)
         (settings.data_dir / "models").symlink_to(model_cache_dir)
@@ -72,7 +83,11 @@ def server(tmp_path: Path, model_cache_dir: Path) -> Iterator[Server]:
         with TestClient(app, base_url=BASE) as client:
             assert app.state.edge.startup.wait(60)
             for name, text in LIBRARY.items():
-                assert client.post("/api/v1/ingest", files={"file": (name, text.encode())}, data={"library": "papers"}).is_success
+                assert client.post(
+                    "/api/v1/ingest",
+                    files={"file": (name, text.encode())},
+                    data={"library": "papers"},
+                ).is_success
             yield Server(client, opened[0], double)
 
 
@@ -80,19 +95,41 @@ def test_from_the_embedded_model_to_ollama_and_back(server: Server, tmp_path: Pa
     assert server.embedder().startswith("minilm")
     questions = tmp_path / "mine.jsonl"
     rows = [
-        {"question": "What is the melting point of copper?", "library": "papers", "expected_docs": ["copper.txt"]},
-        {"question": "How long do lions sleep?", "library": "papers", "expected_docs": ["lions.html"]},
-        {"question": "What causes tides?", "library": "all", "expected_substrings": ["caused by the Moon"]},
+        {
+            "question": "What is the melting point of copper?",
+            "library": "papers",
+            "expected_docs": ["copper.txt"],
+        },
+        {
+            "question": "How long do lions sleep?",
+            "library": "papers",
+            "expected_docs": ["lions.html"],
+        },
+        {
+            "question": "What causes tides?",
+            "library": "all",
+            "expected_substrings": ["caused by the Moon"],
+        },
         {"question": "Hello", "library": "papers", "intent": "chitchat"},
     ]
     questions.write_text("\n".join(map(json.dumps, rows)))
     found = server.result(provider="ollama", model="nomic-embed-text", questions=str(questions))
-    assert (found["outcome"], found["after"], found["question_set"]) == ("swapped", "nomic-embed-text", "yours")
+    assert (found["outcome"], found["after"], found["question_set"]) == (
+        "swapped",
+        "nomic-embed-text",
+        "yours",
+    )
     assert cast("Json", found["comparison"])["questions"] == 3
     assert server.embedder() == "ollama:nomic-embed-text"
-    libraries = {row["library"]: row for row in server.client.get("/api/v1/libraries").json()["libraries"]}
+    libraries = {
+        row["library"]: row for row in server.client.get("/api/v1/libraries").json()["libraries"]
+    }
     assert libraries["papers"]["embedded"] == libraries["papers"]["chunks"]
-    added = server.client.post("/api/v1/ingest", files={"file": ("new.txt", b"Otters hold hands.")}, data={"library": "papers"})
+    added = server.client.post(
+        "/api/v1/ingest",
+        files={"file": ("new.txt", b"Otters hold hands.")},
+        data={"library": "papers"},
+    )
     assert added.json()["documents"][0]["receipt"]["vectors"] == 1
     assert server.result(action="rollback")["outcome"] == "rolled_back"
     assert server.embedder().startswith("minilm")
@@ -106,8 +143,18 @@ def test_from_the_embedded_model_to_ollama_and_back(server: Server, tmp_path: Pa
 
 def test_what_cannot_be_done_says_why(server: Server, tmp_path: Path) -> None:
     post = server.client.post
-    assert post("/api/v1/reembed", json={"library": "papers", "provider": "carrier pigeon"}).status_code == 422
-    assert post("/api/v1/reembed", json={"library": "papers", "questions": "/no/such/file"}).status_code == 422
+    assert (
+        post(
+            "/api/v1/reembed", json={"library": "papers", "provider": "carrier pigeon"}
+        ).status_code
+        == 422
+    )
+    assert (
+        post(
+            "/api/v1/reembed", json={"library": "papers", "questions": "/no/such/file"}
+        ).status_code
+        == 422
+    )
     empty = tmp_path / "none.jsonl"
     empty.write_text('{"question": "Hello", "library": "papers"}')
     refused = post("/api/v1/reembed", json={"library": "papers", "questions": str(empty)})
@@ -118,5 +165,8 @@ def test_what_cannot_be_done_says_why(server: Server, tmp_path: Path) -> None:
         ({"action": "rollback"}, "conflict"),
     ):
         job = server.job(cast("Json", body))
-        assert (job["state"], str(cast("list[str]", job["errors"])[0]).split(":")[0]) == ("failed", code)
+        assert (job["state"], str(cast("list[str]", job["errors"])[0]).split(":")[0]) == (
+            "failed",
+            code,
+        )
     assert server.embedder().startswith("minilm")

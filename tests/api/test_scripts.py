@@ -12,7 +12,12 @@ import pytest
 from app.api.app import create_app
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient
-from scripts import report_corpus_scale, run_query_eval, run_retrieval_ablation, run_wiki_public_bench
+from scripts import (
+    report_corpus_scale,
+    run_query_eval,
+    run_retrieval_ablation,
+    run_wiki_public_bench,
+)
 from tests.api.conftest import Site, listening, settings_for, site
 from tests.fakes.encyclopedia import ARTICLES
 
@@ -43,7 +48,10 @@ def reports(folder: Path) -> list[str]:
 
 
 def test_the_encyclopedia_is_asked_about_what_is_indexed(
-    shop_address: tuple[Site, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    shop_address: tuple[Site, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     opened, address = shop_address
     asked = ["--base-url", address, *reports(tmp_path)]
@@ -56,13 +64,20 @@ def test_the_encyclopedia_is_asked_about_what_is_indexed(
     titles = list(ARTICLES)
     index(opened, titles[:18])
     assert run(monkeypatch, run_wiki_public_bench, *asked) == 0
-    assert "Skipped, because their article is not indexed: Aspirin, Machu Picchu." in (tmp_path / "w.md").read_text()
+    assert (
+        "Skipped, because their article is not indexed: Aspirin, Machu Picchu."
+        in (tmp_path / "w.md").read_text()
+    )
 
     index(opened, titles[18:])
     assert run(monkeypatch, run_wiki_public_bench, *asked) == 0
     found = json.loads((tmp_path / "w.json").read_text())
     (experiment,) = found["experiments"]
-    assert (experiment["questions"], experiment["passages"], experiment["baseline"]) == (20, 20, "baseline")
+    assert (experiment["questions"], experiment["passages"], experiment["baseline"]) == (
+        20,
+        20,
+        "baseline",
+    )
     assert experiment["arms"][0]["measures"]["grounded"]["mean"] >= 0.9
     assert "Skipped" not in (tmp_path / "w.md").read_text()
 
@@ -74,7 +89,9 @@ def test_a_report_over_http_says_what_it_was_made_from(
     index(opened, list(ARTICLES)[:3])
     assert run(monkeypatch, run_retrieval_ablation, "--base-url", address, *reports(tmp_path)) == 0
     made = (tmp_path / "w.md").read_text().rpartition("Made from ")[2]
-    assert made.startswith(f"git {opened.client.get('/api/v1/diagnostics').json()['git_sha'][:12]}, settings ")
+    assert made.startswith(
+        f"git {opened.client.get('/api/v1/diagnostics').json()['git_sha'][:12]}, settings "
+    )
     assert "index public " in made
     assert ", ," not in made
 
@@ -85,16 +102,39 @@ def test_the_scale_of_a_corpus_names_every_store(
     opened, address = shop_address
     index(opened, list(ARTICLES)[:3])
     report = tmp_path / "scale.md"
-    assert run(monkeypatch, report_corpus_scale, "--base-url", address, "--rounds", "1", "--report-md", str(report)) == 0
-    lines = [line.strip("| ").split(" | ") for line in report.read_text().splitlines() if line.startswith("| ")]
-    sizes = {row[0]: int(row[1].replace(",", "")) for row in lines if len(row) == 2 and row[1][0].isdigit()}
+    assert (
+        run(
+            monkeypatch,
+            report_corpus_scale,
+            "--base-url",
+            address,
+            "--rounds",
+            "1",
+            "--report-md",
+            str(report),
+        )
+        == 0
+    )
+    lines = [
+        line.strip("| ").split(" | ")
+        for line in report.read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    sizes = {
+        row[0]: int(row[1].replace(",", ""))
+        for row in lines
+        if len(row) == 2 and row[1][0].isdigit()
+    }
     assert {"catalog", "chroma", "originals", "tantivy"} <= set(sizes)
     assert sizes["originals"] >= sum(len(ARTICLES[title]) for title in list(ARTICLES)[:3])
     assert sizes["all"] == sum(size for store, size in sizes.items() if store != "all")
 
 
 def test_all_query_cases_pass_on_a_fresh_server_without_a_model(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, model_cache_dir: Path
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    model_cache_dir: Path,
 ) -> None:
     settings = settings_for(tmp_path, ollama_base_url="http://127.0.0.1:9")
     settings.data_dir.mkdir(parents=True)
@@ -104,7 +144,9 @@ def test_all_query_cases_pass_on_a_fresh_server_without_a_model(
         assert app.state.edge.startup.wait(60)
         with DocuMindClient(address) as client:
             client.samples()
-        code = run(monkeypatch, run_query_eval, "--base-url", address, "--csv", str(tmp_path / "cases.csv"))
+        code = run(
+            monkeypatch, run_query_eval, "--base-url", address, "--csv", str(tmp_path / "cases.csv")
+        )
     said = capsys.readouterr().out
     assert code == 0, said
     assert "20 of 20 passed, 0 failed" in said

@@ -20,7 +20,10 @@ GUARD = ROOT / "tests" / "fakes" / "silence"
 def namespaces() -> bool:
     """Whether this user may have a network namespace (Linux; some distributions forbid it)."""
     try:
-        return subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode
+            == 0
+        )
     except FileNotFoundError:
         return False
 

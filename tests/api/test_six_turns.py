@@ -30,12 +30,15 @@ class Chat:
         self.double.say(*model_says)
         before = self.calls
         reply = self.site.client.post(
-            "/api/v1/chat", json={"message": message, "library": "papers", "conversation_id": self.conversation_id}
+            "/api/v1/chat",
+            json={"message": message, "library": "papers", "conversation_id": self.conversation_id},
         )
         assert reply.status_code == 200, reply.text
         found: dict[str, object] = reply.json()
         self.conversation_id = str(found["conversation_id"])
-        assert self.calls - before == len(model_says), "the model was asked as often as it had something to say"
+        assert self.calls - before == len(model_says), (
+            "the model was asked as often as it had something to say"
+        )
         return found
 
     @property
@@ -69,18 +72,28 @@ def titles(answer: dict[str, object]) -> list[str]:
 
 
 def test_six_turns(chat: Chat) -> None:
-    grounded = chat.say("What is the melting point of copper?", "The melting point of copper is 1085 degrees Celsius [1].")
+    grounded = chat.say(
+        "What is the melting point of copper?",
+        "The melting point of copper is 1085 degrees Celsius [1].",
+    )
     assert (grounded["status"], grounded["rewritten_query"]) == ("answered", None)
     assert titles(grounded)[0] == "Copper"
-    assert "Its melting point is 1085 degrees Celsius." in grounded["sentences"][0]["citations"][0]["quote"]  # type: ignore[index]
+    assert (
+        "Its melting point is 1085 degrees Celsius."
+        in grounded["sentences"][0]["citations"][0]["quote"]  # type: ignore[index]
+    )
 
-    pronoun = chat.say("And does it conduct well?", "Does copper conduct well?", "Yes, copper conducts well [1].")
+    pronoun = chat.say(
+        "And does it conduct well?", "Does copper conduct well?", "Yes, copper conducts well [1]."
+    )
     assert pronoun["rewritten_query"] == "Does copper conduct well?"
     assert titles(pronoun)[0] == "Copper"
     assert "And does it conduct well?" in chat.last_prompt()
     assert "1085 degrees Celsius" in chat.last_prompt()
 
-    switched = chat.say("How long do lions sleep?", "Lions live in prides and sleep twenty hours [1].")
+    switched = chat.say(
+        "How long do lions sleep?", "Lions live in prides and sleep twenty hours [1]."
+    )
     assert titles(switched)[0] == "Lions"
     assert "Copper" not in titles(switched)
     assert switched["sentences"][0]["verdict"] == "supported"  # type: ignore[index]

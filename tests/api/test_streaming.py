@@ -15,7 +15,14 @@ import pytest
 
 from app.client import DocuMindClient, FileToSend, ServerEvent
 from app.core.cancel import CancelToken
-from app.core.errors import Busy, InvalidInput, NotFound, ProviderUnreachable, Unauthorized, UnsupportedType
+from app.core.errors import (
+    Busy,
+    InvalidInput,
+    NotFound,
+    ProviderUnreachable,
+    Unauthorized,
+    UnsupportedType,
+)
 from app.core.types import Prompt, Token
 from tests.api.conftest import LIBRARY, Site, listening, site
 from tests.fakes.generators import FixedModels
@@ -55,7 +62,12 @@ class SlowModel:
                 self.stopped += 1
                 self.go.clear()
             cancel.raise_if_cancelled()
-            yield Token(" 1085 degrees Celsius [1]." if self.before else "Copper melts at 1085 degrees Celsius [1].", finish="stop")
+            yield Token(
+                " 1085 degrees Celsius [1]."
+                if self.before
+                else "Copper melts at 1085 degrees Celsius [1].",
+                finish="stop",
+            )
         finally:
             with self._lock:
                 self.active -= 1
@@ -75,7 +87,9 @@ class Served:
     def abort(self, body: dict[str, object], until: bytes) -> None:
         """Ask, read until some bytes have come, hang up, and wait until the model has stopped."""
         connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=WAIT_S)
-        connection.request("POST", "/api/v1/query", json.dumps(body), {"Content-Type": "application/json"})
+        connection.request(
+            "POST", "/api/v1/query", json.dumps(body), {"Content-Type": "application/json"}
+        )
         if until:
             reply = connection.getresponse()
             seen = b""
@@ -120,7 +134,10 @@ def test_the_transcript_of_a_stream(served: Served) -> None:
     served.model.go.set()
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=WAIT_S)
     connection.request(
-        "POST", "/api/v1/query", json.dumps({**QUESTION, "stream": True, "top_k": 1}), {"Content-Type": "application/json"}
+        "POST",
+        "/api/v1/query",
+        json.dumps({**QUESTION, "stream": True, "top_k": 1}),
+        {"Content-Type": "application/json"},
     )
     reply = connection.getresponse()
     assert reply.getheader("Content-Type", "").startswith("text/event-stream")
@@ -162,7 +179,9 @@ def test_the_last_event_is_what_json_would_have_been(served: Served) -> None:
     ],
     ids=["after the first token", "before the first token", "while waiting for JSON"],
 )
-def test_hanging_up_stops_the_model(served: Served, body: dict[str, object], until: bytes, before: str) -> None:
+def test_hanging_up_stops_the_model(
+    served: Served, body: dict[str, object], until: bytes, before: str
+) -> None:
     served.model.before = before
     for _ in range(10):
         served.abort(body, until)
@@ -204,7 +223,9 @@ def test_the_client_does_everything_the_command_line_needs(served: Served, tmp_p
         assert (job["state"], seen[-1]) == ("done", "done")
         assert client.job(str(job["id"])) == job
         listed = [document["source_key"] for document in client.documents("papers", limit=2)]
-        assert sorted(map(str, listed)) == sorted([*LIBRARY, "zinc.txt", 'od"d.txt', "metals/zinc.txt"])
+        assert sorted(map(str, listed)) == sorted(
+            [*LIBRARY, "zinc.txt", 'od"d.txt', "metals/zinc.txt"]
+        )
         assert client.document("papers", "metals/zinc.txt")["duplicate_of"] is not None
         assert client.search("bluish", "papers", limit=1)["hits"]
         assert client.text("papers", "zinc.txt", 0, 4)["text"] == "Zinc"
@@ -239,7 +260,11 @@ def test_errors_of_the_server_are_our_errors_again(served: Served, tmp_path: Pat
 
 def test_an_error_in_a_stream_is_raised_where_it_is_read(served: Served) -> None:
     events: list[ServerEvent] = []
-    with served.client() as client, pytest.raises(NotFound), client.chat_stream("copper?", "no-such-conversation") as stream:
+    with (
+        served.client() as client,
+        pytest.raises(NotFound),
+        client.chat_stream("copper?", "no-such-conversation") as stream,
+    ):
         events.extend(stream)
     assert events == []
 

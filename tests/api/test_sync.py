@@ -29,14 +29,18 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def sync(folder: Path, *arguments: str) -> tuple[int, dict[str, object]]:
-    result = CliRunner().invoke(app, ["sync", str(folder), "--library", "papers", "--json", *arguments])
+    result = CliRunner().invoke(
+        app, ["sync", str(folder), "--library", "papers", "--json", *arguments]
+    )
     return result.exit_code, json.loads(result.stdout)
 
 
 def test_a_library_follows_a_folder(served: Site, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     (folder / "deep").mkdir(parents=True)
-    (folder / "copper.txt").write_text("Copper is a soft red metal. Its melting point is 1085 degrees Celsius.")
+    (folder / "copper.txt").write_text(
+        "Copper is a soft red metal. Its melting point is 1085 degrees Celsius."
+    )
     (folder / "deep" / "tides.md").write_text("# Tides\n\nTides are caused by the Moon.")
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
     assert served.upload(("mine.txt", b"An upload that no folder knows of."))[0] == 201
@@ -49,15 +53,32 @@ def test_a_library_follows_a_folder(served: Site, tmp_path: Path) -> None:
 
     (folder / "broken.pdf").unlink()
     code, second = sync(folder)
-    assert (code, second["added"], second["replaced"], second["removed"], second["unchanged"]) == (0, [], [], [], 2)
+    assert (code, second["added"], second["replaced"], second["removed"], second["unchanged"]) == (
+        0,
+        [],
+        [],
+        [],
+        2,
+    )
 
-    (folder / "copper.txt").write_text("Copper melts at 1085 degrees and boils at 2562 degrees Celsius.")
+    (folder / "copper.txt").write_text(
+        "Copper melts at 1085 degrees and boils at 2562 degrees Celsius."
+    )
     (folder / "deep" / "tides.md").unlink()
     code, third = sync(folder)
-    assert (code, third["replaced"], third["removed"], third["unchanged"]) == (0, ["copper.txt"], ["deep/tides.md"], 0)
-    documents = served.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    assert (code, third["replaced"], third["removed"], third["unchanged"]) == (
+        0,
+        ["copper.txt"],
+        ["deep/tides.md"],
+        0,
+    )
+    documents = served.client.get("/api/v1/papers", params={"library": "papers"}).json()[
+        "documents"
+    ]
     assert sorted(row["filename"] for row in documents) == ["copper.txt", "mine.txt"]
-    found = served.client.get("/api/v1/search", params={"q": "copper boils", "library": "papers"}).json()["hits"]
+    found = served.client.get(
+        "/api/v1/search", params={"q": "copper boils", "library": "papers"}
+    ).json()["hits"]
     assert "2562" in found[0]["text"]
     shown = CliRunner().invoke(app, ["sync", str(folder)])
     assert "0 added, 0 replaced, 0 removed, 1 unchanged, 0 failed" in shown.stdout
@@ -69,7 +90,9 @@ def test_what_an_older_release_has_read_is_read_anew_when_asked(
     del served
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / "copper.txt").write_text("Copper is a soft red metal. Its melting point is 1085 degrees Celsius.")
+    (folder / "copper.txt").write_text(
+        "Copper is a soft red metal. Its melting point is 1085 degrees Celsius."
+    )
     with monkeypatch.context() as older:
         older.setattr("app.ingest.pipeline._READ_AS", "reader 0")
         assert sync(folder)[1]["added"] == ["copper.txt"]
@@ -85,7 +108,9 @@ def documents(served: Site) -> list[str]:
     return sorted(row["filename"] for row in rows)
 
 
-def test_a_folder_from_elsewhere_removes_nothing_whatever_its_manifest_says(served: Site, tmp_path: Path) -> None:
+def test_a_folder_from_elsewhere_removes_nothing_whatever_its_manifest_says(
+    served: Site, tmp_path: Path
+) -> None:
     mine = b"An upload that no folder knows of."
     assert served.upload(("mine.txt", mine))[0] == 201
     ours = tmp_path / "ours"
@@ -107,7 +132,9 @@ def test_a_folder_from_elsewhere_removes_nothing_whatever_its_manifest_says(serv
     assert documents(served) == ["a.txt", "b.txt", "mine.txt"]
 
 
-def test_a_folder_without_its_manifest_still_removes_what_came_from_it(served: Site, tmp_path: Path) -> None:
+def test_a_folder_without_its_manifest_still_removes_what_came_from_it(
+    served: Site, tmp_path: Path
+) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     for name in ("a", "b"):
@@ -122,7 +149,9 @@ def test_a_folder_without_its_manifest_still_removes_what_came_from_it(served: S
     assert documents(served) == ["b.txt"]
 
 
-def test_what_was_replaced_from_elsewhere_stays_and_again_makes_it_the_folders(served: Site, tmp_path: Path) -> None:
+def test_what_was_replaced_from_elsewhere_stays_and_again_makes_it_the_folders(
+    served: Site, tmp_path: Path
+) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     served.upload(("a.txt", b"Copper is a soft red metal."))
@@ -142,10 +171,14 @@ def test_what_was_replaced_from_elsewhere_stays_and_again_makes_it_the_folders(s
 def test_the_server_removes_only_what_the_folder_sent(served: Site) -> None:
     client = served.client
     form = {"library": "papers", "sync_folder": "here:/a"}
-    sent = client.post("/api/v1/ingest", data=form, files={"file": ("a.txt", b"Copper is a soft red metal.")})
+    sent = client.post(
+        "/api/v1/ingest", data=form, files={"file": ("a.txt", b"Copper is a soft red metal.")}
+    )
     assert sent.status_code == 201
     served.upload(("b.txt", b"Tides are caused by the Moon."))
-    listed = client.get("/api/v1/sync/documents", params={"library": "papers", "folder": "here:/a"}).json()
+    listed = client.get(
+        "/api/v1/sync/documents", params={"library": "papers", "folder": "here:/a"}
+    ).json()
     assert listed == {"source_keys": ["a.txt"]}
     for folder, removed in (("there:/a", []), ("here:/a", ["a.txt"]), ("here:/a", [])):
         body = {"library": "papers", "folder": folder, "source_keys": ["a.txt", "b.txt", "no.txt"]}
@@ -153,6 +186,10 @@ def test_the_server_removes_only_what_the_folder_sent(served: Site) -> None:
         assert (reply.status_code, reply.json()) == (200, {"source_keys": removed})
     assert documents(served) == ["b.txt"]
     with served.services.store.database.read_raw() as cursor:
-        assert cursor.execute("SELECT count(*) FROM sync_claims").fetchone() == (0,), "names of purged documents go too"
-    twice = client.post("/api/v1/ingest", data={"sync_folder": ["x", "y"]}, files={"file": ("c.txt", b"text")})
+        assert cursor.execute("SELECT count(*) FROM sync_claims").fetchone() == (0,), (
+            "names of purged documents go too"
+        )
+    twice = client.post(
+        "/api/v1/ingest", data={"sync_folder": ["x", "y"]}, files={"file": ("c.txt", b"text")}
+    )
     assert twice.status_code == 422

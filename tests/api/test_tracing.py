@@ -30,7 +30,9 @@ class Watched:
 
     def ask(self, **values: object) -> list[ReadableSpan]:
         self.take()
-        reply = self.site.client.post("/api/v1/query", json={"question": QUESTION, "library": "papers", **values})
+        reply = self.site.client.post(
+            "/api/v1/query", json={"question": QUESTION, "library": "papers", **values}
+        )
         assert reply.status_code == 200
         return self.take()
 
@@ -83,7 +85,9 @@ def test_no_word_of_question_answer_or_document_is_told(watched: Watched) -> Non
     told = " ".join(span.to_json() for span in watched.ask()).lower()
     watched.site.client.get("/api/v1/search", params={"q": QUESTION, "library": "papers"})
     watched.site.client.get("/api/v1/papers/copper.txt", params={"library": "papers"})
-    watched.site.client.post("/api/v1/query", json={"question": "Copper?", "library": "papers", "model": "copper"})
+    watched.site.client.post(
+        "/api/v1/query", json={"question": "Copper?", "library": "papers", "model": "copper"}
+    )
     told += " ".join(span.to_json() for span in watched.take()).lower()
     assert "question" in told
     assert not any(word in told for word in ("copper", "melting", "1085"))

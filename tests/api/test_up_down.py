@@ -57,7 +57,13 @@ class Machine:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            self.command(*arguments), env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+            self.command(*arguments),
+            env=self.env,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -79,7 +85,11 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     browser.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n')
     browser.chmod(0o755)
     env = {
-        **{name: value for name, value in os.environ.items() if name not in {"WAYLAND_DISPLAY", "PATH"}},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name not in {"WAYLAND_DISPLAY", "PATH"}
+        },
         "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
         "DATA_DIR": str(tmp_path / "data"),
         "API_PORT": str(free_port()),
@@ -114,14 +124,23 @@ def test_up_starts_everything_and_down_ends_just_that(machine: Machine) -> None:
     assert machine.state() == started
 
     ended = machine.json("down")
-    assert ended == {"ended": {name: process["pid"] for name, process in started.items()}, "still_running": None}
+    assert ended == {
+        "ended": {name: process["pid"] for name, process in started.items()},
+        "still_running": None,
+    }
     assert all(gone(process["pid"]) for process in started.values())
     assert machine.json("down")["ended"] == {}
 
 
-def test_without_ollama_it_says_what_works_and_a_foreign_server_is_left_alone(machine: Machine) -> None:
+def test_without_ollama_it_says_what_works_and_a_foreign_server_is_left_alone(
+    machine: Machine,
+) -> None:
     server = subprocess.Popen(
-        machine.command("serve"), env=machine.env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        machine.command("serve"),
+        env=machine.env,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         while not (machine.directory / "data/.lock").exists():
@@ -140,13 +159,17 @@ def test_without_ollama_it_says_what_works_and_a_foreign_server_is_left_alone(ma
         assert server.poll() is None
     finally:
         server.send_signal(signal.SIGTERM)
-        assert server.wait(30) == -signal.SIGTERM  # uvicorn closes everything and then lets the signal have its way
+        assert (
+            server.wait(30) == -signal.SIGTERM
+        )  # uvicorn closes everything and then lets the signal have its way
 
 
 @contextmanager
 def host_of_their_own(machine: Machine) -> Iterator[subprocess.Popen[bytes]]:
     port = machine.env["OLLAMA_BASE_URL"].rpartition(":")[2]
-    with subprocess.Popen([sys.executable, "-m", "tests.fakes.ollama_double", "--port", port], cwd=ROOT) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.fakes.ollama_double", "--port", port], cwd=ROOT
+    ) as process:
         while True:
             try:
                 socket.create_connection(("127.0.0.1", int(port)), 1).close()
@@ -184,12 +207,16 @@ def test_a_server_that_cannot_start_takes_the_ollama_it_came_with_along(machine:
     assert "API_PORT" in complaint
     assert machine.state() == {"server": None, "ollama": None}
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", int(machine.env["OLLAMA_BASE_URL"].rpartition(":")[2])), 1)
+        socket.create_connection(
+            ("127.0.0.1", int(machine.env["OLLAMA_BASE_URL"].rpartition(":")[2])), 1
+        )
 
 
 def test_an_interrupt_ends_what_was_started(machine: Machine) -> None:
     machine.install(HANGING_OLLAMA)
-    command = subprocess.Popen(machine.command("up", "--no-open"), env=machine.env, cwd=ROOT, stderr=subprocess.DEVNULL)
+    command = subprocess.Popen(
+        machine.command("up", "--no-open"), env=machine.env, cwd=ROOT, stderr=subprocess.DEVNULL
+    )
     state = machine.directory / "data/run/up.json"
     while not state.exists():
         assert command.poll() is None
@@ -211,7 +238,9 @@ def test_down_never_ends_a_process_that_was_given_the_pid(machine: Machine) -> N
             folder = machine.directory / "data/run"
             folder.mkdir(parents=True)
             remembered = {"pid": stranger.pid, "started": "another boot:1"}
-            (folder / "up.json").write_text(json.dumps({"server": remembered, "ollama": remembered}))
+            (folder / "up.json").write_text(
+                json.dumps({"server": remembered, "ollama": remembered})
+            )
             code, printed, _ = machine.run("down")
             assert code == 0
             assert "nothing that `documind up` started is running" in printed
@@ -222,7 +251,9 @@ def test_down_never_ends_a_process_that_was_given_the_pid(machine: Machine) -> N
 
 def test_up_waits_for_no_command_that_holds_the_data(machine: Machine) -> None:
     with DirectoryLock([machine.directory / "data"]) as lock:
-        lock.announce("http://127.0.0.1:9", lasting=False)  # a command's own server, gone when the command is
+        lock.announce(
+            "http://127.0.0.1:9", lasting=False
+        )  # a command's own server, gone when the command is
         code, _, complaint = machine.run("up", "--no-open")
         assert code == 5
         assert f"process {os.getpid()} is working on" in complaint

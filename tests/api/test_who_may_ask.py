@@ -73,14 +73,22 @@ ORIGINS = {  # by what a page may be for hosts on the loopback port 8001
 
 CHANGING = ("POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND")
 READING = ("GET", "HEAD")
-TYPES = ("", "application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b")
+TYPES = (
+    "",
+    "application/json",
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=b",
+)
 PATHS = ("/api/v1/ingest", "/v1/chat/completions", "/mcp")
 
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """Never started: what passes the doors is told that the server is starting, which is answer enough here."""
-    settings = settings_for(tmp_path_factory.mktemp("doors"), trusted_hosts=("docs.example", "*.under.example"))
+    settings = settings_for(
+        tmp_path_factory.mktemp("doors"), trusted_hosts=("docs.example", "*.under.example")
+    )
     return create_app(settings, on_failure=lambda _: None)
 
 
@@ -120,7 +128,9 @@ def _headers(host: str, origin: str | None, kind: str) -> list[tuple[bytes, byte
     return found
 
 
-def _surprises(app: FastAPI, cells: Sequence[tuple[str, str, str, str | None, str, bool]]) -> list[str]:
+def _surprises(
+    app: FastAPI, cells: Sequence[tuple[str, str, str, str | None, str, bool]]
+) -> list[str]:
     """Return the cells whose reply is not the expected one; a cell is (method, path, host, origin, type, allowed)."""
 
     async def knock() -> list[str]:
@@ -162,7 +172,13 @@ def test_reading_needs_a_known_host_whatever_page_asks(app: FastAPI, method: str
     cells = [
         (method, path, host, origin, "", known)
         for host, known in HOSTS.items()
-        for origin in (None, "http://localhost:8001", f"http://{host}", "http://evil.example", "null")
+        for origin in (
+            None,
+            "http://localhost:8001",
+            f"http://{host}",
+            "http://evil.example",
+            "null",
+        )
         for path in ("/api/v1/libraries", "/nowhere", "/health/live")
     ]
     assert _surprises(app, cells) == []
@@ -181,13 +197,20 @@ def test_a_trusted_name_is_its_own_origin_only(app: FastAPI) -> None:
         ("docs.example:8443", "https://docs.example"),
         ("127.0.0.1:8001", "https://docs.example"),
     ]
-    cells = [("POST", "/api/v1/query", host, origin, "application/json", True) for host, origin in own]
-    cells += [("POST", "/api/v1/query", host, origin, "application/json", False) for host, origin in foreign]
+    cells = [
+        ("POST", "/api/v1/query", host, origin, "application/json", True) for host, origin in own
+    ]
+    cells += [
+        ("POST", "/api/v1/query", host, origin, "application/json", False)
+        for host, origin in foreign
+    ]
     assert _surprises(app, cells) == []
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_browser_that_leaves_the_origin_out_still_says_where_it_was(app: FastAPI, site: str) -> None:
+def test_a_browser_that_leaves_the_origin_out_still_says_where_it_was(
+    app: FastAPI, site: str
+) -> None:
     headers = [*_headers("127.0.0.1:8001", None, "text/plain"), (b"sec-fetch-site", site.encode())]
     assert asyncio.run(_status(app, "POST", "/api/v1/query", headers)) == 403
     assert asyncio.run(_status(app, "GET", "/api/v1/libraries", headers)) != 403
@@ -204,7 +227,17 @@ def test_a_key_does_not_open_the_door_to_foreign_pages(tmp_path: Path) -> None:
     key = (b"x-api-key", b"k3y")
     foreign = [*_headers("127.0.0.1:8001", "http://evil.example", "application/json"), key]
     assert asyncio.run(_status(app, "POST", "/api/v1/query", foreign)) == 403
-    assert asyncio.run(_status(app, "POST", "/api/v1/query", [*_headers("evil.example", None, "application/json"), key])) == 403
+    assert (
+        asyncio.run(
+            _status(
+                app,
+                "POST",
+                "/api/v1/query",
+                [*_headers("evil.example", None, "application/json"), key],
+            )
+        )
+        == 403
+    )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "myhost.lan"])

@@ -8,13 +8,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.documents import OBSERVATORY, ORCHARD, lighthouse_pdf
 from tests.browser.servers import DocuMind
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 expect.set_options(timeout=15_000)
 
@@ -57,7 +72,9 @@ class Witness:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
-    assert Path(CHROMIUM).exists(), "chromium is missing: make browser installs it, or apt-get install chromium"
+    assert Path(CHROMIUM).exists(), (
+        "chromium is missing: make browser installs it, or apt-get install chromium"
+    )
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield launched
@@ -101,9 +118,17 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     contexts: list[BrowserContext] = []
     witnesses: list[Witness] = []
 
-    def opened(server: DocuMind, path: str = "/", *, width: int = 1440, height: int = 900, theme: str = "light") -> Page:
+    def opened(
+        server: DocuMind,
+        path: str = "/",
+        *,
+        width: int = 1440,
+        height: int = 900,
+        theme: str = "light",
+    ) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light"
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if theme == "dark" else "light",
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.base)
         contexts.append(context)

@@ -60,7 +60,9 @@ def lighthouse_pdf() -> bytes:
     for heading, *sentences in LIGHTHOUSE_PAGES:
         story += [Paragraph(heading, styles["Heading1"]), Spacer(1, 12)]
         story += [Paragraph(" ".join(sentences), styles["BodyText"]), PageBreak()]
-    document = SimpleDocTemplate(out, pagesize=A4, title="The Lighthouse of Morvane", author="Nora Finch")
+    document = SimpleDocTemplate(
+        out, pagesize=A4, title="The Lighthouse of Morvane", author="Nora Finch"
+    )
     document.build(story)
     return out.getvalue()
 

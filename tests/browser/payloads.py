@@ -1,7 +1,8 @@
 """Markdown that tries to run something or to carry a secret away; the host is one that must never be asked.
 
-Families follow public probes (garak, markdown sanitisers): image exfiltration, reference links, raw HTML, event handlers,
-schemes, styles, SVG and MathML, entities and encodings, and marks that pose as citations.
+Families follow public probes (garak, markdown sanitisers): image exfiltration, reference links, raw
+HTML, event handlers, schemes, styles, SVG and MathML, entities and encodings, and marks that pose
+as citations.
 """
 
 from __future__ import annotations

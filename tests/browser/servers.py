@@ -43,17 +43,31 @@ class DocuMind:
             data_dir.mkdir()
             (data_dir / "models").symlink_to(self.models)
         self._log = data_dir.with_suffix(".log")
-        kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE"}}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in {"PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE"}
+        }
         nowhere = "http://127.0.0.1:9"  # discard: no model host, whatever runs on this machine
         defaults = {"SAMPLES": "0", "OLLAMA_BASE_URL": nowhere, "ARXIV_BASE_URL": nowhere}
-        self._env = {**kept, **defaults, **settings, "DATA_DIR": str(data_dir), "API_PORT": str(self.port)}
+        self._env = {
+            **kept,
+            **defaults,
+            **settings,
+            "DATA_DIR": str(data_dir),
+            "API_PORT": str(self.port),
+        }
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
         """Start and wait until it is ready."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app", "serve"], cwd=ROOT, env=self._env, stdout=log, stderr=log
+                [sys.executable, "-m", "app", "serve"],
+                cwd=ROOT,
+                env=self._env,
+                stdout=log,
+                stderr=log,
             )
         deadline = time.monotonic() + READY_S
         while time.monotonic() < deadline:
@@ -65,7 +79,9 @@ class DocuMind:
                 pass
             time.sleep(0.1)
         self.stop()
-        raise AssertionError(f"not ready after {READY_S} s: {self._log.read_text(errors='replace')[-2000:]}")
+        raise AssertionError(
+            f"not ready after {READY_S} s: {self._log.read_text(errors='replace')[-2000:]}"
+        )
 
     def stop(self) -> None:
         """Stop it the way Ctrl-C does."""
@@ -76,12 +92,16 @@ class DocuMind:
 
     def get(self, path: str, **query: str | int) -> dict[str, object]:
         """GET a JSON object."""
-        reply = requests.get(f"{self.base}{path}", params=query, headers=self._headers(), timeout=30)
+        reply = requests.get(
+            f"{self.base}{path}", params=query, headers=self._headers(), timeout=30
+        )
         assert reply.status_code == 200, reply.text[:500]
         body: dict[str, object] = reply.json()
         return body
 
-    def upload(self, *files: tuple[str, bytes], library: str = "papers", wait: str = "true") -> list[str]:
+    def upload(
+        self, *files: tuple[str, bytes], library: str = "papers", wait: str = "true"
+    ) -> list[str]:
         """Index files and return their doc_ids, in order."""
         reply = requests.post(
             f"{self.base}/api/v1/ingest",
@@ -97,7 +117,9 @@ class DocuMind:
     def bulk_index(self, source: Path, library: str = "papers") -> None:
         """Index a bulk source as text and wait for it."""
         body = {"action": "index", "library": library, "source": str(source)}
-        reply = requests.post(f"{self.base}/api/v1/bulk", json=body, headers=self._headers(), timeout=30)
+        reply = requests.post(
+            f"{self.base}/api/v1/bulk", json=body, headers=self._headers(), timeout=30
+        )
         assert reply.status_code == 202, reply.text[:500]
         job = f"/api/v1/jobs/{reply.json()['id']}"
         deadline = time.monotonic() + BULK_S
@@ -111,9 +133,15 @@ class DocuMind:
         deadline = time.monotonic() + BULK_S
         while time.monotonic() < deadline:
             jobs = cast("list[dict[str, str]]", self.get("/api/v1/jobs")["jobs"])
-            under_way = [job["id"] for job in jobs if job["kind"] == kind and job["state"] in {"queued", "running"}]
+            under_way = [
+                job["id"]
+                for job in jobs
+                if job["kind"] == kind and job["state"] in {"queued", "running"}
+            ]
             if under_way:
-                requests.delete(f"{self.base}/api/v1/jobs/{under_way[0]}", headers=self._headers(), timeout=30).raise_for_status()
+                requests.delete(
+                    f"{self.base}/api/v1/jobs/{under_way[0]}", headers=self._headers(), timeout=30
+                ).raise_for_status()
                 while self.get(f"/api/v1/jobs/{under_way[0]}")["state"] in {"queued", "running"}:
                     time.sleep(0.1)
                 return
@@ -127,11 +155,15 @@ class DocuMind:
 
     def clear(self) -> None:
         """Empty both libraries and forget every conversation: as on a first start."""
-        gone = requests.delete(f"{self.base}/api/v1/conversations", headers=self._headers(), timeout=60)
+        gone = requests.delete(
+            f"{self.base}/api/v1/conversations", headers=self._headers(), timeout=60
+        )
         assert gone.status_code == 200, gone.text[:500]
         for library in ("papers", "public"):
             url = f"{self.base}/api/v1/libraries/{library}/documents"
-            reply = requests.delete(url, params={"confirm": library}, headers=self._headers(), timeout=60)
+            reply = requests.delete(
+                url, params={"confirm": library}, headers=self._headers(), timeout=60
+            )
             assert reply.status_code == 200, reply.text[:500]
 
     def _headers(self) -> dict[str, str]:
@@ -140,5 +172,10 @@ class DocuMind:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.stop()

@@ -45,14 +45,18 @@ def _violations(page: Page) -> str:
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("view", [name for name in VIEWS if name != "first-run"])
-def test_axe_finds_nothing(library: DocuMind, open_page: OpenPage, view: str, theme: str, width: int) -> None:
+def test_axe_finds_nothing(
+    library: DocuMind, open_page: OpenPage, view: str, theme: str, width: int
+) -> None:
     page = open_page(library, width=width, height=900 if width > 600 else 800, theme=theme)
     VIEWS[view](page)
     assert not _violations(page), _violations(page)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_first_run(empty: DocuMind, open_page: OpenPage, theme: str) -> None:
+def test_axe_finds_nothing_on_the_first_run(
+    empty: DocuMind, open_page: OpenPage, theme: str
+) -> None:
     page = open_page(empty, theme=theme)
     VIEWS["first-run"](page)
     assert not _violations(page), _violations(page)

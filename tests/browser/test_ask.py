@@ -13,7 +13,15 @@ import requests
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, LENS, OBSERVATORY, ORCHARD, PEARS, half_scanned_pdf, lighthouse_pdf
+from tests.browser.documents import (
+    ENGINEER,
+    LENS,
+    OBSERVATORY,
+    ORCHARD,
+    PEARS,
+    half_scanned_pdf,
+    lighthouse_pdf,
+)
 from tests.browser.servers import DocuMind
 from tests.browser.views import ask, choose
 from tests.fakes.ollama_double import OllamaDouble, Script
@@ -38,7 +46,9 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def test_first_run_says_what_works_and_offers_three_ways(empty: DocuMind, open_page: OpenPage) -> None:
+def test_first_run_says_what_works_and_offers_three_ways(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(empty)
     steps = page.get_by_role("region", name="First steps", exact=True)
     expect(steps.get_by_role("button")).to_have_count(3)
@@ -49,8 +59,12 @@ def test_first_run_says_what_works_and_offers_three_ways(empty: DocuMind, open_p
     assert chooser.value.is_multiple()
 
 
-def test_samples_are_labelled_and_removed_in_one_click(empty: DocuMind, open_page: OpenPage) -> None:
-    empty.upload(("sample_own.txt", b"Copper is a soft red metal. It melts at 1085 degrees Celsius."))
+def test_samples_are_labelled_and_removed_in_one_click(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
+    empty.upload(
+        ("sample_own.txt", b"Copper is a soft red metal. It melts at 1085 degrees Celsius.")
+    )
     page = open_page(empty)
     expect(page.get_by_role("region", name="First steps", exact=True)).to_have_count(0)
     assert requests.post(f"{empty.base}/api/v1/samples", timeout=120).ok
@@ -60,7 +74,10 @@ def test_samples_are_labelled_and_removed_in_one_click(empty: DocuMind, open_pag
     page.get_by_role("button", name="Remove samples", exact=True).click()
     expect(documents.get_by_text(re.compile("^sample · "))).to_have_count(0)
     assert [
-        row["filename"] for row in cast("list[dict[str, object]]", empty.get("/api/v1/papers", library="papers")["documents"])
+        row["filename"]
+        for row in cast(
+            "list[dict[str, object]]", empty.get("/api/v1/papers", library="papers")["documents"]
+        )
     ] == ["sample_own.txt"]
 
 
@@ -77,19 +94,27 @@ def test_first_steps_stay_until_something_was_done(empty: DocuMind, open_page: O
     expect(page.get_by_text("What would you like to know?")).to_be_visible()
 
 
-def test_pages_that_nobody_will_find_are_named_at_the_upload(empty: DocuMind, open_page: OpenPage) -> None:
+def test_pages_that_nobody_will_find_are_named_at_the_upload(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(empty)
     _upload(page, "half.pdf", half_scanned_pdf())
     expect(_uploads(page)).to_contain_text(re.compile(r"Indexed: 2 pages, .* characters"))
-    expect(_uploads(page)).to_contain_text("Pictures without text on 1 of 2 pages (2); if they show text, run OCR")
+    expect(_uploads(page)).to_contain_text(
+        "Pictures without text on 1 of 2 pages (2); if they show text, run OCR"
+    )
 
 
-def test_upload_ask_and_follow_the_citation_to_the_words_on_the_page(empty: DocuMind, open_page: OpenPage) -> None:
+def test_upload_ask_and_follow_the_citation_to_the_words_on_the_page(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(empty)
     pdf = lighthouse_pdf()
     _upload(page, "lighthouse.pdf", pdf)
     expect(_uploads(page)).to_contain_text(re.compile(r"Indexed: 3 pages, .* characters"))
-    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("Lighthouse of Morvane")
+    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text(
+        "Lighthouse of Morvane"
+    )
     ask(page, LENS)
     page.get_by_role("button", name="Citation 1", exact=True).first.click()
     mark = page.get_by_role("region", name="Sources", exact=True).locator("[data-highlight]")
@@ -99,7 +124,9 @@ def test_upload_ask_and_follow_the_citation_to_the_words_on_the_page(empty: Docu
     quote = str(next(c["quote"] for s in sentences for c in s["citations"] if c["n"] == 1))
     assert mark.text_content() == quote
 
-    page.get_by_role("article").filter(has=page.locator("[data-highlight]")).get_by_role("button", name="Open document").click()
+    page.get_by_role("article").filter(has=page.locator("[data-highlight]")).get_by_role(
+        "button", name="Open document"
+    ).click()
     sheet = page.locator("[data-page='2']")
     boxes = sheet.locator("[data-highlight]")
     expect(boxes.first).to_be_visible()
@@ -124,7 +151,9 @@ def _text_under(pdf: bytes, number: int, sheet: Locator, boxes: Locator) -> str:
             left, right = (box["x"] - drawn["x"]) * x, (box["x"] + box["width"] - drawn["x"]) * x
             top, bottom = (box["y"] - drawn["y"]) * y, (box["y"] + box["height"] - drawn["y"]) * y
             # A point inside the edges, where a neighbour's letters cannot reach.
-            found.append(text.get_text_bounded(left + 1, height - bottom + 2, right - 1, height - top - 2))
+            found.append(
+                text.get_text_bounded(left + 1, height - bottom + 2, right - 1, height - top - 2)
+            )
     return " ".join(found)
 
 
@@ -145,17 +174,25 @@ def test_a_quote_behind_emoji_is_marked_exactly(filled: DocuMind, open_page: Ope
     assert reader.locator("[data-highlight]").text_content() == quote
 
 
-def test_a_question_is_limited_to_the_ticked_document(filled: DocuMind, open_page: OpenPage) -> None:
+def test_a_question_is_limited_to_the_ticked_document(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(filled)
     choose(page, "Papers")
     page.get_by_role("checkbox", name=re.compile("Orchard")).check()
     expect(page.get_by_test_id("scope")).to_contain_text("only The Orchard Notes")
     ask(page, "Who designed or planted it, and in which year?")
     asked = cast("dict[str, dict[str, list[str]]]", _answer(filled, page)["asked"])
-    papers = cast("list[dict[str, str]]", filled.get("/api/v1/papers", library="papers")["documents"])
+    papers = cast(
+        "list[dict[str, str]]", filled.get("/api/v1/papers", library="papers")["documents"]
+    )
     orchard = next(d["doc_id"] for d in papers if "Orchard" in d["title"])
     assert asked["filters"]["doc_ids"] == [orchard]
-    for title in page.get_by_role("region", name="Sources", exact=True).get_by_role("heading", level=3).all_text_contents():
+    for title in (
+        page.get_by_role("region", name="Sources", exact=True)
+        .get_by_role("heading", level=3)
+        .all_text_contents()
+    ):
         assert "Orchard" in title
     page.get_by_role("button", name="Ask the whole library").click()
     expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
@@ -172,7 +209,9 @@ def test_the_library_switch_changes_what_is_asked(filled: DocuMind, open_page: O
     expect(page.get_by_role("article").filter(has_text=ENGINEER)).to_contain_text("Ilse Tarrow")
 
 
-def test_where_one_library_does_not_answer_the_other_is_offered(filled: DocuMind, open_page: OpenPage) -> None:
+def test_where_one_library_does_not_answer_the_other_is_offered(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(filled)
     choose(page, "Public")
     ask(page, ENGINEER)
@@ -194,10 +233,14 @@ def test_files_that_are_added_are_shown(filled: DocuMind, open_page: OpenPage) -
 
 
 def test_a_link_to_a_source_opens_it(filled: DocuMind, open_page: OpenPage) -> None:
-    reply = requests.post(f"{filled.base}/api/v1/query", json={"question": ENGINEER, "library": "papers"}, timeout=60)
+    reply = requests.post(
+        f"{filled.base}/api/v1/query", json={"question": ENGINEER, "library": "papers"}, timeout=60
+    )
     view_url = str(reply.json()["sources"][0]["view_url"])
     page = open_page(filled, view_url)
-    expect(page.get_by_role("region", name="Document", exact=True).locator("[data-highlight]").first).to_be_visible()
+    expect(
+        page.get_by_role("region", name="Document", exact=True).locator("[data-highlight]").first
+    ).to_be_visible()
 
 
 def test_delete_hides_and_undo_brings_back(filled: DocuMind, open_page: OpenPage) -> None:
@@ -206,7 +249,9 @@ def test_delete_hides_and_undo_brings_back(filled: DocuMind, open_page: OpenPage
     documents = page.get_by_role("list", name="Documents", exact=True)
     page.get_by_role("button", name="Delete The Orchard Notes").click()
     expect(documents).not_to_contain_text("Orchard")
-    assert len(cast("list[object]", filled.get("/api/v1/papers", library="papers")["documents"])) == 1
+    assert (
+        len(cast("list[object]", filled.get("/api/v1/papers", library="papers")["documents"])) == 1
+    )
     page.get_by_role("button", name="Undo").click()
     expect(documents).to_contain_text("The Orchard Notes")
     ask(page, PEARS)
@@ -241,22 +286,34 @@ def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenP
     page = open_page(filled)
     choose(page, "Papers")
     ask(page, ENGINEER)
-    for label, part in (("As Markdown, with sources", "### Sources"), ("Sources as BibTeX", "@misc{")):
+    for label, part in (
+        ("As Markdown, with sources", "### Sources"),
+        ("Sources as BibTeX", "@misc{"),
+    ):
         page.get_by_role("button", name="Copy answer").click()
         page.get_by_role("button", name=label).click()
-        page.wait_for_function("part => navigator.clipboard.readText().then(text => text.includes(part))", arg=part)
+        page.wait_for_function(
+            "part => navigator.clipboard.readText().then(text => text.includes(part))", arg=part
+        )
 
 
 @pytest.mark.timeout(300)
 def test_stop_ends_the_answer_and_the_model(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble(tokens_per_s=4) as double,
-        DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm") as server,
+        DocuMind(
+            tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm"
+        ) as server,
     ):
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
         # the page asks the model for suggestions too
-        double.say(Script.of("The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60, asked=ENGINEER))
+        double.say(
+            Script.of(
+                "The engineer Ilse Tarrow designed it [1]. " + "It stands on a cliff [1]. " * 60,
+                asked=ENGINEER,
+            )
+        )
         box = page.get_by_label("Question", exact=True)
         box.fill(ENGINEER)
         box.press("Enter")

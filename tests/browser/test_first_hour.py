@@ -16,11 +16,15 @@ from tests.browser.views import ask, choose
 
 
 def _scrolled(page: Page) -> float:
-    return float(page.get_by_role("region", name="Conversation", exact=True).evaluate("box => box.scrollTop"))
+    return float(
+        page.get_by_role("region", name="Conversation", exact=True).evaluate("box => box.scrollTop")
+    )
 
 
 def _upload(page: Page, *files: tuple[str, str, bytes]) -> None:
-    payloads: list[FilePayload] = [{"name": name, "mimeType": kind, "buffer": content} for name, kind, content in files]
+    payloads: list[FilePayload] = [
+        {"name": name, "mimeType": kind, "buffer": content} for name, kind, content in files
+    ]
     page.get_by_test_id("upload").set_input_files(payloads)
 
 
@@ -36,7 +40,11 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     expect(sources).to_be_hidden()  # nothing was asked: an empty pane takes no room
     expect(page.get_by_role("banner")).to_contain_text("Quotes, no model")
 
-    _upload(page, ("lighthouse.pdf", "application/pdf", lighthouse_pdf()), ("orchard.md", "text/markdown", ORCHARD.encode()))
+    _upload(
+        page,
+        ("lighthouse.pdf", "application/pdf", lighthouse_pdf()),
+        ("orchard.md", "text/markdown", ORCHARD.encode()),
+    )
     expect(page.get_by_role("region", name="Uploads", exact=True)).to_contain_text("2 files added")
     expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
 
@@ -79,12 +87,16 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     assert not refused
 
 
-def test_a_visitor_sees_the_library_with_their_own_documents(empty: DocuMind, open_page: OpenPage) -> None:
+def test_a_visitor_sees_the_library_with_their_own_documents(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
     empty.load_samples()
     empty.upload(("orchard.md", ORCHARD.encode()))
     page = open_page(empty)
     expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
-    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("The Orchard Notes")
+    expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text(
+        "The Orchard Notes"
+    )
 
 
 def test_an_answer_has_an_address_that_opens_it(filled: DocuMind, open_page: OpenPage) -> None:
@@ -97,8 +109,12 @@ def test_an_answer_has_an_address_that_opens_it(filled: DocuMind, open_page: Ope
     page.wait_for_function("navigator.clipboard.readText().then(text => text.includes('#/ask/'))")
     link = str(page.evaluate("navigator.clipboard.readText()"))
     other = open_page(filled, link.removeprefix(filled.base), height=600)
-    expect(other.get_by_role("region", name="Conversation", exact=True).get_by_role("article")).to_have_count(3)
-    expect(other.get_by_role("article", name=LENS).get_by_role("heading", name=LENS)).to_be_in_viewport()
+    expect(
+        other.get_by_role("region", name="Conversation", exact=True).get_by_role("article")
+    ).to_have_count(3)
+    expect(
+        other.get_by_role("article", name=LENS).get_by_role("heading", name=LENS)
+    ).to_be_in_viewport()
     requests.delete(f"{filled.base}/api/v1/conversations", timeout=30).raise_for_status()
     other.reload()
     expect(other.get_by_role("alert")).to_contain_text("This conversation could not be opened.")
@@ -106,7 +122,9 @@ def test_an_answer_has_an_address_that_opens_it(filled: DocuMind, open_page: Ope
     expect(other.get_by_text("What would you like to know?")).to_be_visible()
 
 
-def test_a_summary_without_a_model_says_so_and_help_tells_how_to_connect_one(filled: DocuMind, open_page: OpenPage) -> None:
+def test_a_summary_without_a_model_says_so_and_help_tells_how_to_connect_one(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(filled, width=390, height=844)
     page.get_by_role("navigation", name="Panes").get_by_role("button", name="Chat").click()
     ask(page, "Summarise the notes on the orchard")
@@ -120,9 +138,16 @@ def test_a_summary_without_a_model_says_so_and_help_tells_how_to_connect_one(fil
     expect(sheet).to_contain_text("Not connected yet.")
 
 
-def test_a_long_list_says_how_many_there_are(empty: DocuMind, open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_long_list_says_how_many_there_are(
+    empty: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
     source = tmp_path / "notes.jsonl"
-    source.write_text("".join(f'{{"title": "Note {n}", "text": "Note number {n} is about copper."}}\n' for n in range(216)))
+    source.write_text(
+        "".join(
+            f'{{"title": "Note {n}", "text": "Note number {n} is about copper."}}\n'
+            for n in range(216)
+        )
+    )
     empty.bulk_index(source)
     page = open_page(empty)
     choose(page, "Papers")

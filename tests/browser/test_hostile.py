@@ -27,14 +27,24 @@ def test_there_are_a_hundred_payloads() -> None:
 
 def _nothing_ran(page: Page) -> None:
     assert page.evaluate("window.pwned") is None
-    assert page.locator("html").evaluate("node => node.ownerDocument.querySelectorAll('base, meta[http-equiv]').length") == 0
+    assert (
+        page.locator("html").evaluate(
+            "node => node.ownerDocument.querySelectorAll('base, meta[http-equiv]').length"
+        )
+        == 0
+    )
 
 
 @pytest.mark.timeout(300)
 def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenPage) -> None:
     with (
         OllamaDouble() as double,
-        DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, EMBEDDING_PROVIDER="minilm", LLM_PROVIDER="ollama") as server,
+        DocuMind(
+            tmp_path / "data",
+            OLLAMA_BASE_URL=double.url,
+            EMBEDDING_PROVIDER="minilm",
+            LLM_PROVIDER="ollama",
+        ) as server,
     ):
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
@@ -49,7 +59,16 @@ def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenP
             assert (link.get_attribute("href") or "").startswith(("https://", "http://"))
             assert link.get_attribute("rel") == "noopener noreferrer nofollow"
             assert HOST[8:] in (link.text_content() or "").lower(), "a link says where it goes"
-        for name in ("onerror", "onload", "onclick", "onmouseover", "style", "srcset", "background", "ping"):
+        for name in (
+            "onerror",
+            "onload",
+            "onclick",
+            "onmouseover",
+            "style",
+            "srcset",
+            "background",
+            "ping",
+        ):
             assert articles.locator(f"[{name}]").count() == 0, name
         for pill in articles.get_by_role("button", name="Citation 1", exact=True).all():
             pill.hover()
@@ -57,7 +76,9 @@ def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenP
 
 
 def test_documents_full_of_payloads_are_read_as_text(empty: DocuMind, open_page: OpenPage) -> None:
-    text = "\n\n".join(f"The harbour ledger, entry {i}, says: {payload}" for i, payload in enumerate(PAYLOADS))
+    text = "\n\n".join(
+        f"The harbour ledger, entry {i}, says: {payload}" for i, payload in enumerate(PAYLOADS)
+    )
     empty.upload(("ledger.txt", text.encode()), ("ledger.md", text.encode()))
     page = open_page(empty)
     choose(page, "Papers")
@@ -65,7 +86,9 @@ def test_documents_full_of_payloads_are_read_as_text(empty: DocuMind, open_page:
     while page.get_by_role("button", name="Whole passage").count():  # a click renames it
         page.get_by_role("button", name="Whole passage").first.click()
     page.get_by_role("button", name="Open document").first.click()
-    expect(page.get_by_role("region", name="Text of the document")).to_contain_text("harbour ledger")
+    expect(page.get_by_role("region", name="Text of the document")).to_contain_text(
+        "harbour ledger"
+    )
     _nothing_ran(page)
     page.goto(f"{empty.base}/#/search")
     page.get_by_label("Search", exact=True).fill("harbour ledger onerror script image")
@@ -77,7 +100,11 @@ def test_documents_full_of_payloads_are_read_as_text(empty: DocuMind, open_page:
 def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: OpenPage) -> None:
     page = open_page(empty)
     files: list[FilePayload] = [
-        {"name": name, "mimeType": "text/plain", "buffer": f"Short note number {i} about the weather at sea.".encode()}
+        {
+            "name": name,
+            "mimeType": "text/plain",
+            "buffer": f"Short note number {i} about the weather at sea.".encode(),
+        }
         for i, name in enumerate(NAMES)
     ]
     page.get_by_test_id("upload").set_input_files(files)
@@ -88,7 +115,9 @@ def test_hostile_file_names_are_shown_as_they_are(empty: DocuMind, open_page: Op
     ask(page, "What do the notes say about the weather at sea?")
     assert page.locator("main img, main iframe, main script").count() == 0
     page.get_by_role("button", name="Open document").first.click()
-    expect(page.get_by_role("region", name="Text of the document")).to_contain_text("weather at sea")
+    expect(page.get_by_role("region", name="Text of the document")).to_contain_text(
+        "weather at sea"
+    )
     _nothing_ran(page)
 
 
@@ -96,7 +125,9 @@ MALFORMED = "https://[bad"
 DUSK = "What does the condor of Bogota drink at dusk?"
 
 
-def test_a_document_with_a_malformed_address_is_shown_without_a_link(empty: DocuMind, open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_document_with_a_malformed_address_is_shown_without_a_link(
+    empty: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
     row = {
         "id": "2",
         "title": "Condor",
@@ -114,14 +145,25 @@ def test_a_document_with_a_malformed_address_is_shown_without_a_link(empty: Docu
     assert card.locator("a").count() == 0
 
 
-def test_a_source_that_cannot_be_shown_leaves_the_rest_of_the_page(empty: DocuMind, open_page: OpenPage) -> None:
-    empty.upload(("condor.txt", b"Condor\n\nThe condor of Bogota drinks green rain at dusk, says the encyclopedia."))
+def test_a_source_that_cannot_be_shown_leaves_the_rest_of_the_page(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
+    empty.upload(
+        (
+            "condor.txt",
+            b"Condor\n\nThe condor of Bogota drinks green rain at dusk, says the encyclopedia.",
+        )
+    )
     page = open_page(empty)
 
     def spoil(route: Route) -> None:
         reply = route.fetch()
         body = reply.text().replace('"source_url":null', f'"source_url":"{MALFORMED}"')
-        for band in ("strong", "partial", "weak"):  # a word that the page does not know: the card cannot be drawn
+        for band in (
+            "strong",
+            "partial",
+            "weak",
+        ):  # a word that the page does not know: the card cannot be drawn
             body = body.replace(f'"band":"{band}"', '"band":"odd"')
         route.fulfill(response=reply, body=body)
 

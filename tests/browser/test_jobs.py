@@ -23,11 +23,16 @@ def embedded(server: DocuMind) -> int:
 
 
 @pytest.mark.timeout(300)
-def test_bulk_embedding_pauses_and_resumes_from_the_page(tmp_path: Path, open_page: OpenPage) -> None:
+def test_bulk_embedding_pauses_and_resumes_from_the_page(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
     dump = tmp_path / "harbours.jsonl"
     with dump.open("w") as file:
         for n in range(ARTICLES):
-            text = f"Harbour {n} has {n % 9 + 2} piers. " + f"Its master wrote down tide {n} and wind {n % 12}. " * 12
+            text = (
+                f"Harbour {n} has {n % 9 + 2} piers. "
+                + f"Its master wrote down tide {n} and wind {n % 12}. " * 12
+            )
             file.write(json.dumps({"id": str(n), "title": f"Harbour {n}", "text": text}) + "\n")
     with DocuMind(tmp_path / "data") as server:
         page = open_page(server)

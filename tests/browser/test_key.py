@@ -16,7 +16,9 @@ KEY = "correct-horse-battery"
 
 
 @pytest.mark.timeout(300)
-def test_the_page_asks_for_the_key_and_uses_it_everywhere(tmp_path: Path, open_page: OpenPage) -> None:
+def test_the_page_asks_for_the_key_and_uses_it_everywhere(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
     with DocuMind(tmp_path / "data", API_KEY=KEY) as server:
         page = open_page(server)
         dialogue = page.get_by_role("dialog", name="API key")
@@ -33,7 +35,9 @@ def test_the_page_asks_for_the_key_and_uses_it_everywhere(tmp_path: Path, open_p
         page.get_by_test_id("upload").set_input_files(
             {"name": "lighthouse.pdf", "mimeType": "application/pdf", "buffer": lighthouse_pdf()}
         )
-        expect(page.get_by_role("region", name="Uploads", exact=True)).to_contain_text("Indexed: 3 pages")
+        expect(page.get_by_role("region", name="Uploads", exact=True)).to_contain_text(
+            "Indexed: 3 pages"
+        )
         choose(page, "Papers")
         ask(page, LENS)
         page.get_by_role("button", name="Citation 1", exact=True).first.click()

@@ -9,7 +9,9 @@ from tests.browser.documents import ENGINEER, LENS
 from tests.browser.servers import DocuMind
 from tests.browser.views import choose
 
-SETTLED = "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName ?? ''"
+SETTLED = (
+    "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName ?? ''"
+)
 
 
 def _focused(page: Page) -> str:
@@ -39,7 +41,13 @@ def test_ask_follow_read_and_return_by_keys(filled: DocuMind, open_page: OpenPag
 
 def test_pages_by_keys_and_the_help_sheet(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    for key, name in (("s", "Search"), ("i", "Inspect"), ("e", "Evaluate"), ("t", "Status"), ("a", "Ask")):
+    for key, name in (
+        ("s", "Search"),
+        ("i", "Inspect"),
+        ("e", "Evaluate"),
+        ("t", "Status"),
+        ("a", "Ask"),
+    ):
         page.evaluate("document.activeElement?.blur()")
         page.keyboard.press("g")
         page.keyboard.press(key)
@@ -61,7 +69,9 @@ def test_keys_do_nothing_while_typing(filled: DocuMind, open_page: OpenPage) -> 
     expect(page.get_by_role("heading", level=1)).to_have_text("Ask")
 
 
-def test_tab_alone_reaches_documents_question_and_sources(filled: DocuMind, open_page: OpenPage) -> None:
+def test_tab_alone_reaches_documents_question_and_sources(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(filled)
     choose(page, "Papers")
     box = page.get_by_label("Question", exact=True)

@@ -36,24 +36,34 @@ def _begin(page: Page, question: str) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_quote_is_there_while_the_model_reads_and_its_words_follow(tmp_path: Path, open_page: OpenPage) -> None:
+def test_the_quote_is_there_while_the_model_reads_and_its_words_follow(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
     double = OllamaDouble([DoubleModel("small:1b", parameter_size="1.2B")], read_tokens_per_s=60)
     with _asked_of(double, tmp_path) as server:
         page = open_page(server)
-        double.say(Script.of("A mercury bath carries the lens, so it turns with little friction [1].", asked=LENS))
+        double.say(
+            Script.of(
+                "A mercury bath carries the lens, so it turns with little friction [1].", asked=LENS
+            )
+        )
         double.say(Script.of(WORDS, asked=ENGINEER))
         ask(page, LENS)  # the second time the page knows how fast this model reads
         _begin(page, ENGINEER)
         said = page.get_by_role("article", name=ENGINEER)
         quote = said.get_by_role("region", name=TITLE)
         expect(quote).to_contain_text("Ilse Tarrow")
-        expect(said).to_contain_text(re.compile(r"small:1b is reading about \d+ tokens, about \d+ s"))
+        expect(said).to_contain_text(
+            re.compile(r"small:1b is reading about \d+ tokens, about \d+ s")
+        )
         expect(said.get_by_role("progressbar", name="Reading")).to_be_visible()
         expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
         quote.get_by_role("button", name=re.compile("^Citation")).first.click()
         mark = page.get_by_role("region", name="Sources", exact=True).locator("[data-highlight]")
         assert (mark.text_content() or "?").rstrip(".") in (quote.text_content() or "")
-        expect(said.get_by_role("progressbar")).to_be_visible()  # all of that while the model still reads
+        expect(
+            said.get_by_role("progressbar")
+        ).to_be_visible()  # all of that while the model still reads
         expect(said.get_by_role("button", name="Good answer")).to_be_visible(timeout=30_000)
         expect(said.get_by_role("progressbar")).to_have_count(0)
         expect(quote).to_contain_text("Ilse Tarrow")
@@ -61,14 +71,18 @@ def test_the_quote_is_there_while_the_model_reads_and_its_words_follow(tmp_path:
 
 
 @pytest.mark.timeout(300)
-def test_a_model_that_speaks_alone_has_the_quote_folded_below(tmp_path: Path, open_page: OpenPage) -> None:
+def test_a_model_that_speaks_alone_has_the_quote_folded_below(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
     double = OllamaDouble([DoubleModel("large:8b", parameter_size="8.0B")])
     with _asked_of(double, tmp_path) as server:
         page = open_page(server)
         double.say(Script.of(WORDS, asked=ENGINEER))
         ask(page, ENGINEER)
         said = page.get_by_role("article", name=ENGINEER)
-        expect(said.locator(".prose").first).to_contain_text("Ilse Tarrow designed the Lighthouse of Morvane")
+        expect(said.locator(".prose").first).to_contain_text(
+            "Ilse Tarrow designed the Lighthouse of Morvane"
+        )
         folded = said.locator("details")
         expect(folded.locator(".prose")).not_to_be_visible()
         folded.get_by_text(TITLE).click()

@@ -22,13 +22,17 @@ def test_away_and_back_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
         choose(page, "Papers")
         ask(page, ENGINEER)
         server.stop()
-        away = page.get_by_role("alert").filter(has_text="it goes on by itself when the server is back")
+        away = page.get_by_role("alert").filter(
+            has_text="it goes on by itself when the server is back"
+        )
         expect(away).to_be_visible(timeout=20_000)
         expect(page.get_by_role("article").first).to_contain_text("Ilse Tarrow")
         box = page.get_by_label("Question", exact=True)
         box.fill(LENS)
         box.press("Enter")
-        expect(page.get_by_role("article", name=LENS).last.get_by_role("alert")).to_contain_text("No answer.")
+        expect(page.get_by_role("article", name=LENS).last.get_by_role("alert")).to_contain_text(
+            "No answer."
+        )
         server.start()
         expect(away).to_have_count(0, timeout=20_000)
         page.get_by_role("article", name=LENS).last.get_by_role("button", name="Retry").click()

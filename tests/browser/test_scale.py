@@ -32,12 +32,23 @@ def test_scripts_before_interaction_are_small(empty: DocuMind, open_page: OpenPa
 
 
 @pytest.mark.timeout(600)
-def test_ten_thousand_documents_stay_light(empty: DocuMind, open_page: OpenPage, tmp_path: Path) -> None:
+def test_ten_thousand_documents_stay_light(
+    empty: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
     voyages = tmp_path / "voyages.jsonl"
     with voyages.open("w") as file:
         for i in range(DOCUMENTS):
             title = f"Voyage number {i:05d}"
-            file.write(json.dumps({"id": str(i), "title": title, "text": f"The log of {title} tells of wind and water."}) + "\n")
+            file.write(
+                json.dumps(
+                    {
+                        "id": str(i),
+                        "title": title,
+                        "text": f"The log of {title} tells of wind and water.",
+                    }
+                )
+                + "\n"
+            )
     empty.bulk_index(voyages)
     empty.cancel_next("backfill")  # the page is looked at, not what two cores do beside it
     page = open_page(empty)
@@ -63,7 +74,9 @@ def test_ten_thousand_documents_stay_light(empty: DocuMind, open_page: OpenPage,
     assert reached, "the list has no end"
     assert 0 < most <= MOST_ROWS
     assert page.locator("main *").count() < 2500
-    assert max(page.evaluate("window.tasks"), default=0) <= LONGEST_TASK_MS, page.evaluate("window.tasks")
+    assert max(page.evaluate("window.tasks"), default=0) <= LONGEST_TASK_MS, page.evaluate(
+        "window.tasks"
+    )
     page.get_by_label("Find a document", exact=True).fill("07777")
     expect(documents.get_by_role("listitem")).to_have_count(1)
     expect(documents).to_contain_text("Voyage number 07777")

@@ -21,7 +21,9 @@ def ask(page: Page, question: str) -> None:
 
 def choose(page: Page, library: str) -> None:
     """Switch the library."""
-    page.get_by_role("group", name="Library", exact=True).get_by_role("button", name=library).click()
+    page.get_by_role("group", name="Library", exact=True).get_by_role(
+        "button", name=library
+    ).click()
 
 
 def show_pane(page: Page, name: str) -> None:

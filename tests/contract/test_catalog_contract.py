@@ -27,7 +27,9 @@ DRAFTS = [
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexStore]:
     path: Path = tmp_path_factory.mktemp("data")
-    with IndexStore(IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off") as opened:
+    with IndexStore(
+        IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as opened:
         opened.writer.write(DRAFTS)
         yield opened
 

@@ -53,10 +53,15 @@ def ollama(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
 
 def hosted(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
     double = stack.enter_context(OpenAIDouble())
-    return OpenAICompatibleEmbedder(HostedEndpoint("openai", HostedOptions(double.url, double.key)), "embed-1")
+    return OpenAICompatibleEmbedder(
+        HostedEndpoint("openai", HostedOptions(double.url, double.key)), "embed-1"
+    )
 
 
-@pytest.fixture(params=[hashed, embedded, paced, remembered, ollama, hosted], ids=lambda make: str(make.__name__))
+@pytest.fixture(
+    params=[hashed, embedded, paced, remembered, ollama, hosted],
+    ids=lambda make: str(make.__name__),
+)
 def embedder(request: pytest.FixtureRequest, minilm: MiniLmEmbedder) -> Iterator[Embedder]:
     make: Callable[[ExitStack, MiniLmEmbedder], Embedder] = request.param
     with ExitStack() as stack:

@@ -22,7 +22,8 @@ from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble
 
 PROMPT = Prompt(
-    (Message("system", "Answer."), Message("user", "[1] Silt\nRivers carry silt. More.\n\nWhat?")), question="What do rivers carry?"
+    (Message("system", "Answer."), Message("user", "[1] Silt\nRivers carry silt. More.\n\nWhat?")),
+    question="What do rivers carry?",
 )
 
 

@@ -20,7 +20,9 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JobStore]:
     if request.param == "memory":
         yield MemoryJobStore()
         return
-    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off") as store:
+    with IndexStore(
+        IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
         yield store.jobs
 
 
@@ -46,7 +48,12 @@ def test_saving_replaces_the_state(jobs: JobStore) -> None:
     job = jobs.create("ingest", {})
     jobs.save(replace(job, state="running", done=1, errors=("oops",), result={"n": 1}))
     found = jobs.get(job.id)
-    assert (found.state, found.done, found.errors, found.result) == ("running", 1, ("oops",), {"n": 1})
+    assert (found.state, found.done, found.errors, found.result) == (
+        "running",
+        1,
+        ("oops",),
+        {"n": 1},
+    )
 
 
 def test_lists_are_newest_first_and_unfinished_oldest_first(jobs: JobStore) -> None:

@@ -36,7 +36,11 @@ def test_sums_are_the_rows(ledger: BulkLedger) -> None:
     ledger.record(PUBLIC, "w", ROWS)
     ledger.record(Library.PAPERS, "w", ROWS[:1])
     summary = ledger.summary(PUBLIC, "w")
-    assert (summary.indexed, summary.redirects, dict(summary.skipped)) == (1, 1, {"namespace": 1, "empty": 2})
+    assert (summary.indexed, summary.redirects, dict(summary.skipped)) == (
+        1,
+        1,
+        {"namespace": 1, "empty": 2},
+    )
     assert summary.articles == len(ROWS)
     assert ledger.summary().articles == len(ROWS) + 1
     assert ledger.summary(PUBLIC, "other").articles == 0

@@ -21,13 +21,27 @@ PAPERS = Library.PAPERS
 
 DRAFTS = [
     make_draft(
-        "a", "Walruses whistle in the winter wind.", title="", chunks=1, year=1999, authors=("Ann Li", "Émile Roux"), kind="pdf"
+        "a",
+        "Walruses whistle in the winter wind.",
+        title="",
+        chunks=1,
+        year=1999,
+        authors=("Ann Li", "Émile Roux"),
+        kind="pdf",
     ),
     make_draft(
-        "b", "Penguins parade past the windy pier.", title="", chunks=1, year=2005, authors=("Bo Ek",), sections=("methods",)
+        "b",
+        "Penguins parade past the windy pier.",
+        title="",
+        chunks=1,
+        year=2005,
+        authors=("Bo Ek",),
+        sections=("methods",),
     ),
     make_draft("c", "The winter pier whistles: wind, wind, wind.", title="", chunks=1, kind="html"),
-    make_draft("d", "Nothing in common with them at all, really nothing.", title="", chunks=1, year=2010),
+    make_draft(
+        "d", "Nothing in common with them at all, really nothing.", title="", chunks=1, year=2010
+    ),
     make_draft("e", "日本語の文章を検索する。", title="", chunks=1),
 ]
 
@@ -72,14 +86,18 @@ def test_hits_are_sorted_and_share_a_word(index: LexicalIndex) -> None:
     assert index.search(Library.PUBLIC, "winter", 10) == []
 
 
-@pytest.mark.parametrize("text", ["", "   ", "C++ AND (", '"unclosed', "title:x^", "zzzz", "*:*", "\x00", "日本"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "C++ AND (", '"unclosed', "title:x^", "zzzz", "*:*", "\x00", "日本"]
+)
 def test_any_text_is_a_query(index: LexicalIndex, text: str) -> None:
     hits = index.search(PAPERS, text, 10)
     assert [hit.chunk_id for hit in hits] == ([5] if text == "日本" else [])
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_filters_keep_exactly_what_matches(index: LexicalIndex, memory: MemoryCatalog, filters: Filters) -> None:
+def test_filters_keep_exactly_what_matches(
+    index: LexicalIndex, memory: MemoryCatalog, filters: Filters
+) -> None:
     query = "walruses penguins winter nothing wind pier"
     everything = {hit.chunk_id for hit in index.search(PAPERS, query, 10)}
     passages = memory.passages(PAPERS, sorted(everything))
@@ -119,10 +137,14 @@ def test_tantivy_is_the_textbook(store: IndexStore, memory: MemoryCatalog) -> No
     """Lengths are stored in one byte, exact up to 40 tokens: on short texts the scores are equal."""
     for query in ("winter", "wind pier", "nothing in common", "the walruses of winter"):
         theirs = store.lexical.score(PAPERS, query, [1, 2, 3, 4, 5])
-        assert theirs == pytest.approx(TextbookBM25(memory).score(PAPERS, query, [1, 2, 3, 4, 5]), rel=1e-4)
+        assert theirs == pytest.approx(
+            TextbookBM25(memory).score(PAPERS, query, [1, 2, 3, 4, 5]), rel=1e-4
+        )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(max_size=60))
 def test_no_text_is_an_error(store: IndexStore, text: str) -> None:
     store.lexical.search(PAPERS, text, 3)

@@ -19,7 +19,9 @@ def models(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ModelStor
     if request.param == "memory":
         yield MemoryModelStore()
         return
-    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off") as store:
+    with IndexStore(
+        IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
         yield store.models
 
 
@@ -34,8 +36,17 @@ def test_a_speed_belongs_to_a_host_and_a_model_and_the_newest_counts(models: Mod
 
 
 def test_findings_come_back_by_digest_and_are_listed_newest_first(models: ModelStore) -> None:
-    old = ModelFindings("compact", "short", as_good_as_quotes=False, advice="weak", at="2026-01-01T00:00:00Z")
-    new = ModelFindings("full", "full", as_good_as_quotes=True, advice="good", at="2026-02-01T00:00:00Z", report='{"n": 24}')
+    old = ModelFindings(
+        "compact", "short", as_good_as_quotes=False, advice="weak", at="2026-01-01T00:00:00Z"
+    )
+    new = ModelFindings(
+        "full",
+        "full",
+        as_good_as_quotes=True,
+        advice="good",
+        at="2026-02-01T00:00:00Z",
+        report='{"n": 24}',
+    )
     models.keep_findings("d1", "o:one", old)
     models.keep_findings("d2", "o:two", new)
     assert models.findings("d1") == old

@@ -22,19 +22,32 @@ def doubles() -> Iterator[dict[str, str]]:
         yield {"0.24.0": old.url, "0.33.0": new.url}
 
 
-@pytest.mark.parametrize(("version", "pair"), CASES, ids=[f"{version}-{pair.path}-{pair.name}" for version, pair in CASES])
-def test_the_double_replies_as_the_server_does(doubles: dict[str, str], version: str, pair: Pair) -> None:
-    assert wrong(pair, ask(doubles[version], pair, chat=CHAT, embed=EMBED), chat=CHAT, embed=EMBED) == ""
+@pytest.mark.parametrize(
+    ("version", "pair"),
+    CASES,
+    ids=[f"{version}-{pair.path}-{pair.name}" for version, pair in CASES],
+)
+def test_the_double_replies_as_the_server_does(
+    doubles: dict[str, str], version: str, pair: Pair
+) -> None:
+    assert (
+        wrong(pair, ask(doubles[version], pair, chat=CHAT, embed=EMBED), chat=CHAT, embed=EMBED)
+        == ""
+    )
 
 
-def send(double: OllamaDouble, path: str, body: dict[str, object], method: str = "POST") -> Received:
+def send(
+    double: OllamaDouble, path: str, body: dict[str, object], method: str = "POST"
+) -> Received:
     return ask(double.url, Pair("", path, body, method=method), chat=CHAT, embed=EMBED)
 
 
 def test_names_of_one_model_share_its_place_in_memory() -> None:
     with OllamaDouble() as double:
         host = OllamaHost(double.url)
-        assert send(double, "/api/copy", {"source": "llama3.2", "destination": "mine"}).status == 200
+        assert (
+            send(double, "/api/copy", {"source": "llama3.2", "destination": "mine"}).status == 200
+        )
         assert [row.name for row in host.models()] == ["mine:latest", CHAT, EMBED]
         assert len({row.digest for row in host.models()}) == 2
         send(double, "/api/generate", {"model": "mine"})
@@ -49,15 +62,28 @@ def test_names_of_one_model_share_its_place_in_memory() -> None:
 @pytest.mark.parametrize(("version", "reloads"), [("0.24.0", 1), ("0.33.0", 2)])
 def test_what_loads_a_model_again(version: str, reloads: int) -> None:
     with OllamaDouble(version=version) as double:
-        for options, shift in (({"num_ctx": 8192}, True), ({"num_ctx": 4096}, True), ({"num_ctx": 4096}, False)):
-            send(double, "/api/generate", {"model": CHAT, "prompt": "x", "options": options, "shift": shift})
-        assert double.reloads == reloads  # windows are compared as they were asked for, not as the model has them
+        for options, shift in (
+            ({"num_ctx": 8192}, True),
+            ({"num_ctx": 4096}, True),
+            ({"num_ctx": 4096}, False),
+        ):
+            send(
+                double,
+                "/api/generate",
+                {"model": CHAT, "prompt": "x", "options": options, "shift": shift},
+            )
+        assert (
+            double.reloads == reloads
+        )  # windows are compared as they were asked for, not as the model has them
         assert [row.context_tokens for row in OllamaHost(double.url).loaded()] == [4096]
 
 
 def test_what_a_model_cannot_do_is_refused() -> None:
     with OllamaDouble() as double:
         turn = {"model": CHAT, "messages": [{"role": "user", "content": "x"}]}
-        assert send(double, "/api/chat", {**turn, "think": True}).text("error") == f'"{CHAT}" does not support thinking'
+        assert (
+            send(double, "/api/chat", {**turn, "think": True}).text("error")
+            == f'"{CHAT}" does not support thinking'
+        )
         tools = send(double, "/api/chat", {**turn, "tools": [{"type": "function"}]})
         assert tools.text("error") == f"registry.ollama.ai/library/{CHAT} does not support tools"

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import DocuMindError, Encrypted, NoTextLayer, TooLarge, Unreadable, UnsupportedType
+from app.core.errors import (
+    DocuMindError,
+    Encrypted,
+    NoTextLayer,
+    TooLarge,
+    Unreadable,
+    UnsupportedType,
+)
 from app.core.normalisation import normalise
 from app.core.ports import PageLocator, Parser
 from app.core.types import PageText
@@ -31,7 +38,11 @@ def parser(request: pytest.FixtureRequest) -> Iterator[Parser]:
 
 GOOD = [
     ("paper.pdf", files.make_pdf(), "application/pdf"),
-    ("tides.docx", files.make_docx(), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    (
+        "tides.docx",
+        files.make_docx(),
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
     ("bogs.html", files.HTML, "text/html"),
     ("bees.md", files.MARKDOWN, "text/markdown"),
     ("plain.txt", b"Just a line.\r\nAnd another one.", "text/plain"),
@@ -42,7 +53,9 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("name", "content", "media_type"), GOOD, ids=[name for name, _, _ in GOOD])
-def test_text_is_in_normal_form_and_structure_lies_within_it(parser: Parser, name: str, content: bytes, media_type: str) -> None:
+def test_text_is_in_normal_form_and_structure_lies_within_it(
+    parser: Parser, name: str, content: bytes, media_type: str
+) -> None:
     parsed = parser.parse(content, name)
     assert parsed.media_type == media_type
     assert normalise(parsed.text) == (parsed.text, 0)
@@ -74,7 +87,11 @@ BAD: list[tuple[str, bytes, type[DocuMindError]]] = [
     ("linux.txt", b"\x7fELF" + bytes(500), UnsupportedType),
     ("picture.md", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, UnsupportedType),
     ("old.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), UnsupportedType),
-    ("secret.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"), Encrypted),
+    (
+        "secret.docx",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),
+        Encrypted,
+    ),
     ("rich.rtf", b"{\\rtf1 hello}", UnsupportedType),
     ("broken.pdf", b"%PDF-1.7\n" + b"junk " * 50, Unreadable),
     ("broken.docx", b"PK\x03\x04" + b"junk" * 50, Unreadable),
@@ -119,7 +136,9 @@ def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
     # Lines 2 and 3 of the page: baselines at 780 - 16 * row points from the bottom, 12 point type.
     assert first[1] < 841.89 - 764 < first[3]
     assert second[1] < 841.89 - 748 < second[3]
-    assert first[0] > 150 > 75 > second[0]  # the span starts within its first line and takes the second from its beginning
+    assert (
+        first[0] > 150 > 75 > second[0]
+    )  # the span starts within its first line and takes the second from its beginning
     assert parser.page_boxes(content, []) == ()
 
 

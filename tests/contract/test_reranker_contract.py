@@ -18,7 +18,9 @@ TEXTS = ["the river carries silt to the sea", "snow", "", "mountain snow flows t
 def reranker(request: pytest.FixtureRequest, tmp_path: Path) -> Reranker:
     if request.param == "overlap":
         return OverlapReranker()
-    return CrossEncoder(write_cross_encoder(tmp_path / "tiny"), threads=1, precision="fp32", max_tokens=60)
+    return CrossEncoder(
+        write_cross_encoder(tmp_path / "tiny"), threads=1, precision="fp32", max_tokens=60
+    )
 
 
 def test_one_finite_number_per_text(reranker: Reranker) -> None:

@@ -17,11 +17,15 @@ from tests.fakes.answer_stores import MemoryAnswerStore, MemoryConversationStore
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[AnswerStore, ConversationStore]]:
+def stores(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[AnswerStore, ConversationStore]]:
     if request.param == "memory":
         yield MemoryAnswerStore(), MemoryConversationStore()
         return
-    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off") as store:
+    with IndexStore(
+        IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
         yield store.answers, store.conversations
 
 
@@ -36,14 +40,28 @@ def conversations(stores: tuple[AnswerStore, ConversationStore]) -> Conversation
 
 
 def _save(answers: AnswerStore, answer_id: str) -> None:
-    answer = Answer(answer_id, f"Text of {answer_id} \u2603.", "answered", Question("What?", "papers"), "fake:one", "none")
-    answers.save(answer, StoredRecord.kept_whole(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z").json_values())
+    answer = Answer(
+        answer_id,
+        f"Text of {answer_id} \u2603.",
+        "answered",
+        Question("What?", "papers"),
+        "fake:one",
+        "none",
+    )
+    answers.save(
+        answer,
+        StoredRecord.kept_whole(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z").json_values(),
+    )
 
 
 def test_a_record_comes_back_as_it_was(answers: AnswerStore) -> None:
     _save(answers, "a")
     found = answers.get("a")
-    assert (found["answer"], found["settings"], found["kept"]) == ("Text of a \u2603.", {"FUSION": "rrf"}, "full")
+    assert (found["answer"], found["settings"], found["kept"]) == (
+        "Text of a \u2603.",
+        {"FUSION": "rrf"},
+        "full",
+    )
     assert "feedback" not in found
 
 
@@ -88,8 +106,22 @@ def test_exchanges_are_kept_in_order(conversations: ConversationStore) -> None:
         ("user", "Two?", "a2"),
         ("assistant", "No.", "a2"),
     ]
-    assert (found["title"], found["library"], found["summary"], found["folded"]) == ("Title", "papers", "", 0)
-    assert set(found) == {"id", "title", "library", "summary", "folded", "created_at", "updated_at", "turns"}
+    assert (found["title"], found["library"], found["summary"], found["folded"]) == (
+        "Title",
+        "papers",
+        "",
+        0,
+    )
+    assert set(found) == {
+        "id",
+        "title",
+        "library",
+        "summary",
+        "folded",
+        "created_at",
+        "updated_at",
+        "turns",
+    }
 
 
 def test_summary_and_title_are_replaced(conversations: ConversationStore) -> None:
@@ -125,7 +157,9 @@ def test_forgetting_one_and_all(conversations: ConversationStore) -> None:
     ],
     ids=["get", "append", "rename", "set_summary"],
 )
-def test_unknown_conversations_are_not_found(conversations: ConversationStore, call: Callable[[ConversationStore], object]) -> None:
+def test_unknown_conversations_are_not_found(
+    conversations: ConversationStore, call: Callable[[ConversationStore], object]
+) -> None:
     with pytest.raises(NotFound):
         call(conversations)
 

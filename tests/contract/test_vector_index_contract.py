@@ -38,7 +38,9 @@ class Subject:
     passages: dict[int, Passage]
 
 
-def build(options: IndexOptions, use: VectorStoreUse) -> tuple[IndexStore, dict[int, FloatArray], dict[int, Passage]]:
+def build(
+    options: IndexOptions, use: VectorStoreUse
+) -> tuple[IndexStore, dict[int, FloatArray], dict[int, Passage]]:
     store = IndexStore(options, vector_store=use)
     store.writer.write(
         [
@@ -57,7 +59,9 @@ def build(options: IndexOptions, use: VectorStoreUse) -> tuple[IndexStore, dict[
 
 
 @pytest.fixture(scope="module", params=["fake", "cache", "chroma", "catalog"])
-def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+def subject(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Subject]:
     path = tmp_path_factory.mktemp("data")
     cached = 0 if request.param in ("chroma", "catalog") else 1000
     options = IndexOptions(path, path / "chroma", tantivy_threads=1, vector_cache_vectors=cached)
@@ -92,7 +96,9 @@ def test_neighbours_are_the_nearest_in_ascending_order(subject: Subject) -> None
 def test_filters_keep_exactly_the_nearest_that_match(subject: Subject, filters: Filters) -> None:
     query = unit_rows(1, seed=4)[0]
     hits = subject.index.search(PAPERS, query, 8, filters)
-    assert [hit.chunk_id for hit in hits] == nearest(subject, query, 8, lambda i: matches(subject.passages[i], filters))
+    assert [hit.chunk_id for hit in hits] == nearest(
+        subject, query, 8, lambda i: matches(subject.passages[i], filters)
+    )
 
 
 def test_stored_rows_come_back(subject: Subject) -> None:

@@ -20,7 +20,9 @@ N = 400
 
 
 @pytest.fixture(scope="module", params=["memory", "chroma"])
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VectorStore]:
+def opened(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[VectorStore]:
     store: VectorStore = MemoryVectorStore()
     if request.param == "chroma":
         store = ChromaStore(tmp_path_factory.mktemp("store") / "chroma", Steps(), ef_search=400)
@@ -43,7 +45,9 @@ def put(store: VectorStore, ids: list[int], rows: FloatArray, name: str = "paper
 def test_a_vector_is_the_first_that_is_proposed_for_it(store: VectorStore) -> None:
     rows = unit_rows(N)
     put(store, list(range(1, N + 1)), rows)
-    assert [store.search("papers__1", row, 1) for row in rows[::17]] == [[at + 1] for at in range(0, N, 17)]
+    assert [store.search("papers__1", row, 1) for row in rows[::17]] == [
+        [at + 1] for at in range(0, N, 17)
+    ]
 
 
 def test_the_nearest_are_proposed_nearest_first(store: VectorStore) -> None:

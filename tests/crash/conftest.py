@@ -14,7 +14,12 @@ from tests.crash.forks import Forks
 @pytest.fixture
 def options(tmp_path: Path) -> IndexOptions:
     """A data directory of its own; one indexing thread keeps tests light."""
-    return IndexOptions(tmp_path / "data", tmp_path / "data" / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+    return IndexOptions(
+        tmp_path / "data",
+        tmp_path / "data" / "chroma",
+        tantivy_threads=1,
+        tantivy_heap_bytes=15_000_000,
+    )
 
 
 @pytest.fixture(scope="session")

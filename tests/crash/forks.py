@@ -1,8 +1,9 @@
 """Work in a child forked from a process that has imported everything and opened nothing.
 
-Importing the storage takes seconds, a fork milliseconds. But threads do not survive a fork, and Chroma has some once it was
-opened, so the process that runs the tests is not the one that forks: a server of its own does, which starts no thread. A child
-that wants one more child asks the same server. Every call has a deadline; one that passes it says where it stood.
+Importing the storage takes seconds, a fork milliseconds. But threads do not survive a fork, and
+Chroma has some once it was opened, so the process that runs the tests is not the one that forks: a
+server of its own does, which starts no thread. A child that wants one more child asks the same
+server. Every call has a deadline; one that passes it says where it stood.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ _START_S = 120.0
 _MARGIN_S = 30.0
 """How much later than its child's deadline a caller gives up on the server itself."""
 
-PRELOADED = ("app.index.store", "chromadb", "tests.crash.workload", "tests.crash.trials", "tests.unit.index.test_writer")
+PRELOADED = (
+    "app.index.store",
+    "chromadb",
+    "tests.crash.workload",
+    "tests.crash.trials",
+    "tests.unit.index.test_writer",
+)
 """What children need, imported before the first fork."""
 
 
@@ -60,7 +67,12 @@ class Forks:
             raise RuntimeError("the server that forks did not start")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """End it; children end with the calls that asked for them."""
         self._server.kill()
         self._server.communicate()
@@ -71,7 +83,9 @@ class Forks:
         return call(self.address, work, deadline_s=deadline_s)
 
 
-def call(address: str, work: Callable[[], object], *, deadline_s: float = DEADLINE_S) -> tuple[int, str]:
+def call(
+    address: str, work: Callable[[], object], *, deadline_s: float = DEADLINE_S
+) -> tuple[int, str]:
     """Do as `Forks.run`, from any process that knows the server's address."""
     peer = socket.socket(socket.AF_UNIX)
     peer.connect(address)
@@ -134,7 +148,11 @@ def _answer(caller: Connection) -> None:
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with os.fdopen(stood, "rb") as file:
         where = file.read().decode(errors="replace")
-    text = f"did not end within {deadline_s:.0f} s:\n{where}" if where else content.decode(errors="replace")
+    text = (
+        f"did not end within {deadline_s:.0f} s:\n{where}"
+        if where
+        else content.decode(errors="replace")
+    )
     caller.send((status, text))
 
 

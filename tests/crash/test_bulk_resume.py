@@ -26,7 +26,10 @@ def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> N
 def test_an_interrupt_pauses_and_the_same_command_goes_on(tmp_path: Path) -> None:
     dump = tmp_path / "synthetic.xml"
     with dump.open("w", encoding="utf-8") as file:
-        write_xml(SyntheticEncyclopedia(SyntheticOptions(articles=4000, vocabulary=500, mean_words=60)), file)
+        write_xml(
+            SyntheticEncyclopedia(SyntheticOptions(articles=4000, vocabulary=500, mean_words=60)),
+            file,
+        )
     command = Command(dump, tmp_path / "data")
     lines: list[str] = []
     with command.start("--json", stdout=subprocess.PIPE, text=True) as process:

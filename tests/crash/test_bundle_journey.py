@@ -19,8 +19,14 @@ class GaussianEmbedder(HashEmbedder):
     """A random unit vector per text: far from one another, so that a graph of a few thousand finds nearly all of them."""
 
     def _rows(self, texts: Sequence[str]) -> FloatArray:
-        seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") for text in texts]
-        return l2_normalise(np.stack([np.random.default_rng(seed).normal(size=self.identity.dimension) for seed in seeds]))
+        seeds = [
+            int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") for text in texts
+        ]
+        return l2_normalise(
+            np.stack(
+                [np.random.default_rng(seed).normal(size=self.identity.dimension) for seed in seeds]
+            )
+        )
 
 
 @pytest.mark.timeout(240)

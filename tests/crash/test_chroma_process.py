@@ -39,7 +39,11 @@ def uncached(options: IndexOptions) -> IndexOptions:
 
 def children(parent: int | None = None) -> list[psutil.Process]:
     """The processes that own a Chroma store, started by this process or by another."""
-    return [child for child in psutil.Process(parent).children() if "app.index.dense.chroma.child" in child.cmdline()]
+    return [
+        child
+        for child in psutil.Process(parent).children()
+        if "app.index.dense.chroma.child" in child.cmdline()
+    ]
 
 
 def until(holds: Callable[[], bool]) -> bool:
@@ -72,7 +76,9 @@ def test_killed_again_and_again_it_loses_nothing(uncached: IndexOptions) -> None
             for child in children():
                 child.kill()
             # The catalog answers while Chroma is away, and has what was written.
-            assert [store.vectors.search(PAPERS, row, 1)[0].chunk_id for row in unit_rows(40, n)[::8]] == ids[::8]
+            assert [
+                store.vectors.search(PAPERS, row, 1)[0].chunk_id for row in unit_rows(40, n)[::8]
+            ] == ids[::8]
         assert until(lambda: follows(store))
         assert store.vectors.count(PAPERS) == 200
         assert differences(store, PAPERS) == []
@@ -117,7 +123,9 @@ def test_two_never_have_a_store_open_at_a_time(tmp_path: Path) -> None:
     (owner,) = children()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("app.index.dense.chroma.store.WORK_S", 3.0)
-        with pytest.raises(IndexDamaged, match="no answer within"):  # it waits for the first one to let go
+        with pytest.raises(
+            IndexDamaged, match="no answer within"
+        ):  # it waits for the first one to let go
             second.count("papers__1")
     owner.kill()
     assert second.count("papers__1") == 1
@@ -148,7 +156,9 @@ def test_a_slow_one_stops_no_question(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["chroma.sqlite3", "header.bin"])
-def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_again(uncached: IndexOptions, name: str) -> None:
+def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_again(
+    uncached: IndexOptions, name: str
+) -> None:
     with IndexStore(uncached, vector_store="foreground") as store:
         ids = write(store, "a.txt", 520, seed=1) + write(store, "b.txt", 520, seed=2)
     damaged = next(uncached.chroma_dir.rglob(name))
@@ -182,5 +192,7 @@ def test_no_module_of_the_application_loads_chroma() -> None:
         "        importlib.import_module(module.name)\n"
         "print([name for name in sys.modules if name.startswith('chromadb')])"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

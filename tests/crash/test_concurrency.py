@@ -47,7 +47,10 @@ def test_the_model_sees_wrong_phantom_and_missing() -> None:
     text = first.text.index("one")
     assert model.wrong([shown(first, text, text + 20)], 4.9, 5.5) == []
     assert "phantom" in model.wrong([shown(first, text, text + 20)], 5.1, 5.5)[0]
-    assert "wrong text" in model.wrong([Shown(document_id(LIBRARY, "k.txt"), 3, 9, "rubber")], 5.1, 5.5)[0]
+    assert (
+        "wrong text"
+        in model.wrong([Shown(document_id(LIBRARY, "k.txt"), 3, 9, "rubber")], 5.1, 5.5)[0]
+    )
     assert "wrong text" in model.wrong([Shown("unknown", 0, 4, "Item")], 5.1, 5.5)[0]
     model.ending(second, 6.0)
     model.ended(second, 7.0)

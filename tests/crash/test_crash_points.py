@@ -28,4 +28,6 @@ def test_steps_can_be_the_last(forks: Forks, tmp_path: Path) -> None:
     steps = steps_of(forks, tmp_path)
     assert steps > 300
     assert WRITES - Journal.read(tmp_path / "whole.log").steps.keys() == set()
-    assert [trial for trial in try_steps(forks, tmp_path, range(1, steps + 1, EVERY)) if trial.failure] == []
+    assert [
+        trial for trial in try_steps(forks, tmp_path, range(1, steps + 1, EVERY)) if trial.failure
+    ] == []

@@ -10,7 +10,14 @@ import pytest
 from app.core.vectors import cosine_distances
 from app.index.store import IndexStore
 from evaluation.campaigns.damage.kinds import KINDS
-from evaluation.campaigns.damage.stores import LIBRARY, Recipe, build, fingerprint, options_at, wholeness
+from evaluation.campaigns.damage.stores import (
+    LIBRARY,
+    Recipe,
+    build,
+    fingerprint,
+    options_at,
+    wholeness,
+)
 from evaluation.campaigns.damage.trial import check_and_repair, damaged_copy, serve
 
 N = 1200
@@ -25,7 +32,9 @@ def base(tmp_path_factory: pytest.TempPathFactory, model_cache_dir: Path) -> Pat
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["index_metadata.pickle: torn", "store: a file in its place"])
-def test_a_server_with_a_damaged_store_answers_from_words_and_heals_itself(base: Path, tmp_path: Path, kind: str) -> None:
+def test_a_server_with_a_damaged_store_answers_from_words_and_heals_itself(
+    base: Path, tmp_path: Path, kind: str
+) -> None:
     trial = serve(damaged_copy(base, tmp_path / "data", KINDS[kind]))
     assert trial.started
     assert trial.found_at_start != ""
@@ -34,14 +43,18 @@ def test_a_server_with_a_damaged_store_answers_from_words_and_heals_itself(base:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["segment: directory removed", "chroma.sqlite3: cut in half", "header.bin: cut in half"])
+@pytest.mark.parametrize(
+    "kind", ["segment: directory removed", "chroma.sqlite3: cut in half", "header.bin: cut in half"]
+)
 def test_found_at_the_start_and_filled_again(base: Path, tmp_path: Path, kind: str) -> None:
     data = damaged_copy(base, tmp_path / "data", KINDS[kind])
     assert wholeness(data) == (N, N, [])
     assert len(list(data.glob("chroma.broken.*"))) == 1
 
 
-@pytest.mark.parametrize("kind", ["data_level0.bin: a vector is another's", "data_level0.bin: the sign bit of a number"])
+@pytest.mark.parametrize(
+    "kind", ["data_level0.bin: a vector is another's", "data_level0.bin: the sign bit of a number"]
+)
 def test_a_wrong_row_costs_no_score(base: Path, tmp_path: Path, kind: str) -> None:
     data = damaged_copy(base, tmp_path / "data", KINDS[kind])
     with IndexStore(options_at(data), vector_store="foreground") as store:

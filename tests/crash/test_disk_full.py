@@ -1,7 +1,8 @@
 """A full disk at every stage: said as such, nothing acknowledged lost, and work goes on by itself once there is space.
 
-RLIMIT_FSIZE 0 lets every write to a file fail, as a full disk does, in native code too; it is lifted and set from outside for a
-real server, and around one named write for a store and its processes.
+RLIMIT_FSIZE 0 lets every write to a file fail, as a full disk does, in native code too; it is
+lifted and set from outside for a real server, and around one named write for a store and its
+processes.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ Work = Callable[[IndexStore, Path], object]
 
 def write(store: IndexStore, _: Path) -> None:
     sha256 = store.writer.store_original(b"penguins parade")
-    store.writer.write([make_draft("new.txt", "penguins parade past the pier", has_original=True, sha256=sha256)])
+    store.writer.write(
+        [make_draft("new.txt", "penguins parade past the pier", has_original=True, sha256=sha256)]
+    )
 
 
 def embed(store: IndexStore, _: Path) -> None:
@@ -124,10 +127,18 @@ def trial(data: Path, stage: str) -> list[str]:
     work = STAGES[stage]
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
     steps = FullAt()
-    use: VectorStoreUse = "foreground" if stage.startswith("chroma") else "off"  # opening Chroma takes seconds
+    use: VectorStoreUse = (
+        "foreground" if stage.startswith("chroma") else "off"
+    )  # opening Chroma takes seconds
     with IndexStore(options, vector_store=use, steps=steps) as store:
         sha256 = store.writer.store_original(b"walruses whistle")
-        store.writer.write([make_draft("kept.txt", "walruses whistle in the wind", has_original=True, sha256=sha256)])
+        store.writer.write(
+            [
+                make_draft(
+                    "kept.txt", "walruses whistle in the wind", has_original=True, sha256=sha256
+                )
+            ]
+        )
         store.writer.write([make_draft("other.txt", "gulls glide over grey waves")])
         embed_all(store)
         try:
@@ -154,7 +165,11 @@ def trial(data: Path, stage: str) -> list[str]:
             broken.append("what was deleted with space is found")
     with IndexStore(options, vector_store=use) as store:
         broken += [f"afterwards: {what}" for what in missing(store, vectors=True)]
-        broken += [f"fsck: {fault.code} {fault.detail}" for fault in store.fsck.run().faults if fault.code != "leftovers"]
+        broken += [
+            f"fsck: {fault.code} {fault.detail}"
+            for fault in store.fsck.run().faults
+            if fault.code != "leftovers"
+        ]
     return broken
 
 
@@ -190,7 +205,9 @@ def full_while_chroma_writes_its_files(data: Path) -> list[str]:
     rows: dict[int, FloatArray] = {}
 
     def add(store: IndexStore, name: str) -> None:
-        store.writer.write([make_draft(f"{name}{n}", f"{name} number {n}. " * 20, chunks=20) for n in range(60)])
+        store.writer.write(
+            [make_draft(f"{name}{n}", f"{name} number {n}. " * 20, chunks=20) for n in range(60)]
+        )
         store.writer.claim(PAPERS, FINGERPRINT)
         ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, 1200)]
         rows.update(zip(ids, unit_rows(1200, seed=len(rows)), strict=True))
@@ -229,7 +246,10 @@ def missing(store: IndexStore, *, vectors: bool) -> list[str]:
     """Return what of the acknowledged document is not there."""
     wrong: list[str] = []
     document = store.writer.current(PAPERS, "kept.txt")
-    if document is None or store.catalog.text(PAPERS, document.doc_id).text != "walruses whistle in the wind":
+    if (
+        document is None
+        or store.catalog.text(PAPERS, document.doc_id).text != "walruses whistle in the wind"
+    ):
         return ["the document or its text"]
     if store.catalog.original(PAPERS, document.doc_id).read_bytes() != b"walruses whistle":
         wrong.append("its original")
@@ -241,11 +261,15 @@ def missing(store: IndexStore, *, vectors: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_full_disk_loses_nothing_and_needs_no_hand(forks: Forks, tmp_path: Path, stage: str) -> None:
+def test_a_full_disk_loses_nothing_and_needs_no_hand(
+    forks: Forks, tmp_path: Path, stage: str
+) -> None:
     assert forks.run(partial(trial, tmp_path / "data", stage)) == (0, "[]")
 
 
-def test_a_disk_that_is_full_while_a_group_of_words_is_committed(forks: Forks, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_while_a_group_of_words_is_committed(
+    forks: Forks, tmp_path: Path
+) -> None:
     assert forks.run(partial(full_while_a_group_is_committed, tmp_path / "data")) == (0, "[]")
 
 
@@ -256,7 +280,11 @@ def test_a_disk_that_fills_up_while_chroma_writes_its_files(forks: Forks, tmp_pa
 @pytest.mark.timeout(300)
 def test_a_server_says_507_and_goes_on_when_there_is_space(tmp_path: Path) -> None:
     with OllamaDouble([DoubleModel("all-minilm:latest", "bert", 512, dimension=32)]) as double:
-        settings = {"OLLAMA_BASE_URL": double.url, "EMBEDDING_MODEL": "all-minilm", "EMBEDDING_PROVIDER": "ollama"}
+        settings = {
+            "OLLAMA_BASE_URL": double.url,
+            "EMBEDDING_MODEL": "all-minilm",
+            "EMBEDDING_PROVIDER": "ollama",
+        }
         acknowledged: set[str] = set()
         refused = 0
         with Served(tmp_path / "data", **settings) as server:
@@ -269,7 +297,9 @@ def test_a_server_says_507_and_goes_on_when_there_is_space(tmp_path: Path) -> No
 
             upload("first.txt")
             for size in (0, 1_000, 4_096, 20_000, 60_000, 200_000):
-                resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+                resource.prlimit(
+                    server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)
+                )
                 for n in range(3):
                     try:
                         upload(f"full{size}x{n}.txt")
@@ -283,5 +313,9 @@ def test_a_server_says_507_and_goes_on_when_there_is_space(tmp_path: Path) -> No
         with Served(tmp_path / "data", **settings) as server:
             held = {str(document["filename"]) for document in server.client.documents("papers")}
             assert acknowledged <= held
-            found = {name: hits_of(server.client, name.removesuffix(".txt")) for name in acknowledged}
-            assert [name for name, hits in found.items() if name.removesuffix(".txt") not in str(hits)] == []
+            found = {
+                name: hits_of(server.client, name.removesuffix(".txt")) for name in acknowledged
+            }
+            assert [
+                name for name, hits in found.items() if name.removesuffix(".txt") not in str(hits)
+            ] == []

@@ -37,7 +37,11 @@ def add_one(store: VectorStore) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "code"),
-    [(lose_one, "chroma_missing"), (add_one, "chroma_phantom"), (lambda store: store.set_aside(), "chroma_missing")],
+    [
+        (lose_one, "chroma_missing"),
+        (add_one, "chroma_phantom"),
+        (lambda store: store.set_aside(), "chroma_missing"),
+    ],
 )
 def test_differences_of_chroma_are_found_and_mended(
     sound_with_chroma: Path, tmp_path: Path, spoil: Callable[[VectorStore], object], code: str

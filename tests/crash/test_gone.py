@@ -31,7 +31,8 @@ def test_the_search_sees_what_is_hidden(tmp_path: Path) -> None:
     secret = Secret(words, (), (ROW,))
     hidden = {
         "utf16": "x鳳凰y".encode("utf-16-le"),
-        "frame": b"rubbish" + zstandard.ZstdCompressor().compress(NOISE + b" the quokka sleeps " + NOISE),
+        "frame": b"rubbish"
+        + zstandard.ZstdCompressor().compress(NOISE + b" the quokka sleeps " + NOISE),
         "escaped": b'{"text": "\\u9cf3\\u51f0"}',
         "half": b"abc" + ROW.astype("<f2").tobytes(),
         "single": b"abcde" + (ROW * np.float32(0.9999)).astype("<f4").tobytes() + b"x",

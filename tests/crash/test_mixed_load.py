@@ -10,7 +10,9 @@ from evaluation.campaigns.mixed_load.__main__ import trial
 
 
 @pytest.mark.timeout(240)
-def test_eighty_clients_see_only_2xx_and_503_and_lose_nothing(tmp_path: Path, model_cache_dir: Path) -> None:
+def test_eighty_clients_see_only_2xx_and_503_and_lose_nothing(
+    tmp_path: Path, model_cache_dir: Path
+) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "models").symlink_to(model_cache_dir)
     outcome, (lost, back), faults = trial(tmp_path, clients=80, seconds=6.0)

@@ -19,7 +19,9 @@ CLIENTS, UPLOADS = 24, 96
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("spare", [4, 12])
-def test_refused_with_a_problem_and_nothing_left_behind(tmp_path: Path, model_cache_dir: Path, spare: int) -> None:
+def test_refused_with_a_problem_and_nothing_left_behind(
+    tmp_path: Path, model_cache_dir: Path, spare: int
+) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "models").symlink_to(model_cache_dir)
@@ -28,11 +30,19 @@ def test_refused_with_a_problem_and_nothing_left_behind(tmp_path: Path, model_ca
     kept: list[str] = []
 
     def upload(number: int) -> None:
-        with suppress(requests.ConnectionError), requests.Session() as session:  # no file for the connection itself
+        with (
+            suppress(requests.ConnectionError),
+            requests.Session() as session,
+        ):  # no file for the connection itself
             session.trust_env = False
             reply = session.post(
                 f"{server.url}/api/v1/ingest?library=papers&wait=text",
-                files={"file": (f"open{number}.txt", f"Number {number} of many files that cannot all be open.".encode())},
+                files={
+                    "file": (
+                        f"open{number}.txt",
+                        f"Number {number} of many files that cannot all be open.".encode(),
+                    )
+                },
                 timeout=60,
             )
             statuses[reply.status_code] += 1

@@ -17,9 +17,14 @@ EMBEDDER = DoubleModel("all-minilm:latest", "bert", 512, dimension=32)
 
 @pytest.mark.timeout(600)
 def test_kills_at_random_moments_lose_nothing(tmp_path: Path) -> None:
-    # An embedder outside of the server, which outlives it and takes no time to load: a third of a restart.
+    # An embedder outside of the server, which outlives it and takes no time to load: a third of a
+    # restart.
     with OllamaDouble([EMBEDDER]) as double:
-        settings = {"OLLAMA_BASE_URL": double.url, "EMBEDDING_MODEL": "all-minilm", "EMBEDDING_PROVIDER": "ollama"}
+        settings = {
+            "OLLAMA_BASE_URL": double.url,
+            "EMBEDDING_MODEL": "all-minilm",
+            "EMBEDDING_PROVIDER": "ollama",
+        }
         campaign = Campaign(tmp_path, seed=5, longest_load_s=0.4, settings=settings)
         campaign.run(KILLS)
         asked, vectors = campaign.finish()
@@ -38,7 +43,11 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     promises.begin_delete("b")
     promises.save(tmp_path / "promises.json")
     again = Promises.load(tmp_path / "promises.json")
-    assert (again.settled, again.possible, again.with_vectors) == ({"a": 1}, {"a": [1, 2], "b": [ABSENT, ABSENT]}, {"a"})
+    assert (again.settled, again.possible, again.with_vectors) == (
+        {"a": 1},
+        {"a": [1, 2], "b": [ABSENT, ABSENT]},
+        {"a"},
+    )
     assert again.next_revision("a") == 3
 
 

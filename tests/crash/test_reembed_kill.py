@@ -50,18 +50,27 @@ def test_a_killed_server_goes_on(tmp_path: Path) -> None:
     files = []
     for n in range(FILES):
         path = folder / f"river{n}.txt"
-        sentences = [f"River{n} passes mill{n}x{k} and bends round hill{n}x{k} before noon." for k in range(40)]
+        sentences = [
+            f"River{n} passes mill{n}x{k} and bends round hill{n}x{k} before noon."
+            for k in range(40)
+        ]
         path.write_text(" ".join(sentences))
         files.append(FileToSend(path))
     with OllamaDouble(MODELS) as double:
-        settings = {"OLLAMA_BASE_URL": double.url, "EMBEDDING_PROVIDER": "ollama", "EMBEDDING_MODEL": "small"}
+        settings = {
+            "OLLAMA_BASE_URL": double.url,
+            "EMBEDDING_PROVIDER": "ollama",
+            "EMBEDDING_MODEL": "small",
+        }
         data = tmp_path / "data"
         server = Served(data, **settings)
         with server:
             server.client.ingest(files, library="papers")
             chunks = _embedded(server.client)
             double.embed_ms = 15.0
-            job = server.client.post("/api/v1/reembed", {"library": "papers", "provider": "ollama", "model": "large"})
+            job = server.client.post(
+                "/api/v1/reembed", {"library": "papers", "provider": "ollama", "model": "large"}
+            )
             while texts_for(double, "large") < chunks // 3:
                 time.sleep(0.01)
             os.kill(server.process.pid, signal.SIGKILL)
@@ -75,7 +84,8 @@ def test_a_killed_server_goes_on(tmp_path: Path) -> None:
             assert cast("Json", done["result"])["after"] == "large"
             assert _embedded(again.client) == chunks
             assert _finds(again.client, "mill3x7")
-            # What was sent and not yet stored is sent again: at most the batches in the pipe. Each question is one more text.
+            # What was sent and not yet stored is sent again: at most the batches in the pipe. Each
+            # question is one more text.
             asked = cast("Json", cast("Json", done["result"])["comparison"])["questions"]
             assert texts_for(double, "large") - cast("int", asked) < chunks + 7 * 32 + 10
             assert before < chunks
@@ -91,7 +101,9 @@ def _embedded(client: DocuMindClient) -> int:
 
 
 def _finds(client: DocuMindClient, word: str) -> bool:
-    hits = cast("list[Json]", client.get("/api/v1/search", {"q": word, "library": "papers"})["hits"])
+    hits = cast(
+        "list[Json]", client.get("/api/v1/search", {"q": word, "library": "papers"})["hits"]
+    )
     return bool(hits) and word in str(hits[0]["text"])
 
 
@@ -117,23 +129,35 @@ with IndexStore(options, crash_at=int(sys.argv[2]), vector_store=sys.argv[3]) as
 
 
 def _options(data: Path) -> IndexOptions:
-    return IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000, vector_cache_vectors=0)
+    return IndexOptions(
+        data,
+        data / "chroma",
+        tantivy_threads=1,
+        tantivy_heap_bytes=15_000_000,
+        vector_cache_vectors=0,
+    )
 
 
 def _child(data: Path, crash_at: int, use: VectorStoreUse) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", CHILD, str(data), str(crash_at), use]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
 
 
 EVERY = int(os.environ.get("DOCUMIND_REEMBED_CRASH_EVERY", "0"))
 """Every how many write steps the process is ended; 1 tries all of them. 0 is the short form: some, without Chroma."""
 
 
-FORMS: list[tuple[VectorStoreUse, int]] = [("off", EVERY), ("foreground", EVERY)] if EVERY else [("off", 11)]
+FORMS: list[tuple[VectorStoreUse, int]] = (
+    [("off", EVERY), ("foreground", EVERY)] if EVERY else [("off", 11)]
+)
 
 
 @pytest.mark.parametrize(("use", "every"), FORMS)
-def test_a_process_ended_at_any_write_leaves_one_build_or_the_other(tmp_path: Path, use: VectorStoreUse, every: int) -> None:
+def test_a_process_ended_at_any_write_leaves_one_build_or_the_other(
+    tmp_path: Path, use: VectorStoreUse, every: int
+) -> None:
     origin = tmp_path / "origin"
     with IndexStore(_options(origin), vector_store=use) as store:
         add(store, "walrus", "heron", "otter")

@@ -28,7 +28,11 @@ sys.stdin.read()
 def test_children_die_with_a_killed_server(state: str) -> None:
     root = Path(__file__).resolve().parents[2]
     server = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, state], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _SERVER, state],
+        cwd=root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert server.stdout is not None
     child = psutil.Process(int(server.stdout.readline()))

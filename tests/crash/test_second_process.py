@@ -32,26 +32,46 @@ def second(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [("serve", "--port", "8124"), ("rebuild",), ("fsck", "--repair")], ids=" ".join)
-def test_refused_with_the_owner_s_name_before_anything_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("serve", "--port", "8124"), ("rebuild",), ("fsck", "--repair")], ids=" ".join
+)
+def test_refused_with_the_owner_s_name_before_anything_heavy(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", _OWNER, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _OWNER, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "held\n"
         done = second(tmp_path, *arguments)
         owner.kill()
-    said = " ".join(line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("import time:"))
+    said = " ".join(
+        line
+        for line in (done.stdout + done.stderr).splitlines()
+        if not line.startswith("import time:")
+    )
     assert done.returncode == 5
     assert f"process {owner.pid} at http://127.0.0.1:8123" in " ".join(said.split())
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    imported = {
+        line.rpartition("|")[2].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "app.index.files.lock" in imported
     assert imported & set(HEAVY) == set()
 
 
 def test_let_in_when_the_owner_was_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", _OWNER, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _OWNER, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as owner:
         assert owner.stdout is not None
         owner.stdout.readline()

@@ -23,7 +23,9 @@ PARAGRAPHS = 40
 
 def document(number: int) -> bytes:
     words = " ".join(f"{'abcdefghij'[number % 10]}{n % 97}" for n in range(90))
-    return "\n\n".join(f"The thing of shelf {n} of {number} is {words} {n}." for n in range(PARAGRAPHS)).encode()
+    return "\n\n".join(
+        f"The thing of shelf {n} of {number} is {words} {n}." for n in range(PARAGRAPHS)
+    ).encode()
 
 
 @pytest.mark.timeout(240)
@@ -36,7 +38,9 @@ def test_uploads_that_wait_hear_that_they_are_kept(tmp_path: Path, model_cache_d
         with requests.Session() as session:
             session.trust_env = False
             files = {"file": (f"stop{number}.txt", document(number))}
-            return session.post(f"{server.url}/api/v1/ingest?library=papers", files=files, timeout=60)
+            return session.post(
+                f"{server.url}/api/v1/ingest?library=papers", files=files, timeout=60
+            )
 
     with Served(data) as server, ThreadPoolExecutor(UPLOADS) as clients:
         waiting = [clients.submit(upload, number) for number in range(UPLOADS)]
@@ -86,7 +90,9 @@ Hasty(uvicorn.Config(app, port=0, log_config=None), CancelToken()).run()
 
 
 def test_a_stop_that_hangs_ends_all_the_same() -> None:
-    with subprocess.Popen([sys.executable, "-c", HANGS], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGS], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)

@@ -26,7 +26,11 @@ SHORT = 20
 EXAMPLES = int(os.environ.get("DOCUMIND_MACHINE_EXAMPLES", str(SHORT)))
 """Sequences tried; the short form tries the same ones every time."""
 KEYS = st.sampled_from(["ant", "bee", "cat", "dog", "eel"])
-EMBEDDERS = (HashEmbedder(16, model="one"), HashEmbedder(16, model="two"), HashEmbedder(24, model="three"))
+EMBEDDERS = (
+    HashEmbedder(16, model="one"),
+    HashEmbedder(16, model="two"),
+    HashEmbedder(24, model="three"),
+)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -47,7 +51,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _open(self) -> IndexStore:
         data = self.folder / "data"
-        options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+        options = IndexOptions(
+            data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+        )
         return IndexStore(options, vector_store="off")
 
     def teardown(self) -> None:
@@ -129,7 +135,9 @@ class StoreMachine(RuleBasedStateMachine):
         if live.fingerprint == made_by(embedder):
             return
         staged = self.store.reembedding.begin(PAPERS, made_by(embedder))
-        VectorBackfill(self.store.reembedding.view(staged.number), embedder, IngestOptions(embed_batch=3)).run(PAPERS)
+        VectorBackfill(
+            self.store.reembedding.view(staged.number), embedder, IngestOptions(embed_batch=3)
+        ).run(PAPERS)
         with self.store.reembedding.beside(PAPERS, staged.number, threading.Event()):
             self.store.reembedding.swap(PAPERS, staged.number)
         self.embedder = embedder
@@ -163,9 +171,15 @@ class StoreMachine(RuleBasedStateMachine):
         documents, _ = self.store.catalog.documents(PAPERS, limit=100)
         assert {document.source_key for document in documents} == set(self.live)
         for document in documents:
-            assert self.store.catalog.text(PAPERS, document.doc_id).text == self.live[document.source_key]
+            assert (
+                self.store.catalog.text(PAPERS, document.doc_id).text
+                == self.live[document.source_key]
+            )
         counts = self.store.catalog.counts(PAPERS)
-        assert (counts.documents, counts.chunks) == (len(documents), sum(document.chunks for document in documents))
+        assert (counts.documents, counts.chunks) == (
+            len(documents),
+            sum(document.chunks for document in documents),
+        )
         assert counts.embedded == sum(document.embedded for document in documents)
 
     @invariant()
@@ -186,7 +200,9 @@ class StoreMachine(RuleBasedStateMachine):
         for key in self.embedded & set(self.live):
             for chunk in self.store.catalog.chunks(PAPERS, self._doc_id(key)):
                 hits = self.store.vectors.search(PAPERS, self.embedder.embed_query(chunk.text), 20)
-                assert chunk.chunk_id in [hit.chunk_id for hit in hits if hit.score <= hits[0].score + 1e-4]
+                assert chunk.chunk_id in [
+                    hit.chunk_id for hit in hits if hit.score <= hits[0].score + 1e-4
+                ]
         if counts.embedded:
             found = self.store.vectors.search(PAPERS, self.embedder.embed_query("anything"), 100)
             ids = [hit.chunk_id for hit in found]

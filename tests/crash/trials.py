@@ -1,7 +1,7 @@
 """A workload whose process ends at write step 1, 2, 3 ..., and what a fresh process finds afterwards.
 
-Trials are forked (`tests.crash.forks`), so that hundreds take minutes. The process that owns Chroma is forked too, instead of being
-started: it has imported Chroma, and nothing else of it differs.
+Trials are forked (`tests.crash.forks`), so that hundreds take minutes. The process that owns Chroma
+is forked too, instead of being started: it has imported Chroma, and nothing else of it differs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def launch_forked(path: Path, ef_search: int) -> Child:
     pid = os.fork()
     if pid == 0:
         kept = {0, 1, 2, theirs.fileno(), others.fileno()}
-        for handle in {int(entry.name) for entry in Path("/proc/self/fd").iterdir()} - kept:  # the trial's locks and pipes
+        for handle in {
+            int(entry.name) for entry in Path("/proc/self/fd").iterdir()
+        } - kept:  # the trial's locks and pipes
             with suppress(OSError):
                 os.close(handle)
         serve(ChromaProcess(path, ef_search), theirs, others)
@@ -95,9 +97,12 @@ def try_steps(forks: Forks, directory: Path, steps: Iterable[int]) -> Iterable[T
             status, said = forks.run(partial(run, data, log, step))
             if status != 0:
                 break
-            # It came to its end: a run has some steps fewer where Chroma left no garbage to overwrite. The next one may reach it.
+            # It came to its end: a run has some steps fewer where Chroma left no garbage to
+            # overwrite. The next one may reach it.
             _forget(data, log)
-        failure = "" if status == CRASH_STATUS else f"the process ended with {status}: {said[-2000:]}"
+        failure = (
+            "" if status == CRASH_STATUS else f"the process ended with {status}: {said[-2000:]}"
+        )
         # The recovery is cut short too, at one of its own first writes.
         again = random.Random(step).randrange(1, 20)
         status, said = forks.run(partial(recover, data, again))

@@ -79,13 +79,18 @@ class Journal:
 
 def text_of(name: str, revision: int) -> str:
     """A text whose two chunks each hold a word nothing else holds."""
-    return f"{name}{revision}alpha grows in the first half of it. " + f"{name}{revision}omega grows in the second half of it."
+    return (
+        f"{name}{revision}alpha grows in the first half of it. "
+        + f"{name}{revision}omega grows in the second half of it."
+    )
 
 
 def run(data: Path, journal_path: Path, crash_at: int | None) -> int:
     """Run all operations; return how many steps were reached."""
     journal = Journal(journal_path)
-    word_queue.GROUP_S = 3600.0  # a group that the clock commits would be a step more on a slow machine
+    word_queue.GROUP_S = (
+        3600.0  # a group that the clock commits would be a step more on a slow machine
+    )
     with IndexStore(crash_options(data), crash_at=crash_at, vector_store="foreground") as store:
         for operation in operations(store, journal):
             operation()
@@ -111,7 +116,11 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
             for name, revision in names:
                 text = text_of(name, revision)
                 sha256 = store.writer.store_original(text.encode())
-                drafts.append(make_draft(name, text, library=library_of(name), has_original=True, sha256=sha256))
+                drafts.append(
+                    make_draft(
+                        name, text, library=library_of(name), has_original=True, sha256=sha256
+                    )
+                )
             store.writer.write(drafts)
             for name, revision in names:
                 journal.note("write", name, text_of(name, revision))
@@ -125,11 +134,15 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
             for name, revision in names:
                 journal.note("write?", name, text_of(name, revision))
                 text = text_of(name, revision)
-                draft = make_draft(name, text, library=library_of(name), source_revision=str(revision))
+                draft = make_draft(
+                    name, text, library=library_of(name), source_revision=str(revision)
+                )
                 entry = LedgerEntry(name, str(revision), "indexed", "")
                 store.writer.store([draft], LedgerPage(Library.PUBLIC, SOURCE, [entry]))
                 journal.note("write", name, text)
-            store.ledger.record(Library.PUBLIC, SOURCE, [LedgerEntry("elsewhere", "1", "redirect", "")])
+            store.ledger.record(
+                Library.PUBLIC, SOURCE, [LedgerEntry("elsewhere", "1", "redirect", "")]
+            )
 
         return do
 
@@ -169,7 +182,9 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
     def correct() -> None:
         document = store.writer.current(Library.PAPERS, "bee")
         if document is not None:
-            store.writer.correct(Library.PAPERS, document.doc_id, Metadata("Corrected title", ("Ann Li",), 2001))
+            store.writer.correct(
+                Library.PAPERS, document.doc_id, Metadata("Corrected title", ("Ann Li",), 2001)
+            )
 
     def state() -> None:
         store.jobs.create("crash", {})
@@ -201,8 +216,16 @@ def check(data: Path, journal_path: Path) -> list[str]:
         on_disk = {path.stem for path in (data / "originals").iterdir()}
         if held != on_disk:
             broken.append(f"originals {on_disk} for {held}")
-        articles = [entry.article for entry in store.ledger.page(Library.PUBLIC, SOURCE) if entry.state == "indexed"]
-        missing = [key for key in articles if store.writer.current(Library.PUBLIC, key) is None and "" not in journal.live[key]]
+        articles = [
+            entry.article
+            for entry in store.ledger.page(Library.PUBLIC, SOURCE)
+            if entry.state == "indexed"
+        ]
+        missing = [
+            key
+            for key in articles
+            if store.writer.current(Library.PUBLIC, key) is None and "" not in journal.live[key]
+        ]
         broken += [f"{key}: in the ledger but not in the library" for key in missing]
         text = text_of("next", 1)
         store.writer.write([make_draft("next", text)])
@@ -222,20 +245,33 @@ def _check_library(store: IndexStore, journal: Journal, library: Library) -> lis
         if found not in texts:
             broken.append(f"{key}: {found!r} is none of {texts}")
         if found:
-            broken += _check_document(store, library, key, documents[key].doc_id, found, embedded=key in journal.embedded)
+            broken += _check_document(
+                store, library, key, documents[key].doc_id, found, embedded=key in journal.embedded
+            )
     broken += [f"{key}: a phantom" for key in documents if key not in journal.live]
-    if sum(document.chunks for document in documents.values()) != counts.chunks or counts.documents != len(documents):
+    if sum(
+        document.chunks for document in documents.values()
+    ) != counts.chunks or counts.documents != len(documents):
         broken.append(f"counters say {counts}")
     if store.vectors.count(library) != counts.embedded:
-        broken.append(f"{store.vectors.count(library)} vectors can be searched, the catalog has {counts.embedded}")
-    if counts.embedded and (held := store.vector_store.count(collection(library))) != counts.embedded:
+        broken.append(
+            f"{store.vectors.count(library)} vectors can be searched, the catalog has {counts.embedded}"
+        )
+    if (
+        counts.embedded
+        and (held := store.vector_store.count(collection(library))) != counts.embedded
+    ):
         broken.append(f"chroma holds {held} vectors, the catalog {counts.embedded}")
     return broken
 
 
-def _check_document(store: IndexStore, library: Library, key: str, doc_id: str, text: str, *, embedded: bool) -> list[str]:
+def _check_document(
+    store: IndexStore, library: Library, key: str, doc_id: str, text: str, *, embedded: bool
+) -> list[str]:
     broken: list[str] = []
-    if library is Library.PAPERS and content_sha256(store.catalog.original(library, doc_id)) != content_sha256(text.encode()):
+    if library is Library.PAPERS and content_sha256(
+        store.catalog.original(library, doc_id)
+    ) != content_sha256(text.encode()):
         broken.append(f"{key}: the original is not what was sent")
     for chunk in store.catalog.chunks(library, doc_id):
         word = next(word for word in words(chunk.text) if word.startswith(key))
@@ -245,12 +281,17 @@ def _check_document(store: IndexStore, library: Library, key: str, doc_id: str, 
         if embedded:
             query = EMBEDDER.embed_query(chunk.text)
             rows = store.vectors.fetch(library, [chunk.chunk_id])
-            if chunk.chunk_id not in rows or float(cosine_distances(query, rows[chunk.chunk_id][None])[0]) > 1e-3:
+            if (
+                chunk.chunk_id not in rows
+                or float(cosine_distances(query, rows[chunk.chunk_id][None])[0]) > 1e-3
+            ):
                 broken.append(f"{key}: chunk {chunk.chunk_id} lost its vector")
             for name, found in (
                 ("dense search", [hit.chunk_id for hit in store.vectors.search(library, query, 1)]),
                 ("chroma", store.vector_store.search(collection(library), query, 1)),
             ):
                 if found != [chunk.chunk_id]:
-                    broken.append(f"{key}: {name} finds {found} for the vector of chunk {chunk.chunk_id}")
+                    broken.append(
+                        f"{key}: {name} finds {found} for the vector of chunk {chunk.chunk_id}"
+                    )
     return broken

@@ -36,16 +36,28 @@ class MemoryAnswerStore:
         self.feedback[answer_id] = feedback
 
     def list(self, limit: int = 100, with_feedback: bool = False) -> Sequence[Mapping[str, object]]:
-        kept = [self._with_feedback(key) for key in self.records if key in self.feedback or not with_feedback]
+        kept = [
+            self._with_feedback(key)
+            for key in self.records
+            if key in self.feedback or not with_feedback
+        ]
         return kept[::-1][:limit]
 
     def _with_feedback(self, answer_id: str) -> Mapping[str, object]:
         said = self.feedback.get(answer_id)
-        return self.records[answer_id] if said is None else {**self.records[answer_id], "feedback": said}
+        return (
+            self.records[answer_id]
+            if said is None
+            else {**self.records[answer_id], "feedback": said}
+        )
 
     def wipe(self, older_than: str | None = None) -> int:
         self.wiped.append(older_than)
-        gone = [key for key, record in self.records.items() if older_than is None or str(record["at"]) < older_than]
+        gone = [
+            key
+            for key, record in self.records.items()
+            if older_than is None or str(record["at"]) < older_than
+        ]
         for key in gone:
             del self.records[key]
         return len(gone)
@@ -78,9 +90,14 @@ class MemoryConversationStore:
     def list(self, limit: int = 100) -> Sequence[Mapping[str, object]]:
         return [self._head(key, found) for key, found in reversed(self._kept.items())][:limit]
 
-    def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
+    def append(
+        self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None
+    ) -> None:
         found = self._find(conversation_id)
-        found.turns += [{"role": turn.role, "content": turn.content, "answer_id": answer_id, "at": _AT} for turn in turns]
+        found.turns += [
+            {"role": turn.role, "content": turn.content, "answer_id": answer_id, "at": _AT}
+            for turn in turns
+        ]
 
     def set_summary(self, conversation_id: str, summary: str, folded: int) -> None:
         found = self._find(conversation_id)

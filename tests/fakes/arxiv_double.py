@@ -11,7 +11,9 @@ FEED = """<?xml version="1.0" encoding="UTF-8"?>
 ENTRY = """<entry><id>http://arxiv.org/abs/{id}</id><published>2022-10-06T01:00:32Z</published>
 <title>Rivers That
   Carry Silt</title><author><name>Ada Brook</name></author><author><name>Émile Fleuve</name></author></entry>"""
-ERROR = "<entry><id>http://arxiv.org/api/errors#incorrect_id_format</id><title>Error</title></entry>"
+ERROR = (
+    "<entry><id>http://arxiv.org/api/errors#incorrect_id_format</id><title>Error</title></entry>"
+)
 
 
 class ArxivDouble(HttpDouble):

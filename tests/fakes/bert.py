@@ -41,7 +41,9 @@ class TinyBert:
             "layer_norm_eps": self.epsilon,
         }
 
-    def weights(self, seed: int, *, prefix: str = "", classifier: bool = False) -> dict[str, FloatArray]:
+    def weights(
+        self, seed: int, *, prefix: str = "", classifier: bool = False
+    ) -> dict[str, FloatArray]:
         """Random tensors under their PyTorch names."""
         rng = np.random.default_rng(seed)
         h, shapes = self.hidden, dict[str, tuple[int, ...]]()
@@ -68,9 +70,13 @@ class TinyBert:
         if classifier:
             dense(f"{prefix}pooler.dense", h, h)
             dense("classifier", 1, h)
-        return {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
+        return {
+            name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()
+        }
 
-    def hidden_states(self, w: Mapping[str, FloatArray], prefix: str, ids: list[int], types: list[int]) -> Floats:
+    def hidden_states(
+        self, w: Mapping[str, FloatArray], prefix: str, ids: list[int], types: list[int]
+    ) -> Floats:
         """Last hidden states `[tokens, hidden]` of one unpadded text, in float64."""
 
         def dense(x: Floats, name: str) -> Floats:
@@ -79,25 +85,35 @@ class TinyBert:
         def norm(x: Floats, name: str) -> Floats:
             centred = x - x.mean(-1, keepdims=True)
             scale = np.sqrt((centred**2).mean(-1, keepdims=True) + self.epsilon)
-            result: Floats = centred / scale * w[f"{prefix}{name}.weight"] + w[f"{prefix}{name}.bias"]
+            result: Floats = (
+                centred / scale * w[f"{prefix}{name}.weight"] + w[f"{prefix}{name}.bias"]
+            )
             return result
 
         table = {
             kind: w[f"{prefix}embeddings.{kind}_embeddings.weight"].astype(np.float64)
             for kind in ("word", "position", "token_type")
         }
-        x = norm(table["word"][ids] + table["position"][: len(ids)] + table["token_type"][types], "embeddings.LayerNorm")
+        x = norm(
+            table["word"][ids] + table["position"][: len(ids)] + table["token_type"][types],
+            "embeddings.LayerNorm",
+        )
         for number in range(self.layers):
             at = f"encoder.layer.{number}."
             q, k, v = (
-                dense(x, f"{at}attention.self.{part}").reshape(len(ids), self.heads, -1).swapaxes(0, 1)
+                dense(x, f"{at}attention.self.{part}")
+                .reshape(len(ids), self.heads, -1)
+                .swapaxes(0, 1)
                 for part in ("query", "key", "value")
             )
             scores = q @ k.swapaxes(1, 2) / math.sqrt(self.hidden // self.heads)
             share = np.exp(scores - scores.max(-1, keepdims=True))
             share /= share.sum(-1, keepdims=True)
             attended = (share @ v).swapaxes(0, 1).reshape(len(ids), self.hidden)
-            x = norm(x + dense(attended, f"{at}attention.output.dense"), f"{at}attention.output.LayerNorm")
+            x = norm(
+                x + dense(attended, f"{at}attention.output.dense"),
+                f"{at}attention.output.LayerNorm",
+            )
             wide = dense(x, f"{at}intermediate.dense")
             wide = wide * 0.5 * (1 + _erf(wide / math.sqrt(2)))
             x = norm(x + dense(wide, f"{at}output.dense"), f"{at}output.LayerNorm")
@@ -112,7 +128,9 @@ class TinyBert:
     def logit(self, w: Mapping[str, FloatArray], ids: list[int], types: list[int]) -> float:
         """Tanh pooler on the first state, then the linear output."""
         first = self.hidden_states(w, "bert.", ids, types)[0]
-        pooled = np.tanh(w["bert.pooler.dense.weight"].astype(np.float64) @ first + w["bert.pooler.dense.bias"])
+        pooled = np.tanh(
+            w["bert.pooler.dense.weight"].astype(np.float64) @ first + w["bert.pooler.dense.bias"]
+        )
         return float((w["classifier.weight"].astype(np.float64) @ pooled + w["classifier.bias"])[0])
 
 
@@ -124,7 +142,11 @@ def write_safetensors(path: Path, tensors: Mapping[str, npt.NDArray[np.generic]]
     for name, tensor in tensors.items():
         block = np.ascontiguousarray(tensor).tobytes()
         kind = "F32" if tensor.dtype == np.float32 else "I64"
-        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [offset, offset + len(block)]}
+        header[name] = {
+            "dtype": kind,
+            "shape": list(tensor.shape),
+            "data_offsets": [offset, offset + len(block)],
+        }
         offset += len(block)
         blocks.append(block)
     encoded = json.dumps(header).encode()

@@ -23,8 +23,12 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.paths.append(self.path)
             for resource in sent.resource_spans:
-                self.server.resources.append({a.key: a.value.string_value for a in resource.resource.attributes})
-                self.server.spans += [span for scope in resource.scope_spans for span in scope.spans]
+                self.server.resources.append(
+                    {a.key: a.value.string_value for a in resource.resource.attributes}
+                )
+                self.server.spans += [
+                    span for scope in resource.scope_spans for span in scope.spans
+                ]
         self.send_response(200)
         self.send_header("Content-Type", "application/x-protobuf")
         self.send_header("Content-Length", "0")
@@ -45,7 +49,9 @@ class Collector(ThreadingHTTPServer):
         self.spans: list[Span] = []
         self.resources: list[dict[str, str]] = []
         super().__init__(("127.0.0.1", 0), _Handler)
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
 
     @property
     def url(self) -> str:
@@ -55,7 +61,12 @@ class Collector(ThreadingHTTPServer):
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.shutdown()
         self.server_close()
         self._thread.join(5)

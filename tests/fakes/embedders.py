@@ -21,7 +21,11 @@ class HashEmbedder:
 
     def __init__(self, dimension: int = 64, *, max_tokens: int = 256, model: str = "hash") -> None:
         self._identity = EmbedderIdentity(
-            provider="fake", model=model, digest=f"{model}-{dimension}", dimension=dimension, max_tokens=max_tokens
+            provider="fake",
+            model=model,
+            digest=f"{model}-{dimension}",
+            dimension=dimension,
+            max_tokens=max_tokens,
         )
         self._columns: dict[str, tuple[int, float]] = {}
         self.embedded: list[str] = []
@@ -34,7 +38,9 @@ class HashEmbedder:
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         for text, tokens in zip(texts, self.count_tokens(texts), strict=True):
             if tokens > self._identity.max_tokens:
-                raise PassageTooLong(f"text {text[:40]!r} has {tokens} tokens; {self._identity.max_tokens} fit")
+                raise PassageTooLong(
+                    f"text {text[:40]!r} has {tokens} tokens; {self._identity.max_tokens} fit"
+                )
         self.embedded.extend(texts)
         return self._rows(texts)
 
@@ -59,6 +65,9 @@ class HashEmbedder:
         found = self._columns.get(token)
         if found is None:
             digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-            found = (int.from_bytes(digest[:4], "big") % self._identity.dimension, 1.0 if digest[4] & 1 else -1.0)
+            found = (
+                int.from_bytes(digest[:4], "big") % self._identity.dimension,
+                1.0 if digest[4] & 1 else -1.0,
+            )
             self._columns[token] = found
         return found

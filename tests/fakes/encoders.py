@@ -9,7 +9,15 @@ import numpy as np
 
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
-from app.core.types import TOKEN_BITS, Chunk, EmbedderIdentity, FloatArray, Library, PassageCode, QuestionCode
+from app.core.types import (
+    TOKEN_BITS,
+    Chunk,
+    EmbedderIdentity,
+    FloatArray,
+    Library,
+    PassageCode,
+    QuestionCode,
+)
 from tests.fakes.embedders import HashEmbedder
 
 
@@ -33,13 +41,26 @@ class HashEncoder:
 
     def encode_question(self, text: str) -> QuestionCode:
         stems = tokenise(text) or [""]
-        signs = np.stack([np.unpackbits(np.frombuffer(_bits(stem), dtype=np.uint8)).astype(np.float32) * 2 - 1 for stem in stems])
-        return QuestionCode(self._embedder.embed_query(text), signs / np.float32(TOKEN_BITS**0.5), tuple(stems), (1,) * len(stems))
+        signs = np.stack(
+            [
+                np.unpackbits(np.frombuffer(_bits(stem), dtype=np.uint8)).astype(np.float32) * 2 - 1
+                for stem in stems
+            ]
+        )
+        return QuestionCode(
+            self._embedder.embed_query(text),
+            signs / np.float32(TOKEN_BITS**0.5),
+            tuple(stems),
+            (1,) * len(stems),
+        )
 
     def _code(self, text: str) -> PassageCode:
         sentences = [text[start:end] for start, end in sentence_spans(text)] or [text]
         rows = np.stack([self._embedder.embed_query(sentence) for sentence in sentences[:32]])
-        return PassageCode(np.rint(rows * 127).astype(np.int8).tobytes(), b"".join(_bits(stem) for stem in tokenise(text) or [""]))
+        return PassageCode(
+            np.rint(rows * 127).astype(np.int8).tobytes(),
+            b"".join(_bits(stem) for stem in tokenise(text) or [""]),
+        )
 
 
 class MemoryCodes:
@@ -55,8 +76,14 @@ class MemoryCodes:
     def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
         self.held.update(codes)
 
-    def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
-        found = [c for i, c in sorted(self.pending.items()) if i > after and i not in self.held and c.library is library]
+    def pending_codes(
+        self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
+        found = [
+            c
+            for i, c in sorted(self.pending.items())
+            if i > after and i not in self.held and c.library is library
+        ]
         return [chunk for chunk in found if doc_ids is None or chunk.doc_id in doc_ids][:limit]
 
 

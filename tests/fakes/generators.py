@@ -30,7 +30,13 @@ def with_probabilities(*pairs: tuple[str, float]) -> list[Token]:
 class ScriptedGenerator:
     """Replies in the order of its script; an unexpected call is an error of the test."""
 
-    def __init__(self, *script: Reply, name: str = "fake:scripted", context_tokens: int | None = 8192, reads: float = 1.0) -> None:
+    def __init__(
+        self,
+        *script: Reply,
+        name: str = "fake:scripted",
+        context_tokens: int | None = 8192,
+        reads: float = 1.0,
+    ) -> None:
         """`reads` is the share of a prompt that the fake host says it read."""
         self._reads = reads
         self._script = list(script)
@@ -58,14 +64,20 @@ class ScriptedGenerator:
     def stream(self, prompt: Prompt, cancel: CancelToken) -> Iterator[Token]:
         self.prompts.append(prompt)
         if not self._script:
-            raise AssertionError(f"unexpected call of {self._name}: {prompt.messages[-1].content[:200]!r}")
+            raise AssertionError(
+                f"unexpected call of {self._name}: {prompt.messages[-1].content[:200]!r}"
+            )
         reply = self._script.pop(0)
         if isinstance(reply, Exception):
             raise reply
         seen = int(sum(len(message.content) for message in prompt.messages) / 4 * self._reads)
-        return self._play(tokens_of(reply) if isinstance(reply, str) else reply, Usage(seen, 0), cancel)
+        return self._play(
+            tokens_of(reply) if isinstance(reply, str) else reply, Usage(seen, 0), cancel
+        )
 
-    def _play(self, tokens: Iterable[Token | Exception], usage: Usage, cancel: CancelToken) -> Iterator[Token]:
+    def _play(
+        self, tokens: Iterable[Token | Exception], usage: Usage, cancel: CancelToken
+    ) -> Iterator[Token]:
         cancel.on_cancel(self._count_cancel)
         try:
             for count, token in enumerate(tokens):
@@ -73,7 +85,11 @@ class ScriptedGenerator:
                     raise Cancelled("the fake was cancelled")
                 if isinstance(token, Exception):
                     raise token
-                yield replace(token, usage=replace(usage, completion_tokens=count)) if token.finish else token
+                yield (
+                    replace(token, usage=replace(usage, completion_tokens=count))
+                    if token.finish
+                    else token
+                )
         except GeneratorExit:
             self.closed += 1
             raise
@@ -91,7 +107,9 @@ class FixedModels:
     hosted: bool = False
     reason: str = ""
     error: Exception | None = None
-    profile: ModelProfile = field(default_factory=lambda: ModelProfile("fake:scripted", "fake", hosted=True))
+    profile: ModelProfile = field(
+        default_factory=lambda: ModelProfile("fake:scripted", "fake", hosted=True)
+    )
     """Of a large model on a quick host, unless a test says otherwise."""
     asked: list[str | None] = field(default_factory=list)
 

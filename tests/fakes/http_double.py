@@ -41,11 +41,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        asked = Asked(self.command, self.path, json.loads(content) if content else {}, dict(self.headers))
+        asked = Asked(
+            self.command, self.path, json.loads(content) if content else {}, dict(self.headers)
+        )
         reply = self.server.reply_to(asked)
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
-        self.send_header("Content-Length", str(len(reply.body) if reply.declared is None else reply.declared))
+        self.send_header(
+            "Content-Length", str(len(reply.body) if reply.declared is None else reply.declared)
+        )
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
@@ -67,7 +71,9 @@ class HttpDouble(ThreadingHTTPServer):
         self._queue: deque[Canned] = deque()
         self._lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
 
     @property
     def url(self) -> str:
@@ -77,7 +83,12 @@ class HttpDouble(ThreadingHTTPServer):
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.shutdown()
         self.server_close()
         self._thread.join(5)

@@ -9,7 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.core.errors import DiskFull, NotFound
-from app.core.types import Chunk, DeleteResult, Document, DocumentDraft, FloatArray, LedgerPage, Library, Metadata, WriteResult
+from app.core.types import (
+    Chunk,
+    DeleteResult,
+    Document,
+    DocumentDraft,
+    FloatArray,
+    LedgerPage,
+    Library,
+    Metadata,
+    WriteResult,
+)
 from tests.fakes.ledgers import DictLedger
 
 _AT = "2026-01-01T00:00:00Z"
@@ -62,7 +72,9 @@ class MemoryIndexWriter:
             self.batches.append(len(drafts))
             return [self._write_one(draft) for draft in drafts]
 
-    def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
+    def write_links(
+        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+    ) -> str | None:
         with self._lock:
             for (shelf, key), (document, _) in self._documents.items():
                 if shelf is library and key.startswith(prefix) and key > after:
@@ -70,7 +82,9 @@ class MemoryIndexWriter:
                     self.links[document.doc_id] = max(count, self.links.get(document.doc_id, 0))
         return None
 
-    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
+    def store(
+        self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
+    ) -> list[WriteResult]:
         results = self.write(drafts)
         if page is not None and self._ledger is not None:
             self._ledger.record(page.library, page.source, page.entries)
@@ -83,7 +97,11 @@ class MemoryIndexWriter:
     def _write_one(self, draft: DocumentDraft) -> WriteResult:
         key = (draft.library, draft.source_key)
         old = self._documents.get(key)
-        if old and old[0].sha256 == draft.sha256 and old[1].source_revision == draft.source_revision:
+        if (
+            old
+            and old[0].sha256 == draft.sha256
+            and old[1].source_revision == draft.source_revision
+        ):
             return WriteResult(draft.doc_id, old[0].revision, "unchanged", old[0].duplicate_of)
         revision = old[0].revision + 1 if old else 1
         twin = next(
@@ -125,9 +143,13 @@ class MemoryIndexWriter:
             self.vectors.pop(chunk_id, None)
         return len(gone)
 
-    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
         with self._lock:
-            pending = [c for i, c in self.chunks.items() if c.library == library and i not in self.vectors]
+            pending = [
+                c for i, c in self.chunks.items() if c.library == library and i not in self.vectors
+            ]
         if doc_ids is not None:
             pending = [chunk for chunk in pending if chunk.doc_id in doc_ids]
         if order == "longest":
@@ -136,7 +158,9 @@ class MemoryIndexWriter:
             pending.sort(key=lambda c: (-self.links.get(c.doc_id, 0), c.chunk_id))
         return pending[:limit]
 
-    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+    def write_vectors(
+        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+    ) -> None:
         with self._lock:
             for chunk_id, row in zip(chunk_ids, vectors, strict=True):
                 if chunk_id in self.chunks:
@@ -156,7 +180,9 @@ class MemoryIndexWriter:
         with self._lock:
             key = self._key(library, doc_id)
             document, draft = self._documents[key]
-            document = replace(document, title=metadata.title, authors=metadata.authors, year=metadata.year)
+            document = replace(
+                document, title=metadata.title, authors=metadata.authors, year=metadata.year
+            )
             self._documents[key] = (document, draft)
             return document
 

@@ -11,7 +11,17 @@ import numpy as np
 from app.core.errors import NotFound
 from app.core.function_words import content_or_all
 from app.core.text import tokenise
-from app.core.types import Chunk, Document, Filters, FloatArray, Library, LibraryCounts, Passage, Scored, TextSpan
+from app.core.types import (
+    Chunk,
+    Document,
+    Filters,
+    FloatArray,
+    Library,
+    LibraryCounts,
+    Passage,
+    Scored,
+    TextSpan,
+)
 from app.core.vectors import cosine_distances, top_k_smallest
 from app.retrieval.spelling import edit_distance
 
@@ -25,9 +35,18 @@ def matches(passage: Passage, filters: Filters | None) -> bool:
         (not filters.sections or chunk.section in filters.sections)
         and (not filters.doc_ids or chunk.doc_id in filters.doc_ids)
         and (not filters.types or document.type in filters.types)
-        and (filters.year_from is None or (document.year is not None and document.year >= filters.year_from))
-        and (filters.year_to is None or (document.year is not None and document.year <= filters.year_to))
-        and (not filters.author or any(filters.author.lower() in author.lower() for author in document.authors))
+        and (
+            filters.year_from is None
+            or (document.year is not None and document.year >= filters.year_from)
+        )
+        and (
+            filters.year_to is None
+            or (document.year is not None and document.year <= filters.year_to)
+        )
+        and (
+            not filters.author
+            or any(filters.author.lower() in author.lower() for author in document.authors)
+        )
     )
 
 
@@ -45,7 +64,11 @@ class MemoryCatalog:
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         self.read.extend(chunk_ids)
         known = self.by_library[library]
-        return {chunk_id: known[chunk_id] for chunk_id in chunk_ids if chunk_id in known and chunk_id not in self.gone}
+        return {
+            chunk_id: known[chunk_id]
+            for chunk_id in chunk_ids
+            if chunk_id in known and chunk_id not in self.gone
+        }
 
     def document(self, library: Library, doc_id: str) -> Document:
         for passage in self.by_library[library].values():
@@ -61,14 +84,27 @@ class MemoryCatalog:
             for p in self.by_library[library].values()
             if query.casefold() in p.document.title.casefold()
         }
-        found = [document for doc_id, document in sorted(documents.items()) if cursor is None or doc_id > cursor]
+        found = [
+            document
+            for doc_id, document in sorted(documents.items())
+            if cursor is None or doc_id > cursor
+        ]
         return found[:limit], found[limit - 1].doc_id if len(found) > limit else None
 
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
         chunks = [p.chunk for p in self.by_library[library].values() if p.chunk.doc_id == doc_id]
-        return sorted((c for c in chunks if revision in (None, c.revision)), key=lambda c: c.ordinal)
+        return sorted(
+            (c for c in chunks if revision in (None, c.revision)), key=lambda c: c.ordinal
+        )
 
-    def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
+    def text(
+        self,
+        library: Library,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> TextSpan:
         chunks = self.chunks(library, doc_id, revision)
         if not chunks:
             raise NotFound(f"no document {doc_id!r} in library {library.value!r}")
@@ -81,7 +117,12 @@ class MemoryCatalog:
 
     def counts(self, library: Library) -> LibraryCounts:
         live = [p for i, p in self.by_library[library].items() if i not in self.gone]
-        return LibraryCounts(len({p.document.doc_id for p in live}), len(live), len(live), sum(len(p.chunk.text) for p in live))
+        return LibraryCounts(
+            len({p.document.doc_id for p in live}),
+            len(live),
+            len(live),
+            sum(len(p.chunk.text) for p in live),
+        )
 
 
 class ExactVectors:
@@ -96,15 +137,23 @@ class ExactVectors:
         """Store rows of norm 1."""
         self.rows[library].update(zip(chunk_ids, vectors, strict=True))
 
-    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         self.searched.append(library)
         known = self._catalog.by_library[library]
-        rows = {i: row for i, row in self.rows[library].items() if i in known and matches(known[i], filters)}
+        rows = {
+            i: row
+            for i, row in self.rows[library].items()
+            if i in known and matches(known[i], filters)
+        }
         if not rows:
             return []
         ids = list(rows)
         distances = cosine_distances(query, np.stack(list(rows.values())))
-        return [Scored(ids[at], float(distances[at])) for at in top_k_smallest(distances, k).tolist()]
+        return [
+            Scored(ids[at], float(distances[at])) for at in top_k_smallest(distances, k).tolist()
+        ]
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
         rows = self.rows[library]
@@ -124,14 +173,20 @@ class TextbookBM25:
         self._catalog = catalog
         self._bags = {
             library: {
-                i: Counter(tokenise(f"{'' if p.chunk.text.startswith(p.document.title) else p.document.title} {p.chunk.text}"))
+                i: Counter(
+                    tokenise(
+                        f"{'' if p.chunk.text.startswith(p.document.title) else p.document.title} {p.chunk.text}"
+                    )
+                )
                 for i, p in known.items()
             }
             for library, known in catalog.by_library.items()
         }
         self.searched: list[Library] = []
 
-    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, text: str, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         self.searched.append(library)
         known = self._catalog.by_library[library]
         scores = self.score(library, text, [i for i, p in known.items() if matches(p, filters)])
@@ -147,7 +202,10 @@ class TextbookBM25:
         idf = {t: math.log(1 + (total - df + 0.5) / (df + 0.5)) for t, df in frequencies.items()}
         return {
             i: sum(
-                idf[t] * bags[i][t] * (self.K1 + 1) / (bags[i][t] + self.K1 * (1 - self.B + self.B * bags[i].total() / mean))
+                idf[t]
+                * bags[i][t]
+                * (self.K1 + 1)
+                / (bags[i][t] + self.K1 * (1 - self.B + self.B * bags[i].total() / mean))
                 for t in tokens
                 if bags[i][t]
             )
@@ -157,8 +215,12 @@ class TextbookBM25:
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
         held = ((i, bag) for i, bag in self._bags[library].items())
-        return [i for i, bag in held if any(edit_distance(token, other) <= edits for other in bag)][:k]
+        return [i for i, bag in held if any(edit_distance(token, other) <= edits for other in bag)][
+            :k
+        ]
 
-    def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def document_frequencies(
+        self, library: Library, tokens: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
         bags = self._bags[library]
         return len(bags), {token: sum(token in bag for bag in bags.values()) for token in tokens}

@@ -22,13 +22,34 @@ class MemoryJobStore:
         self.fail: StorageError | None = None
         """Raised by create and save while set, for example DiskFull."""
 
-    def create(self, kind: str, payload: Mapping[str, object], *, total: int | None = None, unit: str = "items") -> Job:
+    def create(
+        self,
+        kind: str,
+        payload: Mapping[str, object],
+        *,
+        total: int | None = None,
+        unit: str = "items",
+    ) -> Job:
         with self._lock:
             if self.fail is not None:
                 raise self.fail
             number = len(self._rows) + 1
             at = f"2026-01-01T00:00:{number:02d}Z"
-            job = Job(f"job{number}", kind, "queued", 0, total, unit, None, (), (), dict(payload), None, at, at)
+            job = Job(
+                f"job{number}",
+                kind,
+                "queued",
+                0,
+                total,
+                unit,
+                None,
+                (),
+                (),
+                dict(payload),
+                None,
+                at,
+                at,
+            )
             self._rows[job.id] = job
             return job
 

@@ -9,7 +9,17 @@ from app.core.errors import NotFound
 from app.core.ids import document_id
 from app.core.text import tokenise
 from app.core.trace import Trace
-from app.core.types import Chunk, Document, Hit, Library, LibraryCounts, Notice, Passage, Signals, TextSpan
+from app.core.types import (
+    Chunk,
+    Document,
+    Hit,
+    Library,
+    LibraryCounts,
+    Notice,
+    Passage,
+    Signals,
+    TextSpan,
+)
 from app.retrieval.request import Retrieval, SearchRequest
 
 _AT = "2026-01-01T00:00:00Z"
@@ -77,7 +87,13 @@ def passage(
 class WordRetriever:
     """Ranks given passages by the share of the query's content words they hold; records every request."""
 
-    def __init__(self, passages: Sequence[Passage] = (), *, notices: tuple[Notice, ...] = (), fallback: bool = True) -> None:
+    def __init__(
+        self,
+        passages: Sequence[Passage] = (),
+        *,
+        notices: tuple[Notice, ...] = (),
+        fallback: bool = True,
+    ) -> None:
         self.passages = list(passages)
         self.notices = notices
         self.fallback = fallback
@@ -103,14 +119,21 @@ class WordRetriever:
         if not self.fallback or not hits:
             return Retrieval((), self.notices)
         weak = tuple(replace(hit, fallback=True, band="weak") for hit in hits[:3])
-        return Retrieval(weak, (*self.notices, Notice("fallback_used", "Nothing passed the relevance cutoff.")), 0.1, fallback=True)
+        return Retrieval(
+            weak,
+            (*self.notices, Notice("fallback_used", "Nothing passed the relevance cutoff.")),
+            0.1,
+            fallback=True,
+        )
 
     def _ranked(self, request: SearchRequest) -> list[Hit]:
         asked = set(tokenise(request.text)) - _STOP
         doc_ids = request.filters.doc_ids
         hits = []
         for found in self.passages:
-            if found.chunk.library is not request.library or (doc_ids and found.chunk.doc_id not in doc_ids):
+            if found.chunk.library is not request.library or (
+                doc_ids and found.chunk.doc_id not in doc_ids
+            ):
                 continue
             share = len(asked & set(tokenise(found.chunk.text))) / len(asked) if asked else 0.0
             signals = Signals(dense=1.0 - share, bm25=share * 10, overlap=share)
@@ -128,7 +151,11 @@ class PassageCatalog:
         return [found for found in self._passages if found.chunk.library is library]
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
-        return {found.chunk.chunk_id: found for found in self._of(library) if found.chunk.chunk_id in set(chunk_ids)}
+        return {
+            found.chunk.chunk_id: found
+            for found in self._of(library)
+            if found.chunk.chunk_id in set(chunk_ids)
+        }
 
     def document(self, library: Library, doc_id: str) -> Document:
         for found in self._of(library):
@@ -140,7 +167,9 @@ class PassageCatalog:
         self, library: Library, query: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[Document], str | None]:
         distinct = {
-            found.document.doc_id: found.document for found in self._of(library) if query.lower() in found.document.title.lower()
+            found.document.doc_id: found.document
+            for found in self._of(library)
+            if query.lower() in found.document.title.lower()
         }
         start = int(cursor or 0)
         page = list(distinct.values())[start : start + limit]
@@ -149,7 +178,14 @@ class PassageCatalog:
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
         return [found.chunk for found in self._of(library) if found.chunk.doc_id == doc_id]
 
-    def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
+    def text(
+        self,
+        library: Library,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> TextSpan:
         chunks = self.chunks(library, doc_id)
         whole = [" "] * max(chunk.end for chunk in chunks)
         for chunk in chunks:

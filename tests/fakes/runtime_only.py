@@ -25,7 +25,9 @@ def developers_modules() -> frozenset[str]:
     def installed_to_run(distributions: Sequence[str]) -> bool:
         return any(re.sub(r"[-_.]+", "-", name).lower() in runtime for name in distributions)
 
-    return frozenset(name for name, owners in packages_distributions().items() if not installed_to_run(owners))
+    return frozenset(
+        name for name, owners in packages_distributions().items() if not installed_to_run(owners)
+    )
 
 
 class RuntimeFinder:
@@ -34,9 +36,15 @@ class RuntimeFinder:
     hidden = developers_modules()
 
     @classmethod
-    def find_spec(cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Return where a module is, None for a hidden one."""
-        return None if fullname.partition(".")[0] in cls.hidden else PathFinder.find_spec(fullname, path, target)
+        return (
+            None
+            if fullname.partition(".")[0] in cls.hidden
+            else PathFinder.find_spec(fullname, path, target)
+        )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,14 @@ from app.core.errors import ProviderUnreachable
 from app.core.ports import Generator
 from app.core.spans import SILENT, Spans
 from app.core.trace import Trace
-from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, ModelReport, ServiceStatus
+from app.core.types import (
+    EmbeddingState,
+    Fingerprint,
+    HostStatus,
+    Library,
+    ModelReport,
+    ServiceStatus,
+)
 from app.evaluation.archive import ReportArchive
 from app.generation.extractive import ExtractiveGenerator
 from app.generation.grounding import Grounder
@@ -53,7 +60,16 @@ from app.jobs.bulk import BulkIndexJob, BulkService
 from app.jobs.bulk_plan import BulkPlanJob
 from app.jobs.calibrate import CalibrateJob
 from app.jobs.evaluation import EvaluationService
-from app.jobs.kinds import ARXIV, CALIBRATE, PULL, REPLAY, SAMPLES, register_bulk, register_ingest, request_backfill
+from app.jobs.kinds import (
+    ARXIV,
+    CALIBRATE,
+    PULL,
+    REPLAY,
+    SAMPLES,
+    register_bulk,
+    register_ingest,
+    request_backfill,
+)
 from app.jobs.maintenance import register_maintenance
 from app.jobs.models import ModelTestService, PullJob, register_model_tests
 from app.jobs.queue import per_library
@@ -103,7 +119,9 @@ class LocalServices:
             models=self.models,
             research=Research(
                 lambda _: LibrarySearcher(self._retriever(), self.embedder),
-                AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+                AnswerWriter(
+                    ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
+                ),
                 Grounder(None, self.settings.generation()),
                 self.memory,
                 ModelSpeeds(self.store.models),
@@ -134,7 +152,14 @@ class LocalServices:
 
     def _retriever(self) -> Retriever:
         store = self.store
-        return Retriever(store.catalog, store.vectors, store.lexical, self.embedder, self.settings.retrieval(), writer=store.writer)
+        return Retriever(
+            store.catalog,
+            store.vectors,
+            store.lexical,
+            self.embedder,
+            self.settings.retrieval(),
+            writer=store.writer,
+        )
 
     def replayer(self) -> Replayer:
         return Replayer(
@@ -154,7 +179,9 @@ class LocalServices:
             embedder_of=lambda _: self.embedder,
             bench_embedder=lambda: self.embedder,
             models=self.models,
-            answer_writer=AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            answer_writer=AnswerWriter(
+                ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
+            ),
             grounder=Grounder(None, self.settings.generation()),
             answer=self.settings.answer(),
             ingest=self.settings.ingest(),
@@ -166,7 +193,9 @@ class LocalServices:
     def tester(self) -> ModelTester:
         return ModelTester(
             self.models,
-            AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()),
+            AnswerWriter(
+                ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
+            ),
             Grounder(None, self.settings.generation()),
             ModelSpeeds(self.store.models),
             self.store.models,
@@ -209,7 +238,12 @@ class LocalServices:
         return self.models.model or ExtractiveGenerator()
 
     def model_report(self) -> ModelReport:
-        return ModelReport((("llama3.2:latest", 2_000_000_000),), ("llama3.2:latest",), {"answers": self.generator.name}, None)
+        return ModelReport(
+            (("llama3.2:latest", 2_000_000_000),),
+            ("llama3.2:latest",),
+            {"answers": self.generator.name},
+            None,
+        )
 
     def status(self) -> ServiceStatus:
         builds = {library.value: self.projections.build_state(library) for library in Library}
@@ -219,7 +253,9 @@ class LocalServices:
         return ServiceStatus(tuple(self.hosts), self.projections.watermarks(), builds, embedding)
 
 
-def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> None:
+def _register_collecting(
+    jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings
+) -> None:
     """Samples as bundled, and an arXiv that nobody runs."""
     ingest = settings.ingest()
 
@@ -233,12 +269,27 @@ def _register_collecting(jobs: JobRunner, store: IndexStore, embedder: HashEmbed
         return request_backfill(jobs, library)
 
     samples = SamplesJob(
-        root=bundled(), pipeline_of=pipeline_of, backfill_of=backfill_of, catalog=store.catalog, writer=store.writer, later=later
+        root=bundled(),
+        pipeline_of=pipeline_of,
+        backfill_of=backfill_of,
+        catalog=store.catalog,
+        writer=store.writer,
+        later=later,
     )
     jobs.register(SAMPLES, samples, exclusive=per_library)
-    arxiv_host = settings.arxiv_base_url if "arxiv_base_url" in settings.model_fields_set else "http://127.0.0.1:9"
+    arxiv_host = (
+        settings.arxiv_base_url
+        if "arxiv_base_url" in settings.model_fields_set
+        else "http://127.0.0.1:9"
+    )
     client = ArxivClient(arxiv_host, interval_s=0.0)
-    arxiv = ArxivJob(client=client, catalog=store.catalog, pipeline_of=pipeline_of, backfill_of=backfill_of, later=later)
+    arxiv = ArxivJob(
+        client=client,
+        catalog=store.catalog,
+        pipeline_of=pipeline_of,
+        backfill_of=backfill_of,
+        later=later,
+    )
     jobs.register(ARXIV, arxiv, lane="network")
 
 
@@ -251,20 +302,32 @@ def _pull_nothing(model: str, cancel: CancelToken) -> Iterable[PullProgress]:
 
 @contextmanager
 def local_services(
-    settings: Settings, models: FixedModels | None = None, pull: Pull | None = None, spans: Spans = SILENT
+    settings: Settings,
+    models: FixedModels | None = None,
+    pull: Pull | None = None,
+    spans: Spans = SILENT,
 ) -> Iterator[LocalServices]:
     """Open everything in the settings' data directory and close it again."""
     directory = settings.data_dir
-    options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+    options = IndexOptions(
+        directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+    )
     embedder, ingest = HashEmbedder(64), settings.ingest()
     identity = embedder.identity
     with IndexStore(options) as store:
         for library in Library:
-            store.writer.claim(library, Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "test", "en_stem"))
+            store.writer.claim(
+                library,
+                Fingerprint(
+                    identity.model, identity.digest, identity.dimension, "", "", "test", "en_stem"
+                ),
+            )
         jobs = JobRunner(store.jobs, settings.jobs(), spans=spans)
         register_ingest(
             jobs,
-            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect),
+            pipeline_of=lambda _: IngestPipeline(
+                DirectParser(ingest), store.writer, embedder, ingest, inspect=inspect
+            ),
             backfill_of=lambda _: VectorBackfill(store.writer, embedder, ingest),
             catalog=store.catalog,
             originals=store.writer,
@@ -272,9 +335,17 @@ def local_services(
         )
         jobs.register(PULL, PullJob(pull or _pull_nothing), lane="network")
         _register_collecting(jobs, store, embedder, settings)
-        register_maintenance(jobs, StoreMaintenance(store, ReportArchive(settings.data_dir / "evaluations")))
+        register_maintenance(
+            jobs, StoreMaintenance(store, ReportArchive(settings.data_dir / "evaluations"))
+        )
         local = LocalServices(
-            settings, store, jobs, _register_bulk(jobs, store, embedder, settings), embedder, models or FixedModels(), spans=spans
+            settings,
+            store,
+            jobs,
+            _register_bulk(jobs, store, embedder, settings),
+            embedder,
+            models or FixedModels(),
+            spans=spans,
         )
         calibrate = CalibrateJob(
             catalog=store.catalog,
@@ -295,7 +366,9 @@ def local_services(
             jobs.close()
 
 
-def _register_bulk(jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings) -> BulkService:
+def _register_bulk(
+    jobs: JobRunner, store: IndexStore, embedder: HashEmbedder, settings: Settings
+) -> BulkService:
     ingest = settings.ingest()
     return register_bulk(
         jobs,

@@ -24,7 +24,8 @@ class Terminal:
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
         self._screen, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            # A new session's leader takes the first terminal it opens as its own: only so does Ctrl-C become a signal.
+            # A new session's leader takes the first terminal it opens as its own: only so does
+            # Ctrl-C become a signal.
             ["/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(theirs), *command],
             stdin=subprocess.DEVNULL,
             cwd=cwd,
@@ -38,7 +39,12 @@ class Terminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(10)
@@ -64,7 +70,9 @@ class Terminal:
         deadline = time.monotonic() + timeout_s
         while (at := self.seen.find(text, self._read)) < 0:
             if time.monotonic() > deadline or not self._more(deadline - time.monotonic()):
-                raise AssertionError(f"{text!r} was not printed; since the last expected text: {self.seen[self._read :]!r}")
+                raise AssertionError(
+                    f"{text!r} was not printed; since the last expected text: {self.seen[self._read :]!r}"
+                )
         before, self._read = self._read, at + len(text)
         return self.seen[before : self._read]
 

@@ -28,7 +28,9 @@ def make_certificate(folder: Path, name: str) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
-    names = x509.SubjectAlternativeName([x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    names = x509.SubjectAlternativeName(
+        [x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    )
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -42,7 +44,9 @@ def make_certificate(folder: Path, name: str) -> Path:
     )
     path = folder / "proxy.pem"
     pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     )
     path.write_bytes(pem + certificate.public_bytes(serialization.Encoding.PEM))
     return path
@@ -70,7 +74,12 @@ class TlsProxy:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(20)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(20)

@@ -16,9 +16,17 @@ class MemoryVectorStore:
     def __init__(self) -> None:
         self._rows: dict[str, dict[int, FloatArray]] = {}
 
-    def upsert(self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, fields: Sequence[tuple[str, str]]) -> None:
+    def upsert(
+        self,
+        collection: str,
+        chunk_ids: Sequence[int],
+        rows: FloatArray,
+        fields: Sequence[tuple[str, str]],
+    ) -> None:
         assert len(chunk_ids) == len(rows) == len(fields)
-        self._rows.setdefault(collection, {}).update(zip(chunk_ids, np.array(rows, np.float32), strict=True))
+        self._rows.setdefault(collection, {}).update(
+            zip(chunk_ids, np.array(rows, np.float32), strict=True)
+        )
 
     def delete(self, collection: str, chunk_ids: Sequence[int]) -> None:
         for chunk_id in chunk_ids:

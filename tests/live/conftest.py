@@ -1,7 +1,8 @@
 """Real models: SmolLM2-135M behind the Ollama double and behind llama.cpp's own server, and a real Ollama where one is named.
 
-`make live` makes .venv-live, which these fixtures start their servers from. OLLAMA_BASE_URL adds that server; LIVE_CHAT_MODEL and
-LIVE_EMBEDDING_MODEL name its models, else the first of each kind that it has.
+`make live` makes .venv-live, which these fixtures start their servers from. OLLAMA_BASE_URL adds
+that server; LIVE_CHAT_MODEL and LIVE_EMBEDDING_MODEL name its models, else the first of each kind
+that it has.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def running(*arguments: str, url: str) -> Iterator[subprocess.Popen[bytes]]:
     """A server of .venv-live that answers at an address; it ends with the block."""
     if not PYTHON.exists() or not MODEL.exists():
         pytest.fail("tests/live needs .venv-live with a model; run: make live")
-    process = subprocess.Popen([str(PYTHON), "-m", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=sys.stderr)
+    process = subprocess.Popen(
+        [str(PYTHON), "-m", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=sys.stderr
+    )
     try:
         deadline = time.monotonic() + START_S
         while not _answers(url):
@@ -79,7 +82,17 @@ def double(*options: str, port: int = 0) -> Iterator[tuple[Live, subprocess.Pope
     """The Ollama double with the model behind it, in a process of its own."""
     port = port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = ("tests.fakes.ollama_double", "--model", str(MODEL), "--name", CHAT, "--port", str(port), "--threads", THREADS)
+    command = (
+        "tests.fakes.ollama_double",
+        "--model",
+        str(MODEL),
+        "--name",
+        CHAT,
+        "--port",
+        str(port),
+        "--threads",
+        THREADS,
+    )
     with running(*command, *options, url=url) as process:
         yield Live(url, CHAT, "smollm2-vectors:latest", double=True), process
 
@@ -102,7 +115,9 @@ def live(request: pytest.FixtureRequest) -> Live:
         embed = embed or (row.name if "embedding" in kinds else "")
         chat = chat or (row.name if "completion" in kinds else "")
     if not chat or not embed:
-        pytest.fail(f"{REAL} needs a model that answers and one that embeds; run: ollama pull smollm2:135m all-minilm")
+        pytest.fail(
+            f"{REAL} needs a model that answers and one that embeds; run: ollama pull smollm2:135m all-minilm"
+        )
     return Live(REAL, chat, embed, double=False)
 
 
@@ -111,7 +126,16 @@ def llama_url() -> Iterator[str]:
     """llama.cpp's own server, which speaks OpenAI's protocol; the address ends with /v1."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/v1"
-    options = ["--model", str(MODEL), "--n_ctx", "2048", "--port", str(port), "--interrupt_requests", "false"]
+    options = [
+        "--model",
+        str(MODEL),
+        "--n_ctx",
+        "2048",
+        "--port",
+        str(port),
+        "--interrupt_requests",
+        "false",
+    ]
     options += ["--n_threads", THREADS, "--n_threads_batch", THREADS]
     with running("llama_cpp.server", *options, url=f"{url}/models"):
         yield url

@@ -20,17 +20,23 @@ from tests.live.conftest import Live, double, free_port
 
 pytestmark = pytest.mark.live
 
-QUESTION = Prompt((Message("user", "Write one sentence about a river."),), temperature=0.0, max_tokens=24)
+QUESTION = Prompt(
+    (Message("user", "Write one sentence about a river."),), temperature=0.0, max_tokens=24
+)
 
 
 def generator(live: Live) -> OllamaGenerator:
-    return OllamaGenerator(OllamaHost(live.url), live.chat, slots=CallSlots(2, 60, "Ollama"), num_ctx=1024)
+    return OllamaGenerator(
+        OllamaHost(live.url), live.chat, slots=CallSlots(2, 60, "Ollama"), num_ctx=1024
+    )
 
 
 def fail(live: Live, **fault: object) -> None:
     """Tell the double to fail the next answer."""
     content = json.dumps({"path": "/api/chat", "fault": fault}).encode()
-    urllib.request.urlopen(urllib.request.Request(f"{live.url}/double/fail", content), timeout=5).close()
+    urllib.request.urlopen(
+        urllib.request.Request(f"{live.url}/double/fail", content), timeout=5
+    ).close()
 
 
 def answer(model: OllamaGenerator) -> tuple[str, Token]:
@@ -61,7 +67,9 @@ def test_a_stream_that_is_cut_says_so_and_the_next_one_is_whole(
     assert type(caught.value) is error
     assert "".join(said).strip()
     assert whole.startswith("".join(said))
-    assert answer(model)[0] == whole  # the same words: nothing of the broken answer is left in the model
+    assert (
+        answer(model)[0] == whole
+    )  # the same words: nothing of the broken answer is left in the model
 
 
 def test_slow_reading_is_waited_for_and_told() -> None:

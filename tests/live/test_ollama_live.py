@@ -42,7 +42,15 @@ def prompt(text: str, *, logprobs: bool = False, most: int = 40) -> Prompt:
 def test_replies_are_those_of_the_list(live: Live, host: OllamaHost, pair: Pair) -> None:
     if not holds_at(pair, host.version()):
         return  # of another release; its own case of the double holds it
-    assert wrong(pair, ask(live.url, pair, chat=live.chat, embed=live.embed), chat=live.chat, embed=live.embed) == ""
+    assert (
+        wrong(
+            pair,
+            ask(live.url, pair, chat=live.chat, embed=live.embed),
+            chat=live.chat,
+            embed=live.embed,
+        )
+        == ""
+    )
 
 
 def test_the_host_lists_its_models(live: Live, host: OllamaHost) -> None:
@@ -56,13 +64,17 @@ def test_the_host_lists_its_models(live: Live, host: OllamaHost) -> None:
 
 def test_vectors(live: Live, host: OllamaHost) -> None:
     embedder = OllamaEmbedder(host, live.embed)
-    rows = embedder.embed_passages(["Rivers carry silt to the sea.", "A treaty was signed in Vienna."])
+    rows = embedder.embed_passages(
+        ["Rivers carry silt to the sea.", "A treaty was signed in Vienna."]
+    )
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
     assert (rows @ embedder.embed_query("What do rivers carry to the sea?")).argmax() == 0
     assert embedder.embed_query("river " * 5000).shape == (embedder.identity.dimension,)
 
 
-def test_an_answer_with_usage_and_the_window_that_was_asked_for(live: Live, host: OllamaHost, generator: OllamaGenerator) -> None:
+def test_an_answer_with_usage_and_the_window_that_was_asked_for(
+    live: Live, host: OllamaHost, generator: OllamaGenerator
+) -> None:
     tokens = list(generator.stream(prompt("Write one sentence about a river."), CancelToken()))
     assert "".join(token.text for token in tokens).strip()
     usage = tokens[-1].usage
@@ -72,12 +84,17 @@ def test_an_answer_with_usage_and_the_window_that_was_asked_for(live: Live, host
     assert usage.completion_seconds is not None
     assert 1 < usage.completion_tokens / usage.completion_seconds < 10_000
     digest = next(row.digest for row in host.models() if same_model(row.name, live.chat))
-    (loaded,) = [row for row in host.loaded() if row.digest == digest]  # others may be loaded too, and under other names
+    (loaded,) = [
+        row for row in host.loaded() if row.digest == digest
+    ]  # others may be loaded too, and under other names
     assert loaded.context_tokens == generator.context_tokens
 
 
 def test_reading_is_timed(generator: OllamaGenerator) -> None:
-    (*_, last) = generator.stream(prompt(f"{time.monotonic_ns()} " + "The river runs to the sea. " * 60, most=2), CancelToken())
+    (*_, last) = generator.stream(
+        prompt(f"{time.monotonic_ns()} " + "The river runs to the sea. " * 60, most=2),
+        CancelToken(),
+    )
     assert last.finish == "length"
     assert last.usage is not None
     assert last.usage.prompt_tokens is not None
@@ -100,7 +117,11 @@ def test_a_prompt_over_the_window_is_refused(generator: OllamaGenerator) -> None
 
 def test_a_missing_model_is_named(generator: OllamaGenerator) -> None:
     with pytest.raises(ModelNotInstalled, match="ollama pull"):
-        list(generator.stream(Prompt((Message("user", "x"),), model="no-such-model-here"), CancelToken()))
+        list(
+            generator.stream(
+                Prompt((Message("user", "x"),), model="no-such-model-here"), CancelToken()
+            )
+        )
 
 
 def test_an_embedding_model_does_not_answer(live: Live, generator: OllamaGenerator) -> None:
@@ -108,7 +129,9 @@ def test_an_embedding_model_does_not_answer(live: Live, generator: OllamaGenerat
         list(generator.stream(Prompt((Message("user", "x"),), model=live.embed), CancelToken()))
 
 
-def test_a_cancel_while_it_writes_is_immediate_and_the_next_answer_comes(generator: OllamaGenerator) -> None:
+def test_a_cancel_while_it_writes_is_immediate_and_the_next_answer_comes(
+    generator: OllamaGenerator,
+) -> None:
     cancel = CancelToken()
     stream = generator.stream(prompt("Count to one thousand in words.", most=1500), cancel)
     next(stream)
@@ -120,7 +143,9 @@ def test_a_cancel_while_it_writes_is_immediate_and_the_next_answer_comes(generat
     assert list(generator.stream(prompt("Say yes.", most=2), CancelToken()))
 
 
-def test_a_cancel_while_it_reads_is_immediate_and_the_next_answer_comes(generator: OllamaGenerator) -> None:
+def test_a_cancel_while_it_reads_is_immediate_and_the_next_answer_comes(
+    generator: OllamaGenerator,
+) -> None:
     cancel, at = CancelToken(), list[float]()
     list(generator.stream(prompt("Say yes.", most=2), CancelToken()))  # it is loaded
 

@@ -21,7 +21,9 @@ CANCEL_S = 2.0
 @pytest.fixture
 def generator(llama_url: str) -> OpenAICompatibleGenerator:
     endpoint = HostedEndpoint("openai_compatible", HostedOptions(llama_url))
-    return OpenAICompatibleGenerator(endpoint, "smollm2", slots=CallSlots(2, 60, "llama.cpp"), context_tokens=2048)
+    return OpenAICompatibleGenerator(
+        endpoint, "smollm2", slots=CallSlots(2, 60, "llama.cpp"), context_tokens=2048
+    )
 
 
 def prompt(text: str, most: int = 24) -> Prompt:
@@ -44,12 +46,18 @@ def test_the_limit_is_told(generator: OpenAICompatibleGenerator) -> None:
     assert last.finish == "length"
 
 
-def test_a_prompt_over_the_window_is_an_error_and_no_answer(generator: OpenAICompatibleGenerator) -> None:
-    with pytest.raises((InvalidInput, ProviderBadResponse)):  # this server breaks the stream off and keeps the reason to itself
+def test_a_prompt_over_the_window_is_an_error_and_no_answer(
+    generator: OpenAICompatibleGenerator,
+) -> None:
+    with pytest.raises(
+        (InvalidInput, ProviderBadResponse)
+    ):  # this server breaks the stream off and keeps the reason to itself
         list(generator.stream(prompt("river " * 6000), CancelToken()))
 
 
-def test_a_cancel_is_immediate_and_the_next_answer_comes(generator: OpenAICompatibleGenerator) -> None:
+def test_a_cancel_is_immediate_and_the_next_answer_comes(
+    generator: OpenAICompatibleGenerator,
+) -> None:
     cancel = CancelToken()
     stream = generator.stream(prompt("Count to one thousand in words.", most=1500), cancel)
     next(stream)

@@ -25,7 +25,9 @@ from app.ingest.parsers.formats import FORMATS
 from app.retrieval.search import slots
 
 ROOT = Path(__file__).parents[2]
-DOCS = "\n".join(path.read_text("utf-8") for path in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+DOCS = "\n".join(
+    path.read_text("utf-8") for path in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+)
 
 
 def test_what_derives_from_a_set_holds_all_of_it() -> None:
@@ -36,7 +38,9 @@ def test_what_derives_from_a_set_holds_all_of_it() -> None:
     assert all(slots(mode) > 0 for mode in get_args(Mode))
 
 
-@pytest.mark.parametrize("names", [Mode, Strategy, Fusion, Rerank, Reasoning, Scope, NoticeCode, DocumentType])
+@pytest.mark.parametrize(
+    "names", [Mode, Strategy, Fusion, Rerank, Reasoning, Scope, NoticeCode, DocumentType]
+)
 def test_the_docs_tell_every_name(names: object) -> None:
     missing = [name for name in get_args(names) if f"`{name}`" not in DOCS]
     assert missing == []

@@ -72,23 +72,37 @@ def test_every_setting_reaches_the_container() -> None:
     reaching = set(SERVICES["documind"]["environment"]) | set(image)
     assert known <= reaching
     assert set(SERVICES["documind"]["environment"]) <= known
-    assert not {"API_HOST", "API_PORT", "DATA_DIR"} & set(SERVICES["documind"]["environment"])  # the image's own
+    assert not {"API_HOST", "API_PORT", "DATA_DIR"} & set(
+        SERVICES["documind"]["environment"]
+    )  # the image's own
 
 
 @pytest.mark.parametrize("profile", ["", "ollama", "ollama-gpu", "monitoring"])
-def test_compose_hands_settings_on_from_the_environment_and_from_env(profile: str, tmp_path: Path) -> None:
+def test_compose_hands_settings_on_from_the_environment_and_from_env(
+    profile: str, tmp_path: Path
+) -> None:
     handed = SERVICES["documind"]["environment"]
-    assert handed["OLLAMA_BASE_URL"].startswith("${OLLAMA_BASE_URL:-http://ollama:11434,http://host.docker.internal")
-    assert handed["CHUNK_SIZE"] is None  # a name alone: from the environment or .env, not set where neither has it
+    assert handed["OLLAMA_BASE_URL"].startswith(
+        "${OLLAMA_BASE_URL:-http://ollama:11434,http://host.docker.internal"
+    )
+    assert (
+        handed["CHUNK_SIZE"] is None
+    )  # a name alone: from the environment or .env, not set where neither has it
     if shutil.which("docker-compose") is None:  # with it, as in CI, compose itself reads the file
         return
     shutil.copy(ROOT / "docker-compose.yml", tmp_path)
     handed = handed_on(profile, tmp_path)  # a fresh clone: no .env
     assert handed["OLLAMA_BASE_URL"].startswith("http://ollama:11434,")
     assert handed["CHUNK_SIZE"] is None
-    (tmp_path / ".env").write_text("CHUNK_SIZE=700\nHELPER_MODEL=tiny\nOLLAMA_BASE_URL=\nLLM_MODEL=\n")
+    (tmp_path / ".env").write_text(
+        "CHUNK_SIZE=700\nHELPER_MODEL=tiny\nOLLAMA_BASE_URL=\nLLM_MODEL=\n"
+    )
     handed = handed_on(profile, tmp_path, OPENAI_API_KEY="k3y")
-    assert (handed["CHUNK_SIZE"], handed["HELPER_MODEL"], handed["OPENAI_API_KEY"]) == ("700", "tiny", "k3y")
+    assert (handed["CHUNK_SIZE"], handed["HELPER_MODEL"], handed["OPENAI_API_KEY"]) == (
+        "700",
+        "tiny",
+        "k3y",
+    )
     assert handed["OLLAMA_BASE_URL"].startswith("http://ollama:11434,")
     assert handed["LLM_MODEL"] == ""  # which the server takes as not set, see test_settings
 
@@ -121,19 +135,29 @@ PROFILES = {
 
 def started_by(profile: str) -> set[str]:
     """The services that a profile starts, as compose decides it."""
-    return {name for name, service in SERVICES.items() if not service.get("profiles") or profile in service["profiles"]}
+    return {
+        name
+        for name, service in SERVICES.items()
+        if not service.get("profiles") or profile in service["profiles"]
+    }
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_each_profile_starts_what_belongs_together(profile: str) -> None:
     started = started_by(profile)
     assert started == PROFILES[profile]
-    volumes = [str(volume).split(":")[0] for name in started for volume in SERVICES[name].get("volumes", ())]
+    volumes = [
+        str(volume).split(":")[0]
+        for name in started
+        for volume in SERVICES[name].get("volumes", ())
+    ]
     assert all(volume.startswith("./") or volume in COMPOSE["volumes"] for volume in volumes)
     needs = [needed for name in started for needed in SERVICES[name].get("depends_on", ())]
     assert set(needs) <= started
     program = shutil.which("docker-compose")
-    if program is not None:  # the rules above hold without it; with it, compose itself reads the file
+    if (
+        program is not None
+    ):  # the rules above hold without it; with it, compose itself reads the file
         shown = subprocess.run(
             [program, *(["--profile", profile] if profile else []), "config", "--services"],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
@@ -161,7 +185,9 @@ def test_no_service_has_more_power_than_it_needs(name: str) -> None:
     service = SERVICES[name]
     assert not {"privileged", "pid", "network_mode", "cap_add"} & set(service)
     assert not any("docker.sock" in str(volume) for volume in service.get("volumes", ()))
-    configured = [str(volume) for volume in service.get("volumes", ()) if str(volume).startswith("./")]
+    configured = [
+        str(volume) for volume in service.get("volumes", ()) if str(volume).startswith("./")
+    ]
     assert all(volume.endswith(":ro") for volume in configured)
 
 
@@ -175,14 +201,29 @@ def test_image_and_compose_ask_liveness_the_same_way() -> None:
 def test_the_dockerfile_is_understood_step_by_step() -> None:
     page, environment, image = stages(DOCKERFILE)
     assert (page.name, page.base, environment.base) == ("page", "node:20-slim", "python:3.11-slim")
-    assert [one.name for one in page.instructions] == ["WORKDIR", "COPY", "RUN", "COPY", "COPY", "RUN"]
-    scripts_read = {"evaluation/retrieval_ablation.json", "evaluation/wiki_public_bench.json", "evaluation/query_cases.json"}
-    assert scripts_read <= {word for one in image.instructions if one.name == "COPY" for word in one.words()}
+    assert [one.name for one in page.instructions] == [
+        "WORKDIR",
+        "COPY",
+        "RUN",
+        "COPY",
+        "COPY",
+        "RUN",
+    ]
+    scripts_read = {
+        "evaluation/retrieval_ablation.json",
+        "evaluation/wiki_public_bench.json",
+        "evaluation/query_cases.json",
+    }
+    assert scripts_read <= {
+        word for one in image.instructions if one.name == "COPY" for word in one.words()
+    }
     copies = [one for one in image.instructions if one.name == "COPY"]
     assert [one.flags.get("from") for one in copies] == ["environment", "page", None, None, None]
     env = next(one for one in image.instructions if one.name == "ENV").pairs()
     assert env["DATA_DIR"] == next(one.text for one in image.instructions if one.name == "VOLUME")
-    assert set(env) - {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"} <= {name.upper() for name in Settings.model_fields}
+    assert set(env) - {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"} <= {
+        name.upper() for name in Settings.model_fields
+    }
     with pytest.raises(ValueError, match="not known"):
         stages("FROM a\nADD http://x /y")
     with pytest.raises(ValueError, match="before the first FROM"):
@@ -221,8 +262,13 @@ def test_the_forge_only_calls_make_check() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["check"]
     assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
-    assert [step["run"].split()[:2] for step in job["steps"] if "run" in step][-1] == ["make", "check"]
-    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))["updates"]
+    assert [step["run"].split()[:2] for step in job["steps"] if "run" in step][-1] == [
+        "make",
+        "check",
+    ]
+    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))[
+        "updates"
+    ]
     assert {row["package-ecosystem"] for row in updates} == {"github-actions", "pip", "npm"}
 
 
@@ -238,8 +284,17 @@ def test_locks_carry_hashes_and_no_addresses_and_no_torch(lock: str) -> None:
 
 def test_every_dependency_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    locked = set(re.findall(r"^([a-z0-9.-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE))
-    wanted = {re.split(r"[<>=;\[ ]", line)[0].lower().replace("_", "-") for line in project["dependencies"]}
+    locked = set(
+        re.findall(
+            r"^([a-z0-9.-]+)==",
+            (ROOT / "requirements.lock").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
+    wanted = {
+        re.split(r"[<>=;\[ ]", line)[0].lower().replace("_", "-")
+        for line in project["dependencies"]
+    }
     assert wanted <= locked
 
 
@@ -249,5 +304,7 @@ def test_every_file_that_monitoring_mounts_is_there() -> None:
         local = [ROOT / mount for mount in mounts if mount.startswith("./")]
         assert local
         assert all(path.exists() for path in local), name
-    source = yaml.safe_load((ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text("utf-8"))
+    source = yaml.safe_load(
+        (ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text("utf-8")
+    )
     assert source["datasources"][0]["url"] == "http://prometheus:9090"

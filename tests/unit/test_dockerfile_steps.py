@@ -47,7 +47,9 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> steps.Build:
     return build
 
 
-def test_steps_are_done_by_a_plain_user_in_their_directory(built: steps.Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_are_done_by_a_plain_user_in_their_directory(
+    built: steps.Build, capsys: pytest.CaptureFixture[str]
+) -> None:
     del capsys
     place = built.root / "opt/thing"
     who = steps.NOBODY if os.geteuid() == 0 else os.geteuid()
@@ -71,4 +73,7 @@ def test_a_step_that_fails_ends_the_run(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(SystemExit, match="FAILED: RUN exit 3"):
         steps.build_stages(build, stages("FROM a\nWORKDIR /x\nRUN exit 3\n"))
     with pytest.raises(SystemExit, match="it is not there"):
-        steps.build_stages(steps.prepare(tmp_path / "other", sys.executable), stages("FROM a\nCOPY nothing-like-this ./\n"))
+        steps.build_stages(
+            steps.prepare(tmp_path / "other", sys.executable),
+            stages("FROM a\nCOPY nothing-like-this ./\n"),
+        )

@@ -83,7 +83,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("__pycache__", "static", "node_modules")
     shutil.copytree(ROOT / "app", folder / "app", ignore=ignored)
     (folder / "web" / "src" / "features").mkdir(parents=True)
-    shutil.copytree(ROOT / "web" / "src" / "features" / "chat", folder / "web" / "src" / "features" / "chat")
+    shutil.copytree(
+        ROOT / "web" / "src" / "features" / "chat", folder / "web" / "src" / "features" / "chat"
+    )
     return folder
 
 
@@ -92,5 +94,7 @@ def test_the_recipes_add_what_they_say(copy: Path) -> None:
     for name, recipe in RECIPES.items():
         touched = follow(recipe, copy)
         assert 1 < len(set(touched)) <= 3, name
-    done = subprocess.run([sys.executable, "-c", USES], cwd=copy, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", USES], cwd=copy, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]

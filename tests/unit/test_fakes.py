@@ -12,7 +12,9 @@ from tests.fakes.index_writer import MemoryIndexWriter
 
 def test_hash_embedder_is_an_embedder_with_unit_rows_near_for_shared_words() -> None:
     embedder: Embedder = HashEmbedder()
-    rows = embedder.embed_passages(["cats chase mice", "a cat chases a mouse", "tax law of 1911", "", "!!"])
+    rows = embedder.embed_passages(
+        ["cats chase mice", "a cat chases a mouse", "tax law of 1911", "", "!!"]
+    )
     assert rows.shape == (5, embedder.identity.dimension)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0)
     assert rows[0] @ rows[1] > rows[0] @ rows[2]

@@ -18,16 +18,26 @@ def defined() -> set[str]:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names |= {node.name, f"{path.stem}.{node.name}"}
             if isinstance(node, ast.ClassDef):
-                names |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+                names |= {
+                    f"{node.name}.{part.name}"
+                    for part in node.body
+                    if isinstance(part, ast.FunctionDef)
+                }
     return names
 
 
 def test_every_formula_names_functions_and_files_that_exist() -> None:
-    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and " | function |" not in line]
+    rows = [
+        line
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ") and " | function |" not in line
+    ]
     named = [name for row in rows for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])]
     assert len(named) > 30
     known = defined()
-    assert [name for name in named if not ((ROOT / name).exists() if "/" in name else name in known)] == []
+    assert [
+        name for name in named if not ((ROOT / name).exists() if "/" in name else name in known)
+    ] == []
 
 
 def test_every_path_that_is_named_exists() -> None:

@@ -26,9 +26,14 @@ def test_a_wheel_without_page_samples_or_model_is_refused(tmp_path: Path) -> Non
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").touch()
     hook = "from setuptools import build_meta; build_meta.build_wheel('.')"
-    done = subprocess.run([sys.executable, "-c", hook], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", hook], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
-    assert "would lack the web page and the sample documents and the embedded model; run: make wheel" in done.stderr
+    assert (
+        "would lack the web page and the sample documents and the embedded model; run: make wheel"
+        in done.stderr
+    )
     assert not list(tmp_path.glob("*.whl"))
 
 
@@ -74,7 +79,9 @@ def test_the_model_of_the_wheel_gives_the_vectors_of_the_checkout(
     assert not (tmp_path / "cache").exists()
 
 
-def test_samples_come_from_the_wheel_where_there_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_come_from_the_wheel_where_there_is_no_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert samples.bundled() == ROOT / "data" / "sample_docs"
     package = tmp_path / "site-packages" / "app" / "ingest" / "sources" / "samples.py"
     monkeypatch.setattr(samples, "__file__", str(package))

@@ -29,7 +29,9 @@ ELSEWHERE = re.compile(
     r"|shared/(?:data|facts|design)|\w \(m\)[.,;]"
 )
 """Pages that are in no checkout, by the names under which texts have cited them."""
-CITED = re.compile(r"(?<![\w/.-])((?:docs|app|evaluation|scripts|tests|web/src)/[\w./-]+\.(?:md|py|tsx?|json|ya?ml|csv))\b")
+CITED = re.compile(
+    r"(?<![\w/.-])((?:docs|app|evaluation|scripts|tests|web/src)/[\w./-]+\.(?:md|py|tsx?|json|ya?ml|csv))\b"
+)
 DECISION = re.compile(r"(?:\bADRs? |decisions/|\]\((?=\d{4}-))(\d{4})\b")
 MADE = (
     "data/collections/", "app/api/static/", "web/src/api/schema.d.ts", "evaluation/reports/",
@@ -40,11 +42,19 @@ MADE = (
 
 def _texts() -> list[tuple[Path, str]]:
     files = {path for pattern in TEXTS for path in ROOT.glob(pattern)} - {Path(__file__), *NOT_READ}
-    return [(path.relative_to(ROOT), path.read_text(encoding="utf-8")) for path in sorted(files) if path.is_file()]
+    return [
+        (path.relative_to(ROOT), path.read_text(encoding="utf-8"))
+        for path in sorted(files)
+        if path.is_file()
+    ]
 
 
 def _found(pattern: re.Pattern[str]) -> list[tuple[str, str]]:
-    return [(str(path), match[match.lastindex or 0]) for path, text in _texts() for match in pattern.finditer(text)]
+    return [
+        (str(path), match[match.lastindex or 0])
+        for path, text in _texts()
+        for match in pattern.finditer(text)
+    ]
 
 
 def test_no_text_cites_a_page_that_is_not_here() -> None:
@@ -58,7 +68,9 @@ def test_files_that_texts_name_exist() -> None:
 
 
 def test_decisions_that_texts_cite_exist() -> None:
-    there = {path.name[:4] for path in DECISIONS.glob("[0-9]*.md")} | set(re.findall(r"\b\d{4}\b", INDEX))
+    there = {path.name[:4] for path in DECISIONS.glob("[0-9]*.md")} | set(
+        re.findall(r"\b\d{4}\b", INDEX)
+    )
     cited = _found(DECISION)
     assert len(cited) > 30
     assert [(path, number) for path, number in cited if number not in there] == []
@@ -74,4 +86,8 @@ def test_a_decision_says_its_status_and_date_and_is_in_the_index(path: Path) -> 
 
 
 def test_the_index_names_no_page_that_is_gone() -> None:
-    assert [name for name in re.findall(r"\]\((\d{4}-[a-z0-9-]+\.md)\)", INDEX) if not (DECISIONS / name).exists()] == []
+    assert [
+        name
+        for name in re.findall(r"\]\((\d{4}-[a-z0-9-]+\.md)\)", INDEX)
+        if not (DECISIONS / name).exists()
+    ] == []

@@ -57,7 +57,10 @@ def test_an_audit_that_saw_nothing_does_not_pass() -> None:
     unknown: dict[str, object] = {"name": "b", "skip_reason": "not found"}
     bad = {"name": "c", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}
     assert verdict([clean], offline=False)[0] == 0
-    assert verdict([clean, bad], offline=True) == (1, ["c 1: CVE-1, fixed in 2", "2 packages looked up, 1 vulnerabilities known"])
+    assert verdict([clean, bad], offline=True) == (
+        1,
+        ["c 1: CVE-1, fixed in 2", "2 packages looked up, 1 vulnerabilities known"],
+    )
     cases: list[list[dict[str, object]]] = [[], [unknown], [clean, unknown]]
     for packages in cases:
         code, lines = verdict(packages, offline=False)
@@ -74,14 +77,23 @@ def test_there_is_one_version_number() -> None:
 
 
 def test_papers_of_a_project_are_there_and_their_links_hold() -> None:
-    for name in ("SECURITY.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "CHANGELOG.md", "docs/operations.md"):
+    for name in (
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "NOTICE",
+        "CHANGELOG.md",
+        "docs/operations.md",
+    ):
         path = ROOT / name
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text("utf-8")):
             assert (path.parent / link).exists(), f"{name} links to {link}"
 
 
 def test_every_target_that_the_papers_name_exists() -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    )
     for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/operations.md"):
         named = set(re.findall(r"`make ([a-z-]+)", (ROOT / name).read_text("utf-8")))
         assert named <= targets, (name, named - targets)

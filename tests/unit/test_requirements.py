@@ -14,7 +14,11 @@ ROWS = re.findall(r"^\| (?!feature)(.+?) \| `(.+?)::(.+?)` \|$", PAGE, re.MULTIL
 
 
 def test_every_feature_has_a_test() -> None:
-    lines = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| feature")]
+    lines = [
+        line
+        for line in PAGE.splitlines()
+        if line.startswith("| ") and not line.startswith("| feature")
+    ]
     assert len(ROWS) == len(lines) >= 100
     assert re.findall(r"^## ([A-G])\.", PAGE, re.MULTILINE) == list("ABCDEFG")
 

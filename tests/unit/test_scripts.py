@@ -12,7 +12,13 @@ import pytest
 
 from app.cli.main import run_at_edge
 from app.core.errors import InvalidInput
-from scripts import report_corpus_scale, reports, run_query_eval, run_retrieval_ablation, run_wiki_public_bench
+from scripts import (
+    report_corpus_scale,
+    reports,
+    run_query_eval,
+    run_retrieval_ablation,
+    run_wiki_public_bench,
+)
 from tests.fakes.runtime_only import ROOT, developers_modules
 
 FOR_DEVELOPERS = {"audit", "build_release", "make_sample_papers", "moving_picture", "screenshots"}
@@ -49,7 +55,9 @@ def test_every_script_of_users_is_on_its_page() -> None:
         "write_env_example",
         "write_openapi",
     }
-    assert {name for name in SCRIPTS if f"| `{name}" in page} == set(SCRIPTS) - FOR_DEVELOPERS - makers
+    assert {name for name in SCRIPTS if f"| `{name}" in page} == set(
+        SCRIPTS
+    ) - FOR_DEVELOPERS - makers
 
 
 def test_packages_of_developers_are_hidden_from_such_a_run() -> None:
@@ -58,8 +66,14 @@ def test_packages_of_developers_are_hidden_from_such_a_run() -> None:
     assert not {"numpy", "fastapi", "chromadb", "app"} & hidden
 
 
-def test_the_offline_ablation_and_the_dashboard_are_made_with_the_packages_of_a_server(tmp_path: Path) -> None:
-    files = [f"--report-md={tmp_path}/a.md", f"--csv={tmp_path}/a.csv", f"--json-out={tmp_path}/a.json"]
+def test_the_offline_ablation_and_the_dashboard_are_made_with_the_packages_of_a_server(
+    tmp_path: Path,
+) -> None:
+    files = [
+        f"--report-md={tmp_path}/a.md",
+        f"--csv={tmp_path}/a.csv",
+        f"--json-out={tmp_path}/a.json",
+    ]
     done = run("scripts.run_retrieval_ablation_offline", *files)
     assert done.returncode == 0, done.stderr
     (experiment,) = json.loads((tmp_path / "a.json").read_text())["experiments"]
@@ -73,10 +87,15 @@ def test_the_offline_ablation_and_the_dashboard_are_made_with_the_packages_of_a_
 
 
 @pytest.mark.parametrize(
-    "script", [report_corpus_scale, run_query_eval, run_retrieval_ablation, run_wiki_public_bench], ids=lambda s: str(s.__name__)
+    "script",
+    [report_corpus_scale, run_query_eval, run_retrieval_ablation, run_wiki_public_bench],
+    ids=lambda s: str(s.__name__),
 )
 def test_without_a_server_a_script_ends_in_one_line(
-    script: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    script: object,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(reports, "ROOT", tmp_path)
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
@@ -90,7 +109,9 @@ def test_without_a_server_a_script_ends_in_one_line(
     assert "documind serve" in said.err
 
 
-def test_reports_go_to_the_data_directory_where_there_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_go_to_the_data_directory_where_there_is_no_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert reports.reports_folder() == ROOT / "evaluation" / "reports"
     monkeypatch.setattr(reports, "ROOT", tmp_path)
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))

@@ -29,7 +29,9 @@ def test_neither_health_nor_doctor_shows_the_password_of_a_model_host(tmp_path: 
     with OllamaDouble() as double:
         for url in (double.url, "http://127.0.0.1:9"):
             address = url.replace("://", f"://me:{SECRET}@")
-            settings = Settings(_env_file=None, data_dir=tmp_path, ollama_base_url=address, llm_provider="ollama")
+            settings = Settings(
+                _env_file=None, data_dir=tmp_path, ollama_base_url=address, llm_provider="ollama"
+            )
             with Models(settings.providers(), GenerationOptions()) as models:
                 (host,) = models.hosts()
             shown = f"{host} {list(server_checks.ollama(settings))}"
@@ -38,10 +40,14 @@ def test_neither_health_nor_doctor_shows_the_password_of_a_model_host(tmp_path: 
             assert url in shown
 
 
-def test_the_log_does_not_show_the_password_of_a_collector(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_does_not_show_the_password_of_a_collector(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with Collector() as collector, caplog.at_level(logging.INFO):
         settings = Settings(
-            _env_file=None, data_dir=tmp_path, otel_exporter_otlp_endpoint=collector.url.replace("://", f"://me:{SECRET}@")
+            _env_file=None,
+            data_dir=tmp_path,
+            otel_exporter_otlp_endpoint=collector.url.replace("://", f"://me:{SECRET}@"),
         )
         with open_spans(settings, "1"):
             pass

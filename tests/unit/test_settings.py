@@ -35,7 +35,9 @@ def test_overlap_must_be_less_than_size() -> None:
 
 
 def test_names_that_only_look_like_settings_are_reported() -> None:
-    assert unknown_names({"OLLAMA_BASEURL": "x", "API_PORT": "1", "OLLAMA_HOST": "x", "HOME": "/"}) == ["OLLAMA_BASEURL"]
+    assert unknown_names(
+        {"OLLAMA_BASEURL": "x", "API_PORT": "1", "OLLAMA_HOST": "x", "HOME": "/"}
+    ) == ["OLLAMA_BASEURL"]
 
 
 def test_the_docmind_alias_of_the_git_sha_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,10 @@ def _repository(root: Path) -> Path:
 def test_each_place_is_found_once_with_its_kind_and_line(tmp_path: Path) -> None:
     root = _repository(tmp_path)
 
-    places = {(place.path.relative_to(root).as_posix(), place.line, place.kind, place.found) for place in words.count(root).places}
+    places = {
+        (place.path.relative_to(root).as_posix(), place.line, place.kind, place.found)
+        for place in words.count(root).places
+    }
 
     assert places == {
         ("README.md", 3, "docs", "beside"),
@@ -80,6 +83,8 @@ def test_rates_are_per_words_of_their_kind_and_a_limit_passed_is_a_failure(tmp_p
 
 
 def test_plain_words_pass(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("Ask a question. The answer cites its sources.\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text(
+        "Ask a question. The answer cites its sources.\n", encoding="utf-8"
+    )
 
     assert words.report(words.count(tmp_path))[1]

@@ -1,12 +1,14 @@
 """Draft the answer, then search for what the draft is unsure of (FLARE).
 
-With token log-probabilities, a sentence that holds a token under the threshold becomes a query: masked (its improbable words left
-out) or asked (the helper turns them into a question). The sentence is then generated again with what that query found, and the
-draft goes on from there. Without log-probabilities, hedges and `???` in the draft gate one second search. The answer itself is
-written by the prompt of the mode over everything that was found, so that it can stream and cite.
+With token log-probabilities, a sentence that holds a token under the threshold becomes a query:
+masked (its improbable words left out) or asked (the helper turns them into a question). The
+sentence is then generated again with what that query found, and the draft goes on from there.
+Without log-probabilities, hedges and `???` in the draft gate one second search. The answer itself
+is written by the prompt of the mode over everything that was found, so that it can stream and cite.
 
 References:
-    Jiang 2023, Active Retrieval Augmented Generation, arXiv 2305.06983, sections 3.2.1 (confidence) and 3.2.2 (queries).
+    Jiang 2023, Active Retrieval Augmented Generation, arXiv 2305.06983, sections 3.2.1 (confidence)
+    and 3.2.2 (queries).
 """
 
 from __future__ import annotations
@@ -55,12 +57,16 @@ def find(query: str, context: StrategyContext) -> Found:
     return Found(joined(found, further, context.search.places) if further else found, "flare")
 
 
-def _regenerate(context: StrategyContext, model: Generator, query: str, found: Retrieval, draft: Draft) -> list[Retrieval]:
+def _regenerate(
+    context: StrategyContext, model: Generator, query: str, found: Retrieval, draft: Draft
+) -> list[Retrieval]:
     """Return the first result and one for each sentence that was generated again."""
     retrievals = [found]
     accepted = ""
     options = context.options
-    trusted = 0  # sentences at the start of the draft that count as accepted; probabilities are ignored
+    trusted = (
+        0  # sentences at the start of the draft that count as accepted; probabilities are ignored
+    )
     while len(retrievals) <= options.flare_max_rounds:
         unsure = draft.first_unsure(options.flare_threshold, skip=trusted)
         if unsure is None:
@@ -79,7 +85,9 @@ def _query(context: StrategyContext, query: str, unsure: UnsureSentence) -> str:
     masked = _GAPS.sub(" ", unsure.without_words_under(options.flare_mask_threshold))
     masked = " ".join(masked.split())[:_MAX_QUERY_CHARS]
     if options.flare_query == "question":
-        asked = context.calls.ask("flare_question", question=query, sentence=unsure.text, span=unsure.least_sure_words())
+        asked = context.calls.ask(
+            "flare_question", question=query, sentence=unsure.text, span=unsure.least_sure_words()
+        )
         if any(char.isalnum() for char in asked):
             return asked.splitlines()[0].strip()[:_MAX_QUERY_CHARS]
     return masked if len(masked.split()) >= 3 else f"{query} {masked}".strip()
@@ -90,14 +98,20 @@ def gate(query: str, draft: str) -> str:
 
     It is the question followed by the unsure sentences, their hedges and gaps left out.
     """
-    unsure = [sentence for sentence in re.split(r"(?<=[.!])\s+|\n+", draft) if _HEDGES.search(sentence) or _GAPS.search(sentence)]
+    unsure = [
+        sentence
+        for sentence in re.split(r"(?<=[.!])\s+|\n+", draft)
+        if _HEDGES.search(sentence) or _GAPS.search(sentence)
+    ]
     if not unsure:
         return ""
     rest = " ".join(_GAPS.sub(" ", _HEDGES.sub(" ", " ".join(unsure))).split())
     return f"{query} {rest}".strip()[:_MAX_QUERY_CHARS]
 
 
-def _draft(context: StrategyContext, model: Generator, query: str, found: Retrieval, accepted: str) -> Draft:
+def _draft(
+    context: StrategyContext, model: Generator, query: str, found: Retrieval, accepted: str
+) -> Draft:
     """Let the model continue `accepted`, over the best passages that fit.
 
     The limit is FLARE_DRAFT_MAX_CONTEXT_CHARS.
@@ -105,9 +119,15 @@ def _draft(context: StrategyContext, model: Generator, query: str, found: Retrie
     evidence = numbered(found.hits)
     fence = new_fence(query, *(item.hit.passage.chunk.text for item in evidence))
     plan = plan_context(
-        evidence, fixed_tokens=0, budget_tokens=context.options.flare_draft_max_context_chars, estimate=_CHARACTERS, fence=fence
+        evidence,
+        fixed_tokens=0,
+        budget_tokens=context.options.flare_draft_max_context_chars,
+        estimate=_CHARACTERS,
+        fence=fence,
     )
-    built = context.calls.prompts.task("flare_draft", context=plan.text, fence=fence, question=query)
+    built = context.calls.prompts.task(
+        "flare_draft", context=plan.text, fence=fence, question=query
+    )
     messages = (*built.messages, Message("assistant", accepted)) if accepted else built.messages
     prompt = Prompt(
         messages,

@@ -1,7 +1,8 @@
 """Search with the vector of a hypothetical passage (HyDE).
 
-Passages are nearer to passages than questions are; the model may invent facts, since only the vector is used. Words are searched
-with the question itself, because invented words would mislead BM25, and the question's own search counts as much.
+Passages are nearer to passages than questions are; the model may invent facts, since only the
+vector is used. Words are searched with the question itself, because invented words would mislead
+BM25, and the question's own search counts as much.
 
 References:
     Gao 2022, Precise Zero-Shot Dense Retrieval without Relevance Labels, arXiv 2212.10496.
@@ -15,7 +16,11 @@ from app.answer.search import joined, libraries
 from app.answer.strategies.base import NO_MODEL, Found, StrategyContext
 from app.core.types import Scope
 
-_STYLE: Mapping[Scope, str] = {"papers": "a research paper", "public": "an encyclopedia article", "all": "a reference work"}
+_STYLE: Mapping[Scope, str] = {
+    "papers": "a research paper",
+    "public": "an encyclopedia article",
+    "all": "a reference work",
+}
 
 
 def find(query: str, context: StrategyContext) -> Found:
@@ -25,9 +30,15 @@ def find(query: str, context: StrategyContext) -> Found:
     """
     scope = context.search.question.library
     if all(context.search.searcher_for(library).embedder is None for library in libraries(scope)):
-        return Found(context.search(query), "baseline", "there is no embedding model to embed a hypothetical passage with")
+        return Found(
+            context.search(query),
+            "baseline",
+            "there is no embedding model to embed a hypothetical passage with",
+        )
     if context.calls.helper is None:
-        return Found(context.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}")
+        return Found(
+            context.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}"
+        )
     passage = context.calls.ask("hyde", question=query, style=_STYLE[scope])
     if not any(char.isalnum() for char in passage):
         return Found(context.search(query), "baseline", "the model wrote no passage")

@@ -32,7 +32,9 @@ def find(query: str, context: StrategyContext) -> Found:
     queries = [one for one in written if is_about(one, query)][:MAX_QUERIES]
     if not queries:
         return Found(own, "baseline", "the model wrote no sub-queries about the question")
-    return Found(joined(own, [context.search(one) for one in queries], context.search.places), "multi_query")
+    return Found(
+        joined(own, [context.search(one) for one in queries], context.search.places), "multi_query"
+    )
 
 
 def is_about(query: str, question: str) -> bool:

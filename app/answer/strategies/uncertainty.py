@@ -69,7 +69,9 @@ class Draft:
         """
         for start, end in sentence_spans(self.text)[skip:]:
             words = tuple(word for word in self.words if word.start < end and word.end > start)
-            if words and ("??" in self.text[start:end] or min(word.probability for word in words) < threshold):
+            if words and (
+                "??" in self.text[start:end] or min(word.probability for word in words) < threshold
+            ):
                 return UnsureSentence(self.text[start:end], start, words)
         return None
 
@@ -77,8 +79,9 @@ class Draft:
 def read_draft(tokens: Iterable[Token], accepted: str = "") -> Draft:
     """Return a draft from its tokens.
 
-    Words without a letter or digit and citation marks are as probable as can be: they claim nothing. A model that repeats the
-    accepted beginning instead of going on after it has it taken off.
+    Words without a letter or digit and citation marks are as probable as can be: they claim
+    nothing. A model that repeats the accepted beginning instead of going on after it has it taken
+    off.
 
     Args:
         tokens: A finished call.
@@ -100,11 +103,16 @@ def read_draft(tokens: Iterable[Token], accepted: str = "") -> Draft:
         known = [
             math.exp(logprob)
             for a, b, logprob in pieces
-            if logprob is not None and a < end and b > start and _claims(text[max(a, start) : min(b, end)], a, b, marks)
+            if logprob is not None
+            and a < end
+            and b > start
+            and _claims(text[max(a, start) : min(b, end)], a, b, marks)
         ]
         words.append(Word(start - begin, end - begin, match.group(), min(known, default=1.0)))
     return Draft(text[begin:], tuple(words), any(logprob is not None for *_, logprob in pieces))
 
 
 def _claims(piece: str, start: int, end: int, marks: list[tuple[int, int]]) -> bool:
-    return any(char.isalnum() for char in piece) and not any(a <= start and end <= b for a, b in marks)
+    return any(char.isalnum() for char in piece) and not any(
+        a <= start and end <= b for a, b in marks
+    )

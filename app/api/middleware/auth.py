@@ -60,7 +60,11 @@ class ApiKey:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] in {"http", "websocket"} and needs_key(route_path(scope)) and not self._check.accepts(scope):
+        if (
+            scope["type"] in {"http", "websocket"}
+            and needs_key(route_path(scope))
+            and not self._check.accepts(scope)
+        ):
             await refuse(Unauthorized(_MESSAGE), scope, receive, send)
             return
         await self._app(scope, receive, send)

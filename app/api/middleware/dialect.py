@@ -29,7 +29,13 @@ def openai_error(problem: ProblemDict) -> Mapping[str, object]:
         https://platform.openai.com/docs/guides/error-codes
     """
     status = problem["status"]
-    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    kind = (
+        "server_error"
+        if status >= 500
+        else "rate_limit_error"
+        if status == 429
+        else "invalid_request_error"
+    )
     code = _CODES.get(problem["code"], problem["code"])
     return {"error": {"message": problem["detail"], "type": kind, "param": None, "code": code}}
 
@@ -37,8 +43,16 @@ def openai_error(problem: ProblemDict) -> Mapping[str, object]:
 def jsonrpc_error(problem: ProblemDict) -> Mapping[str, object]:
     """Return a problem as a JSON-RPC error without an id: it was not read yet."""
     code = _INTERNAL_ERROR if problem["status"] >= 500 else _INVALID_REQUEST
-    data = {"code": problem["code"], "retryable": problem["retryable"], "request_id": problem["request_id"]}
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": problem["detail"], "data": data}}
+    data = {
+        "code": problem["code"],
+        "retryable": problem["retryable"],
+        "request_id": problem["request_id"],
+    }
+    return {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": code, "message": problem["detail"], "data": data},
+    }
 
 
 def _dialect_of(path: str) -> Callable[[ProblemDict], Mapping[str, object]] | None:

@@ -45,16 +45,31 @@ class RequestEdge:
         except asyncio.CancelledError:
             if started:
                 raise
-            stops = Busy("the server is stopping; send this again when it has started: what it accepted is kept", retry_after_s=5)
+            stops = Busy(
+                "the server is stopping; send this again when it has started: what it accepted is kept",
+                retry_after_s=5,
+            )
             await response_of(stops, scope.get("request_id", ""))(scope, receive, send)
         except Exception as error:
             request_id = scope.get("request_id", "")
             refused = refusal(error)
             if refused is not None:
-                logger.warning("%s %s: %s", scope["method"], scope["path"], refused.message, extra={"request_id": request_id})
+                logger.warning(
+                    "%s %s: %s",
+                    scope["method"],
+                    scope["path"],
+                    refused.message,
+                    extra={"request_id": request_id},
+                )
             else:
-                logger.exception("%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id})
+                logger.exception(
+                    "%s %s failed", scope["method"], scope["path"], extra={"request_id": request_id}
+                )
             if started:
                 raise  # too late for a reply of ours; the server closes the connection
-            reply = problem_response(internal_problem(request_id)) if refused is None else response_of(refused, request_id)
+            reply = (
+                problem_response(internal_problem(request_id))
+                if refused is None
+                else response_of(refused, request_id)
+            )
             await reply(scope, receive, send)

@@ -1,7 +1,7 @@
 """Allow only known Hosts (against DNS rebinding) and Origins (foreign pages).
 
-Both are needed. A rebound page sends its own name as Host and as Origin, so comparing the two lets it pass; a foreign page that
-posts a form to 127.0.0.1 sends a fine Host (docs/facts/libraries.md).
+Both are needed. A rebound page sends its own name as Host and as Origin, so comparing the two lets
+it pass; a foreign page that posts a form to 127.0.0.1 sends a fine Host (docs/facts/libraries.md).
 """
 
 from __future__ import annotations
@@ -43,17 +43,24 @@ class HostAndOrigin:
     """
 
     def __init__(
-        self, app: ASGIApp, *, trusted: Iterable[str], origins: Iterable[str], any_origin: bool, loopback_only: bool = False
+        self,
+        app: ASGIApp,
+        *,
+        trusted: Iterable[str],
+        origins: Iterable[str],
+        any_origin: bool,
+        loopback_only: bool = False,
     ) -> None:
         """Wrap an app.
 
         Args:
             app: What to protect.
-            trusted: Host names besides the loopback ones; `*.example.org` covers every name below example.org.
+            trusted: Host names besides the loopback ones; `*.example.org` covers every name below
+                example.org.
             origins: Web origins (`scheme://host[:port]`) that may change state.
             any_origin: Development: every origin may.
-            loopback_only: Refuse requests at an address of this machine that others can reach. There
-                is no key, and uvicorn with its own --host starts without our check.
+            loopback_only: Refuse requests at an address of this machine that others can reach.
+                There is no key, and uvicorn with its own --host starts without our check.
         """
         self._app = app
         self._loopback_only = loopback_only
@@ -95,10 +102,13 @@ class HostAndOrigin:
             return None
         origin = header(scope, b"origin")
         if origin is None:
-            # Browsers send Origin with every unsafe request; older ones at least say which site it came from.
+            # Browsers send Origin with every unsafe request; older ones at least say which site it
+            # came from.
             site = header(scope, b"sec-fetch-site")
             return None if site in {None, "same-origin", "none"} else f"{site} (no Origin)"
-        if origin.lower() in self._origins or _same_server(origin, host, over_tls=scope["scheme"] in {"https", "wss"}):
+        if origin.lower() in self._origins or _same_server(
+            origin, host, over_tls=scope["scheme"] in {"https", "wss"}
+        ):
             return None
         return origin
 
@@ -135,7 +145,13 @@ def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -
         name, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
         return False
-    if parts.scheme not in _DEFAULT_PORTS or (over_tls and parts.scheme != "https") or parts.path or parts.query or not name:
+    if (
+        parts.scheme not in _DEFAULT_PORTS
+        or (over_tls and parts.scheme != "https")
+        or parts.path
+        or parts.query
+        or not name
+    ):
         return False
     default = _DEFAULT_PORTS[parts.scheme]
     same_name = name == host[0] or (is_loopback(name) and is_loopback(host[0]))

@@ -29,7 +29,13 @@ class BodyLimit:
     Declared and chunked bodies alike.
     """
 
-    def __init__(self, app: ASGIApp, *, limit_of: Callable[[str], int], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limit_of: Callable[[str], int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Wrap an app; `limit_of` says how many bytes a path within the app may get."""
         self._app = app
         self._limit_of = limit_of
@@ -98,9 +104,13 @@ class _Body:
         if self._complete:
             return await self._receive()
         try:
-            message = await self._within(self._started_s + _GRACE_S + self._seen / _MIN_BYTES_PER_S - self._clock())
+            message = await self._within(
+                self._started_s + _GRACE_S + self._seen / _MIN_BYTES_PER_S - self._clock()
+            )
         except TimeoutError:
-            self.refusal = Busy("the request body arrives too slowly; try again on a better line", retry_after_s=5)
+            self.refusal = Busy(
+                "the request body arrives too slowly; try again on a better line", retry_after_s=5
+            )
             self._complete = True  # nothing more is read of it
             raise self.refusal from None
         if message["type"] == "http.request":
@@ -122,7 +132,9 @@ class _Body:
             except TimeoutError:
                 return
             seen += len(message.get("body", b""))
-            self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+            self._complete = message["type"] != "http.request" or not message.get(
+                "more_body", False
+            )
 
     async def _within(self, timeout_s: float) -> Message:
         """Return the next message, or raise TimeoutError.
@@ -154,7 +166,12 @@ class Concurrency:
             await self._app(scope, receive, send)
             return
         if self._in_flight >= self._limit:
-            await refuse(Busy("the server is at its limit; try again in a moment", retry_after_s=1), scope, receive, send)
+            await refuse(
+                Busy("the server is at its limit; try again in a moment", retry_after_s=1),
+                scope,
+                receive,
+                send,
+            )
             return
         self._in_flight += 1
         held = True
@@ -177,13 +194,18 @@ class Concurrency:
 
 
 def _is_stream(message: Message) -> bool:
-    return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in message["headers"])
+    return any(
+        name.lower() == b"content-type" and value.startswith(b"text/event-stream")
+        for name, value in message["headers"]
+    )
 
 
 class RateLimit:
     """A token bucket per client address: `per_minute` on average and at once."""
 
-    def __init__(self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Wrap an app."""
         self._app = app
         self._per_minute = per_minute
@@ -197,7 +219,9 @@ class RateLimit:
             client = scope.get("client")
             wait_s = self._take(str(client[0]) if client else "")
             if wait_s > 0:
-                message = f"more than {self._per_minute} requests a minute; try again in {wait_s:.0f} s"
+                message = (
+                    f"more than {self._per_minute} requests a minute; try again in {wait_s:.0f} s"
+                )
                 await refuse(RateLimited(message, retry_after_s=wait_s), scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -17,8 +17,8 @@ _CONVERTER = re.compile(r":\w+\}")
 class Metering:
     """Counts every request by method, route template and status, and times it.
 
-    What no route answered (refusals of outer layers, unknown paths, files of the page) shares the route `other`, so that a scanner
-    cannot make labels.
+    What no route answered (refusals of outer layers, unknown paths, files of the page) shares the
+    route `other`, so that a scanner cannot make labels.
     """
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
@@ -43,7 +43,9 @@ class Metering:
         try:
             await self._app(scope, receive, watched)
         finally:
-            self._metrics.request(known_method(scope), route_of(scope), status, time.perf_counter() - started)
+            self._metrics.request(
+                known_method(scope), route_of(scope), status, time.perf_counter() - started
+            )
 
 
 def known_method(scope: Scope) -> str:

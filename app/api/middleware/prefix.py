@@ -8,7 +8,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 class ProxyPrefix:
     """Tells the app its prefix, whether the proxy passes it on or strips it.
 
-    ASGI wants `path` to begin with `root_path` (its specification 2.4, HTTP connection scope); mounted files rely on that.
+    ASGI wants `path` to begin with `root_path` (its specification 2.4, HTTP connection scope);
+    mounted files rely on that.
     """
 
     def __init__(self, app: ASGIApp, *, prefix: str) -> None:
@@ -21,5 +22,9 @@ class ProxyPrefix:
         if self._prefix and scope["type"] in {"http", "websocket"}:
             path: str = scope["path"]
             inside = path == self._prefix or path.startswith(f"{self._prefix}/")
-            scope = {**scope, "root_path": self._prefix, "path": path if inside else f"{self._prefix}{path}"}
+            scope = {
+                **scope,
+                "root_path": self._prefix,
+                "path": path if inside else f"{self._prefix}{path}",
+            }
         await self._app(scope, receive, send)

@@ -78,4 +78,8 @@ class RequestId:
 def _level(method: str, path: str, status: int) -> int:
     """Return DEBUG for successful polling, so that INFO shows what people did."""
     went_well = 200 <= status < 400 or (status == 503 and path.startswith("/health"))
-    return logging.DEBUG if method in {"GET", "HEAD"} and went_well and _POLLED.fullmatch(path) else logging.INFO
+    return (
+        logging.DEBUG
+        if method in {"GET", "HEAD"} and went_well and _POLLED.fullmatch(path)
+        else logging.INFO
+    )

@@ -11,7 +11,8 @@ from app.core.errors import DocuMindError
 def route_path(scope: Scope) -> str:
     """Return the path as the routes see it: without the prefix of a proxy.
 
-    `scope["path"]`, never the URL of a request: a Host header can change what the latter says (CVE-2026-48710).
+    `scope["path"]`, never the URL of a request: a Host header can change what the latter says
+    (CVE-2026-48710).
     """
     path: str = scope["path"]
     root: str = scope.get("root_path", "")

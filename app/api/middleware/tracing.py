@@ -37,7 +37,10 @@ class Tracing:
             await self._app(scope, receive, send)
             return
         method = known_method(scope)
-        told = {"http.request.method": method, "documind.request_id": str(scope.get("request_id", ""))}
+        told = {
+            "http.request.method": method,
+            "documind.request_id": str(scope.get("request_id", "")),
+        }
         span = spans.begin(f"{method} request", told, header(scope, b"traceparent") or "")
 
         async def watched(message: Message) -> None:

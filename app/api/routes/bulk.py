@@ -48,9 +48,12 @@ class BulkRequest(Request):
         description="index: documents whose article is gone from the source; remove (refused if most would go), keep, force;"
         " null keeps them for a part of a dump and removes them otherwise",
     )
-    articles: int | None = Field(None, ge=1, description="index: at most this many articles, from the beginning")
+    articles: int | None = Field(
+        None, ge=1, description="index: at most this many articles, from the beginning"
+    )
     order: Literal["id", "longest", "linked"] = Field(
-        "id", description="embed: which documents first; linked: those most other articles of their source link to"
+        "id",
+        description="embed: which documents first; linked: those most other articles of their source link to",
     )
     limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
 
@@ -77,11 +80,17 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     """Start a job on a bulk source; asking for the same again joins or resumes it."""
     library = Library(asked.library)
     if asked.action == "embed":
-        return JobReply.of(request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1))
+        return JobReply.of(
+            request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1)
+        )
     if asked.source is None:
-        raise InvalidInput(f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name")
+        raise InvalidInput(
+            f"action {asked.action!r} needs a source: an absolute path on the server, or hub:owner/name"
+        )
     if not asked.source.startswith("hub:") and not Path(asked.source).is_absolute():
-        raise InvalidInput(f"source {asked.source!r} must be an absolute path on the server, or hub:owner/name")
+        raise InvalidInput(
+            f"source {asked.source!r} must be an absolute path on the server, or hub:owner/name"
+        )
     if not asked.source.startswith("hub:"):
         server_path(asked.source)
     if asked.action == "plan":
@@ -90,7 +99,12 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
         return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
     return JobReply.of(
         services.bulk.request(
-            library, asked.source, name=asked.name or "", workers=asked.workers, missing=asked.missing, articles=asked.articles
+            library,
+            asked.source,
+            name=asked.name or "",
+            workers=asked.workers,
+            missing=asked.missing,
+            articles=asked.articles,
         )
     )
 
@@ -99,7 +113,10 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
 def bulk_ledger(
     services: Composition,
     library: LibraryName | None = None,
-    source: Annotated[str | None, Query(min_length=1, max_length=200, description="name of one source, for example enwiki")] = None,
+    source: Annotated[
+        str | None,
+        Query(min_length=1, max_length=200, description="name of one source, for example enwiki"),
+    ] = None,
 ) -> LedgerReply:
     """Count the outcomes of all articles, of one library's, or of one source's."""
     found = services.ledger.summary(Library(library) if library else None, source)

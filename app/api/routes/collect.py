@@ -23,7 +23,10 @@ from app.providers.arxiv import base_id
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"])
 
-Wait = Annotated[WaitName, Query(description="true: until vectors are applied; text: until acknowledged; false: not")]
+Wait = Annotated[
+    WaitName,
+    Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
+]
 _ACCEPTED: dict[int | str, dict[str, object]] = {
     200: {"model": IngestResponse, "description": "everything was known and unchanged"},
     202: {"model": IngestResponse, "description": "accepted; the job goes on"},
@@ -34,7 +37,10 @@ _ACCEPTED: dict[int | str, dict[str, object]] = {
 class ArxivRequest(Request):
     """Which paper."""
 
-    arxiv_id: Annotated[str, Field(min_length=1, max_length=64, description="id such as 2210.03629v2 or hep-th/9901001")]
+    arxiv_id: Annotated[
+        str,
+        Field(min_length=1, max_length=64, description="id such as 2210.03629v2 or hep-th/9901001"),
+    ]
 
 
 @router.post(
@@ -44,14 +50,19 @@ class ArxivRequest(Request):
     response_model=IngestResponse,
     responses={**_ACCEPTED, **declared("not_found", "conflict", "disk_full", "index_damaged")},
 )
-async def samples(services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true") -> Response:
+async def samples(
+    services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true"
+) -> Response:
     """Index the bundled documents into both libraries; doing it again changes nothing."""
     job = services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
     return await outcome(job, wait, services, edge, request_id)
 
 
 @router.delete(
-    "/samples", operation_id="remove_samples", response_model=SamplesRemoved, responses=declared("conflict", "disk_full")
+    "/samples",
+    operation_id="remove_samples",
+    response_model=SamplesRemoved,
+    responses=declared("conflict", "disk_full"),
 )
 def drop_samples(services: Composition) -> SamplesRemoved:
     """Remove the bundled documents from both libraries, and only them.
@@ -78,9 +89,15 @@ def drop_samples(services: Composition) -> SamplesRemoved:
     },
 )  # fmt: skip
 async def fetch_arxiv(
-    asked: ArxivRequest, services: Composition, edge: AtEdge, request_id: RequestIdentity, wait: Wait = "true"
+    asked: ArxivRequest,
+    services: Composition,
+    edge: AtEdge,
+    request_id: RequestIdentity,
+    wait: Wait = "true",
 ) -> Response:
     """Fetch a paper by its arXiv id into `papers`."""
     base_id(asked.arxiv_id)
-    job = services.jobs.submit(ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files")
+    job = services.jobs.submit(
+        ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files"
+    )
     return await outcome(job, wait, services, edge, request_id)

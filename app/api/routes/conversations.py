@@ -30,11 +30,20 @@ router = APIRouter(prefix="/api/v1", tags=["conversations"])
 Identity = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@router.get("/conversations", operation_id="list_conversations", response_model=ConversationList, responses=declared())
-def list_conversations(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> ConversationList:
+@router.get(
+    "/conversations",
+    operation_id="list_conversations",
+    response_model=ConversationList,
+    responses=declared(),
+)
+def list_conversations(
+    services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> ConversationList:
     """Conversations, newest first, without their turns."""
     found = services.conversations.list(limit)
-    return ConversationList(conversations=[ConversationSummary.model_validate(one) for one in found])
+    return ConversationList(
+        conversations=[ConversationSummary.model_validate(one) for one in found]
+    )
 
 
 @router.post(
@@ -46,7 +55,9 @@ def list_conversations(services: Composition, limit: Annotated[int, Query(ge=1, 
 )
 def create_conversation(services: Composition, new: NewConversation) -> Conversation:
     """Begin a conversation; chatting without an id begins one too."""
-    return Conversation.model_validate(services.conversations.get(services.conversations.create(new.title, new.library)))
+    return Conversation.model_validate(
+        services.conversations.get(services.conversations.create(new.title, new.library))
+    )
 
 
 @router.get(
@@ -66,13 +77,20 @@ def get_conversation(services: Composition, conversation_id: Identity) -> Conver
     response_model=Conversation,
     responses=declared("not_found", "disk_full"),
 )
-def rename_conversation(services: Composition, conversation_id: Identity, rename: Rename) -> Conversation:
+def rename_conversation(
+    services: Composition, conversation_id: Identity, rename: Rename
+) -> Conversation:
     """Give a conversation another title."""
     services.conversations.rename(conversation_id, rename.title)
     return Conversation.model_validate(services.conversations.get(conversation_id))
 
 
-@router.delete("/conversations", operation_id="forget_conversations", response_model=Forgotten, responses=declared("disk_full"))
+@router.delete(
+    "/conversations",
+    operation_id="forget_conversations",
+    response_model=Forgotten,
+    responses=declared("disk_full"),
+)
 def forget_conversations(services: Composition) -> Forgotten:
     """Forget every conversation."""
     return Forgotten(forgotten=services.conversations.delete())
@@ -92,10 +110,19 @@ def forget_conversation(services: Composition, conversation_id: Identity) -> For
     return Forgotten(forgotten=forgotten)
 
 
-@router.get("/answers/{answer_id}", operation_id="get_answer", response_model=StoredAnswer, responses=declared("not_found"))
-def get_answer(services: Composition, request_id: RequestIdentity, answer_id: Identity) -> StoredAnswer:
+@router.get(
+    "/answers/{answer_id}",
+    operation_id="get_answer",
+    response_model=StoredAnswer,
+    responses=declared("not_found"),
+)
+def get_answer(
+    services: Composition, request_id: RequestIdentity, answer_id: Identity
+) -> StoredAnswer:
     """A stored answer with its full trace."""
-    return StoredAnswer.model_validate({**services.answers.get(answer_id), "request_id": request_id})
+    return StoredAnswer.model_validate(
+        {**services.answers.get(answer_id), "request_id": request_id}
+    )
 
 
 @router.post(
@@ -104,7 +131,9 @@ def get_answer(services: Composition, request_id: RequestIdentity, answer_id: Id
     response_model=FeedbackReply,
     responses=declared("not_found", "disk_full"),
 )
-def give_feedback(services: Composition, answer_id: Identity, feedback: FeedbackRequest) -> FeedbackReply:
+def give_feedback(
+    services: Composition, answer_id: Identity, feedback: FeedbackRequest
+) -> FeedbackReply:
     """Rate an answer and name the passage that would have been right.
 
     The newest rating replaces older ones.
@@ -114,7 +143,12 @@ def give_feedback(services: Composition, answer_id: Identity, feedback: Feedback
     return FeedbackReply(answer_id=answer_id, feedback=given)
 
 
-@router.delete("/answers", operation_id="forget_answers", response_model=Forgotten, responses=declared("disk_full"))
+@router.delete(
+    "/answers",
+    operation_id="forget_answers",
+    response_model=Forgotten,
+    responses=declared("disk_full"),
+)
 def forget_answers(services: Composition) -> Forgotten:
     """Forget every stored answer, with its question, trace and feedback."""
     return Forgotten(forgotten=services.answers.wipe())
@@ -125,18 +159,30 @@ def forget_answers(services: Composition) -> Forgotten:
     operation_id="export_feedback",
     response_class=Response,
     responses={
-        200: {"description": "JSON lines", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
+        200: {
+            "description": "JSON lines",
+            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+        },
         **declared(),
     },
 )
 def export_feedback(
-    services: Composition, limit: Annotated[int, Query(ge=1, le=100_000, description="answers, newest first")] = 100_000
+    services: Composition,
+    limit: Annotated[int, Query(ge=1, le=100_000, description="answers, newest first")] = 100_000,
 ) -> Response:
     """Export ratings of answers as JSON Lines for `documind evaluate answers`."""
-    return Response(answer_set(services.answers.list(limit, with_feedback=True)), media_type="application/x-ndjson")
+    return Response(
+        answer_set(services.answers.list(limit, with_feedback=True)),
+        media_type="application/x-ndjson",
+    )
 
 
-@router.get("/suggestions", operation_id="suggestions", response_model=SuggestionList, responses=declared("not_found"))
+@router.get(
+    "/suggestions",
+    operation_id="suggestions",
+    response_model=SuggestionList,
+    responses=declared("not_found"),
+)
 def suggestions(
     services: Composition,
     library: AnyLibrary,

@@ -22,7 +22,12 @@ Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
 
 
-@router.get("/{doc_id}/text", operation_id="document_text", response_model=TextSpan, responses=declared("not_found", "conflict"))
+@router.get(
+    "/{doc_id}/text",
+    operation_id="document_text",
+    response_model=TextSpan,
+    responses=declared("not_found", "conflict"),
+)
 def document_text(
     services: Composition,
     library: OneLibrary,
@@ -36,9 +41,14 @@ def document_text(
 
 
 @router.get(
-    "/{doc_id}/chunks", operation_id="document_chunks", response_model=ChunkList, responses=declared("not_found", "conflict")
+    "/{doc_id}/chunks",
+    operation_id="document_chunks",
+    response_model=ChunkList,
+    responses=declared("not_found", "conflict"),
 )
-def document_chunks(services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None) -> ChunkList:
+def document_chunks(
+    services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None
+) -> ChunkList:
     """The chunks of a revision in order."""
     found = resolve(services, library, doc_id)
     chunks = services.catalog.chunks(library, found, revision)
@@ -88,12 +98,16 @@ def document_boxes(
     responses={
         200: {
             "description": "the original bytes",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+            },
         },
         **declared("not_found", "no_original", "conflict"),
     },
 )
-def document_file(services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None) -> Response:
+def document_file(
+    services: Composition, library: OneLibrary, doc_id: DocumentName, revision: Revision = None
+) -> Response:
     """Send the original bytes as an attachment of no type, so no browser runs it."""
     document = services.catalog.document(library, resolve(services, library, doc_id))
     original = services.catalog.original(library, document.doc_id, revision)
@@ -102,5 +116,7 @@ def document_file(services: Composition, library: OneLibrary, doc_id: DocumentNa
     return FileResponse(
         original,
         media_type="application/octet-stream",
-        headers={"Content-Disposition": f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"},
+        headers={
+            "Content-Disposition": f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
+        },
     )

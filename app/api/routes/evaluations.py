@@ -10,7 +10,12 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.deps import Composition
 from app.api.errors import declared
-from app.api.schemas.evaluations import EvaluationBody, EvaluationList, EvaluationReport, EvaluationSummary
+from app.api.schemas.evaluations import (
+    EvaluationBody,
+    EvaluationList,
+    EvaluationReport,
+    EvaluationSummary,
+)
 from app.api.schemas.jobs import JobReply
 from app.core.types import Library
 
@@ -25,13 +30,25 @@ _MEDIA = {
 }
 
 
-@router.get("", operation_id="list_evaluations", response_model=EvaluationList, responses=declared())
+@router.get(
+    "", operation_id="list_evaluations", response_model=EvaluationList, responses=declared()
+)
 def list_evaluations(services: Composition) -> EvaluationList:
     """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
-    return EvaluationList(evaluations=[EvaluationSummary(**asdict(entry)) for entry in services.evaluations.reports.list()])
+    return EvaluationList(
+        evaluations=[
+            EvaluationSummary(**asdict(entry)) for entry in services.evaluations.reports.list()
+        ]
+    )
 
 
-@router.post("", operation_id="start_evaluation", status_code=202, response_model=JobReply, responses=declared("disk_full"))
+@router.post(
+    "",
+    operation_id="start_evaluation",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
 def start_evaluation(services: Composition, asked: EvaluationBody) -> Response:
     """Compare settings on judged questions, as a job whose id is that of the report."""
     library = Library(asked.library) if asked.library else services.settings.library
@@ -41,7 +58,12 @@ def start_evaluation(services: Composition, asked: EvaluationBody) -> Response:
     return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 
 
-@router.get("/{report_id}", operation_id="get_evaluation", response_model=EvaluationReport, responses=declared("not_found"))
+@router.get(
+    "/{report_id}",
+    operation_id="get_evaluation",
+    response_model=EvaluationReport,
+    responses=declared("not_found"),
+)
 def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
     """A finished report with every question's outcome."""
     return EvaluationReport.model_validate(services.evaluations.reports.read(report_id))
@@ -52,13 +74,20 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
     operation_id="download_evaluation",
     response_class=Response,
     responses={
-        200: {"description": "the file", "content": {media: {"schema": {"type": "string"}} for media in _MEDIA.values()}},
+        200: {
+            "description": "the file",
+            "content": {media: {"schema": {"type": "string"}} for media in _MEDIA.values()},
+        },
         **declared("not_found"),
     },
 )
-def download_evaluation(services: Composition, report_id: ReportId, kind: Literal["json", "md", "csv", "html"]) -> Response:
+def download_evaluation(
+    services: Composition, report_id: ReportId, kind: Literal["json", "md", "csv", "html"]
+) -> Response:
     """Send a finished report as a file: JSON, Markdown, table or standalone page."""
     text = services.evaluations.reports.text(report_id, kind)
     return Response(
-        text, media_type=_MEDIA[kind], headers={"Content-Disposition": f'attachment; filename="evaluation-{report_id}.{kind}"'}
+        text,
+        media_type=_MEDIA[kind],
+        headers={"Content-Disposition": f'attachment; filename="evaluation-{report_id}.{kind}"'},
     )

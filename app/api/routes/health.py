@@ -34,7 +34,10 @@ async def live() -> Live:
 
 
 @router.get(
-    "/health/ready", operation_id="ready", response_model=Ready, responses={503: {"model": Ready, "description": "not yet"}}
+    "/health/ready",
+    operation_id="ready",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "not yet"}},
 )
 async def ready(edge: AtEdge, response: Response) -> Ready:
     """Report whether requests will be answered; 503 names what is missing."""
@@ -48,9 +51,7 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
     # Not by the pool of the routes: a probe does not wait behind questions.
     if missing := await to_thread.run_sync(startup.services().missing, limiter=_LOOKS):
         response.status_code = 503
-        detail = (
-            f"{' and '.join(missing)} gone or damaged under the server; stop it, see what became of DATA_DIR, and start it again"
-        )
+        detail = f"{' and '.join(missing)} gone or damaged under the server; stop it, see what became of DATA_DIR, and start it again"
         return Ready(status="failed", missing=list(missing), detail=detail)
     return Ready(status="ready", missing=[])
 
@@ -65,19 +66,32 @@ def health(request: Request, edge: AtEdge) -> Health:
     if startup.missing and startup.missing != ("embedder",):
         status = "failed" if startup.failure else "starting"
         return Health(
-            status=status, version=package_version(), embedder=None, generator=None, embedding={}, hosts=[], libraries=None
+            status=status,
+            version=package_version(),
+            embedder=None,
+            generator=None,
+            embedding={},
+            hosts=[],
+            libraries=None,
         )
     services = startup.services()
     parts = services.status()
-    hosts = [ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail) for h in parts.hosts]
+    hosts = [
+        ModelHost(name=h.name, url=h.url, reachable=h.reachable, detail=h.detail)
+        for h in parts.hosts
+    ]
     return Health(
         status="starting" if startup.missing else "ready",
         version=package_version(),
         embedder=parts.embedding[edge.settings.default_library].embedder,
         generator=services.generator.name,
-        embedding={library.value: Embedding.of(parts.embedding[library.value]) for library in Library},
+        embedding={
+            library.value: Embedding.of(parts.embedding[library.value]) for library in Library
+        },
         hosts=hosts,
-        libraries=[library_stats(services, library) for library in Library] if edge.key.accepts(request.scope) else None,
+        libraries=[library_stats(services, library) for library in Library]
+        if edge.key.accepts(request.scope)
+        else None,
     )
 
 
@@ -93,7 +107,12 @@ def library_stats(services: ServicePort, library: Library) -> CollectionStats:
     )
 
 
-@router.get("/api/v1/diagnostics", operation_id="diagnostics", response_model=Diagnostics, responses=declared())
+@router.get(
+    "/api/v1/diagnostics",
+    operation_id="diagnostics",
+    response_model=Diagnostics,
+    responses=declared(),
+)
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()

@@ -41,7 +41,11 @@ _FORM = {
                     "type": "object",
                     "required": ["file"],
                     "properties": {
-                        "file": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "or `files`"},
+                        "file": {
+                            "type": "array",
+                            "items": {"type": "string", "format": "binary"},
+                            "description": "or `files`",
+                        },
                         "library": {"type": "string", "enum": list(get_args(LibraryName))},
                         "source_key": {
                             "type": "array",
@@ -58,7 +62,16 @@ _FORM = {
         },
     }
 }
-_FAILURES = ("unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "conflict", "disk_full", "index_damaged")
+_FAILURES = (
+    "unsupported_type",
+    "encrypted",
+    "no_text_layer",
+    "unreadable",
+    "too_large",
+    "conflict",
+    "disk_full",
+    "index_damaged",
+)
 
 
 @router.post(
@@ -83,7 +96,10 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
     edge: AtEdge,
     request_id: RequestIdentity,
     library: Annotated[LibraryName | None, Query(description="default: DEFAULT_LIBRARY")] = None,
-    wait: Annotated[WaitName, Query(description="true: until vectors are applied; text: until acknowledged; false: not")] = "true",
+    wait: Annotated[
+        WaitName,
+        Query(description="true: until vectors are applied; text: until acknowledged; false: not"),
+    ] = "true",
 ) -> Response:
     """Index one or more files and report each outcome; no file is half indexed."""
     receiver = await to_thread.run_sync(_receiver, request.headers.get("content-type", ""), edge)
@@ -94,7 +110,9 @@ async def ingest(  # async, unlike its neighbours: the body is read as it arrive
             if len(pending) >= FEED_BYTES:
                 await to_thread.run_sync(receiver.feed, bytes(pending))
                 pending.clear()
-        job = await to_thread.run_sync(_accept, receiver, bytes(pending), services, library, edge, wait == "false")
+        job = await to_thread.run_sync(
+            _accept, receiver, bytes(pending), services, library, edge, wait == "false"
+        )
     finally:
         await to_thread.run_sync(receiver.discard)
     return await outcome(job, wait, services, edge, request_id)
@@ -111,7 +129,12 @@ def _receiver(content_type: str, edge: AtEdge) -> UploadReceiver:
 
 
 def _accept(
-    receiver: UploadReceiver, rest: bytes, services: ServicePort, in_query: LibraryName | None, edge: AtEdge, retry: bool
+    receiver: UploadReceiver,
+    rest: bytes,
+    services: ServicePort,
+    in_query: LibraryName | None,
+    edge: AtEdge,
+    retry: bool,
 ) -> Job:
     """Make the upload durable: originals first, then the job's row."""
     receiver.feed(rest)
@@ -125,7 +148,9 @@ def _accept(
         for name, key, file in zip(names, keys, upload.files, strict=True):
             files.append(UploadedFile(name, key, services.writer.store_original(file.path)))
         if folder:
-            services.claims.record(Library(library), folder, {file.source_key: file.sha256 for file in files})
+            services.claims.record(
+                Library(library), folder, {file.source_key: file.sha256 for file in files}
+            )
         return services.jobs.submit(
             "ingest",
             IngestPayload(Library(library), tuple(files), retry).to_json(),
@@ -143,7 +168,9 @@ def _discard(shas: list[str], services: ServicePort) -> None:
     try:
         services.writer.discard_unaccepted(shas)
     except (DocuMindError, OSError):
-        logger.warning("originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True)
+        logger.warning(
+            "originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True
+        )
 
 
 def _library(upload: Upload, in_query: LibraryName | None) -> LibraryName | None:
@@ -162,7 +189,9 @@ def _folder(upload: Upload) -> str:
     """Return the name of the folder that is synced; empty for any other upload."""
     given = upload.fields.get("sync_folder", [])
     if len(given) > 1 or any(not 0 < len(folder) <= MAX_FOLDER_CHARACTERS for folder in given):
-        raise InvalidInput(f"sync_folder must be given once, with 1 to {MAX_FOLDER_CHARACTERS:,} characters")
+        raise InvalidInput(
+            f"sync_folder must be given once, with 1 to {MAX_FOLDER_CHARACTERS:,} characters"
+        )
     return given[0] if given else ""
 
 
@@ -170,17 +199,23 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
     """Return the source key of each file: given ones in order, else the file names."""
     given = upload.fields.get("source_key", [])
     if given and len(given) != len(names):
-        raise InvalidInput(f"{len(given)} source_key fields for {len(names)} files; send one per file, or none")
+        raise InvalidInput(
+            f"{len(given)} source_key fields for {len(names)} files; send one per file, or none"
+        )
     keys = [source_key(key) for key in given] or names
     seen: set[str] = set()
     for key in keys:
         if key in seen:
-            raise InvalidInput(f"two files have the source key {key!r}, so one would replace the other; send source_key for each")
+            raise InvalidInput(
+                f"two files have the source key {key!r}, so one would replace the other; send source_key for each"
+            )
         seen.add(key)
     return keys
 
 
-async def outcome(job: Job, wait: WaitName, services: ServicePort, edge: AtEdge, request_id: str) -> Response:
+async def outcome(
+    job: Job, wait: WaitName, services: ServicePort, edge: AtEdge, request_id: str
+) -> Response:
     """Return an accepted job's outcome once it got as far as asked; else 202.
 
     Raises:
@@ -189,7 +224,9 @@ async def outcome(job: Job, wait: WaitName, services: ServicePort, edge: AtEdge,
     until = has_text if wait == "text" else is_finished
     found = None if wait == "false" else await settled(services.jobs, job.id, until, edge.stopping)
     if found is None:
-        return JSONResponse(IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202)
+        return JSONResponse(
+            IngestResponse(job_id=job.id, documents=[]).model_dump(), status_code=202
+        )
     return outcome_response(found, request_id)
 
 
@@ -209,10 +246,20 @@ def outcome_response(job: Job, request_id: str) -> Response:
     body = IngestResponse(job_id=job.id, documents=documents)
     if failed and len(failed) == len(report.outcomes):
         code = failed[0].code or "unreadable"
-        detail = "; ".join(outcome.reason or f"{outcome.filename!r} failed" for outcome in failed[:20])
-        found = problem(status=status_of_code(code), code=code, detail=detail, retryable=False, request_id=request_id)
+        detail = "; ".join(
+            outcome.reason or f"{outcome.filename!r} failed" for outcome in failed[:20]
+        )
+        found = problem(
+            status=status_of_code(code),
+            code=code,
+            detail=detail,
+            retryable=False,
+            request_id=request_id,
+        )
         return problem_response({**found, "documents": body.model_dump()["documents"]})
-    return JSONResponse(body.model_dump(), status_code=_status(report.outcomes, some_failed=bool(failed)))
+    return JSONResponse(
+        body.model_dump(), status_code=_status(report.outcomes, some_failed=bool(failed))
+    )
 
 
 def _status(outcomes: Iterable[IngestOutcome], *, some_failed: bool) -> int:
@@ -229,5 +276,11 @@ def _failed(job: Job, request_id: str) -> Response:
         code, detail = str(error["code"]), str(error["detail"])
     status = status_of_code(code)
     return problem_response(
-        problem(status=status, code=code, detail=detail, retryable=status in {502, 503, 504, 507}, request_id=request_id)
+        problem(
+            status=status,
+            code=code,
+            detail=detail,
+            retryable=status in {502, 503, 504, 507},
+            request_id=request_id,
+        )
     )

@@ -26,7 +26,9 @@ def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)]
     return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
 
 
-@router.get("/{job_id}", operation_id="get_job", response_model=JobReply, responses=declared("not_found"))
+@router.get(
+    "/{job_id}", operation_id="get_job", response_model=JobReply, responses=declared("not_found")
+)
 def get_job(services: Composition, job_id: JobId) -> JobReply:
     """One job as it is now."""
     return JobReply.of(services.jobs.get(job_id))
@@ -41,29 +43,46 @@ def get_job(services: Composition, job_id: JobId) -> JobReply:
         **declared("not_found"),
     },
 )
-def job_events(services: Composition, edge: AtEdge, request_id: RequestIdentity, job_id: JobId) -> Response:
+def job_events(
+    services: Composition, edge: AtEdge, request_id: RequestIdentity, job_id: JobId
+) -> Response:
     """The job now, and again after each change, until it ends."""
     services.jobs.get(job_id)  # an unknown id is a 404, not a stream with an error in it
 
     def render(job: CoreJob) -> bytes:
         return event("job", JobReply.of(job).model_dump(mode="json"))
 
-    return EventStream(Pump(lambda cancel: each(services.jobs.watch(job_id, cancel), render), edge.streams), request_id)
+    return EventStream(
+        Pump(lambda cancel: each(services.jobs.watch(job_id, cancel), render), edge.streams),
+        request_id,
+    )
 
 
-@router.post("/{job_id}/pause", operation_id="pause_job", response_model=JobReply, responses=declared("not_found", "conflict"))
+@router.post(
+    "/{job_id}/pause",
+    operation_id="pause_job",
+    response_model=JobReply,
+    responses=declared("not_found", "conflict"),
+)
 def pause_job(services: Composition, job_id: JobId) -> JobReply:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
     return JobReply.of(services.jobs.pause(job_id))
 
 
-@router.post("/{job_id}/resume", operation_id="resume_job", response_model=JobReply, responses=declared("not_found", "conflict"))
+@router.post(
+    "/{job_id}/resume",
+    operation_id="resume_job",
+    response_model=JobReply,
+    responses=declared("not_found", "conflict"),
+)
 def resume_job(services: Composition, job_id: JobId) -> JobReply:
     """Go on with a paused job."""
     return JobReply.of(services.jobs.resume(job_id))
 
 
-@router.delete("/{job_id}", operation_id="cancel_job", response_model=JobReply, responses=declared("not_found"))
+@router.delete(
+    "/{job_id}", operation_id="cancel_job", response_model=JobReply, responses=declared("not_found")
+)
 def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))

@@ -9,14 +9,22 @@ from fastapi import APIRouter, Query
 from app.api.deps import AtEdge, Composition, OneLibrary
 from app.api.errors import declared
 from app.api.routes.health import library_stats
-from app.api.schemas.documents import Cleared, CollectionStats, Embedding, LibraryList, LibraryStatus
+from app.api.schemas.documents import (
+    Cleared,
+    CollectionStats,
+    Embedding,
+    LibraryList,
+    LibraryStatus,
+)
 from app.core.errors import InvalidInput
 from app.core.types import Library, LibraryName
 
 router = APIRouter(prefix="/api/v1", tags=["libraries"])
 
 
-@router.get("/libraries", operation_id="list_libraries", response_model=LibraryList, responses=declared())
+@router.get(
+    "/libraries", operation_id="list_libraries", response_model=LibraryList, responses=declared()
+)
 def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
     """Both libraries with their counts, from the catalog."""
     status = services.status()
@@ -41,19 +49,33 @@ def list_libraries(services: Composition, edge: AtEdge) -> LibraryList:
 
 
 @router.delete(
-    "/libraries/{library}/documents", operation_id="clear_library", response_model=Cleared, responses=declared("disk_full")
+    "/libraries/{library}/documents",
+    operation_id="clear_library",
+    response_model=Cleared,
+    responses=declared("disk_full"),
 )
 def clear_library(
-    services: Composition, library: LibraryName, confirm: Annotated[str, Query(description="the library's name, to confirm")]
+    services: Composition,
+    library: LibraryName,
+    confirm: Annotated[str, Query(description="the library's name, to confirm")],
 ) -> Cleared:
     """Remove every document of a library. `confirm` must repeat its name."""
     if confirm != library:
-        raise InvalidInput(f"confirm {confirm!r} must be {library!r}, the library that will be emptied")
+        raise InvalidInput(
+            f"confirm {confirm!r} must be {library!r}, the library that will be emptied"
+        )
     gone = services.writer.clear(Library(library))
-    return Cleared(library=library, documents=gone.documents, chunks=gone.chunks, vectors=gone.embedded)
+    return Cleared(
+        library=library, documents=gone.documents, chunks=gone.chunks, vectors=gone.embedded
+    )
 
 
-@router.get("/collection/stats", operation_id="collection_stats", response_model=CollectionStats, responses=declared())
+@router.get(
+    "/collection/stats",
+    operation_id="collection_stats",
+    response_model=CollectionStats,
+    responses=declared(),
+)
 def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
     """Counts of one library, by type of document."""
     return library_stats(services, library)

@@ -29,7 +29,13 @@ from app.providers.options import EmbeddingProviderName
 router = APIRouter(prefix="/api/v1", tags=["maintenance"])
 
 ServerPath = Annotated[
-    str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$", description="absolute, on the server")
+    str,
+    Field(
+        min_length=1,
+        max_length=4096,
+        pattern=r"^/[^\x00-\x1f]*$",
+        description="absolute, on the server",
+    ),
 ]
 
 
@@ -37,7 +43,9 @@ class ExportRequest(Request):
     """Which library goes where."""
 
     library: LibraryName
-    path: ServerPath | None = Field(None, description="a new file; null: a name with the time under DATA_DIR/exports")
+    path: ServerPath | None = Field(
+        None, description="a new file; null: a name with the time under DATA_DIR/exports"
+    )
 
 
 class ImportRequest(Request):
@@ -50,7 +58,9 @@ class ImportRequest(Request):
 class BackupRequest(Request):
     """The path of the backup."""
 
-    path: ServerPath | None = Field(None, description="a new directory; null: a name with the time under DATA_DIR/backups")
+    path: ServerPath | None = Field(
+        None, description="a new directory; null: a name with the time under DATA_DIR/backups"
+    )
 
 
 class CalibrateRequest(Request):
@@ -64,14 +74,18 @@ class ReembedRequest(Request):
 
     library: LibraryName
     action: Literal["start", "rollback", "discard"] = Field(
-        "start", description="rollback: go back to the previous vectors; discard: remove previous and unfinished ones"
+        "start",
+        description="rollback: go back to the previous vectors; discard: remove previous and unfinished ones",
     )
     provider: EmbeddingProviderName | None = Field(
         None, description="provider of the embedder; null: as configured for an empty library"
     )
-    model: str | None = Field(None, min_length=1, max_length=200, description="embedding model; null: as configured")
+    model: str | None = Field(
+        None, min_length=1, max_length=200, description="embedding model; null: as configured"
+    )
     questions: ServerPath | None = Field(
-        None, description="answer set (JSON Lines) to compare old and new with; null: made of the library's sentences and titles"
+        None,
+        description="answer set (JSON Lines) to compare old and new with; null: made of the library's sentences and titles",
     )
     force: Flag = Field(False, description="use the new vectors even if they find less")
 
@@ -96,12 +110,16 @@ class StoreCheck(Reply):
     seconds: float
     repair: bool
     sound: bool
-    exit_code: int = Field(description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a backup")
+    exit_code: int = Field(
+        description="of the command: 0 sound, 7 faults that --repair fixes, 8 faults that need a backup"
+    )
     faults: list[StoreFault]
     checked: dict[str, int]
 
 
-@router.get("/fsck", operation_id="last_fsck", response_model=StoreCheck, responses=declared("not_found"))
+@router.get(
+    "/fsck", operation_id="last_fsck", response_model=StoreCheck, responses=declared("not_found")
+)
 def last_fsck(services: Composition) -> StoreCheck:
     """The last finished check."""
     for job in services.jobs.list(1000):
@@ -110,26 +128,46 @@ def last_fsck(services: Composition) -> StoreCheck:
     raise NotFound("no check has been run yet; start one with POST /api/v1/fsck or: documind fsck")
 
 
-@router.post("/fsck", operation_id="run_fsck", status_code=202, response_model=JobReply, responses=declared("disk_full"))
+@router.post(
+    "/fsck",
+    operation_id="run_fsck",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
 def run_fsck(services: Composition) -> Response:
     """Check the whole store as a job; change nothing. Writes wait until it ends."""
     return _accepted(services, FSCK, {}, coalesce=True)
 
 
 @router.post(
-    "/export", operation_id="export_library", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+    "/export",
+    operation_id="export_library",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
 )
 def export_library(services: Composition, asked: ExportRequest) -> Response:
     """Export text, vectors and originals of a library into one file, as a job.
 
     The file carries checksums.
     """
-    path = server_path(asked.path) if asked.path else _fresh(services, "exports", f"{asked.library}-", ".documind")
+    path = (
+        server_path(asked.path)
+        if asked.path
+        else _fresh(services, "exports", f"{asked.library}-", ".documind")
+    )
     _must_be_new(path)
     return _accepted(services, EXPORT, {"library": asked.library, "path": str(path)})
 
 
-@router.post("/import", operation_id="import_library", status_code=202, response_model=JobReply, responses=declared("disk_full"))
+@router.post(
+    "/import",
+    operation_id="import_library",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
 def import_library(services: Composition, asked: ImportRequest) -> Response:
     """Add an exported file to a library, without embedding anything again, as a job."""
     if not server_path(asked.path).is_file():
@@ -138,7 +176,11 @@ def import_library(services: Composition, asked: ImportRequest) -> Response:
 
 
 @router.post(
-    "/backup", operation_id="backup", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+    "/backup",
+    operation_id="backup",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
 )
 def backup(services: Composition, asked: BackupRequest) -> Response:
     """Back up catalog and originals as a job, while the server serves.
@@ -151,7 +193,11 @@ def backup(services: Composition, asked: BackupRequest) -> Response:
 
 
 @router.post(
-    "/calibrate", operation_id="calibrate", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+    "/calibrate",
+    operation_id="calibrate",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
 )
 def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
     """Calibrate a library's embedder from the library's own sentences, as a job.
@@ -162,7 +208,11 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Response:
 
 
 @router.post(
-    "/reembed", operation_id="reembed", status_code=202, response_model=JobReply, responses=declared("conflict", "disk_full")
+    "/reembed",
+    operation_id="reembed",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("conflict", "disk_full"),
 )
 def reembed(services: Composition, asked: ReembedRequest) -> Response:
     """Re-embed a library with another model, compare, and swap; as a job.
@@ -178,10 +228,18 @@ def reembed(services: Composition, asked: ReembedRequest) -> Response:
             " expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
-    return JSONResponse(JobReply.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202)
+    return JSONResponse(
+        JobReply.of(request_reembed(services.jobs, payload)).model_dump(), status_code=202
+    )
 
 
-@router.post("/purge", operation_id="purge", status_code=202, response_model=JobReply, responses=declared("disk_full"))
+@router.post(
+    "/purge",
+    operation_id="purge",
+    status_code=202,
+    response_model=JobReply,
+    responses=declared("disk_full"),
+)
 def purge(services: Composition) -> Response:
     """Remove every byte of deleted documents now, as a job.
 
@@ -190,7 +248,9 @@ def purge(services: Composition) -> Response:
     return JSONResponse(JobReply.of(request_purge(services.jobs)).model_dump(), status_code=202)
 
 
-def _accepted(services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False) -> Response:
+def _accepted(
+    services: Composition, kind: str, payload: dict[str, object], *, coalesce: bool = False
+) -> Response:
     job = services.jobs.submit(kind, payload, coalesce=coalesce)
     return JSONResponse(JobReply.of(job).model_dump(), status_code=202)
 
@@ -213,4 +273,6 @@ def _must_be_new(path: Path) -> None:
     if path.exists():
         raise Conflict(f"path {str(path)!r} exists already; name a new one")
     if not path.parent.is_dir():
-        raise InvalidInput(f"path {str(path)!r}: there is no folder {str(path.parent)!r} on the server")
+        raise InvalidInput(
+            f"path {str(path)!r}: there is no folder {str(path.parent)!r} on the server"
+        )

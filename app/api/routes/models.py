@@ -10,7 +10,14 @@ from starlette.responses import JSONResponse, Response
 from app.api.deps import Composition
 from app.api.errors import declared
 from app.api.schemas.jobs import JobReply
-from app.api.schemas.models import ModelList, ModelOnDisk, ModelTest, ModelTests, PullRequest, TestRequest
+from app.api.schemas.models import (
+    ModelList,
+    ModelOnDisk,
+    ModelTest,
+    ModelTests,
+    PullRequest,
+    TestRequest,
+)
 from app.jobs.kinds import PULL, REPLAY
 
 router = APIRouter(prefix="/api/v1", tags=["models"])
@@ -57,10 +64,17 @@ def test_model(services: Composition, wanted: TestRequest) -> Response:
 
     The result decides how the model is asked.
     """
-    return JSONResponse(JobReply.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202)
+    return JSONResponse(
+        JobReply.of(services.model_tests.start(wanted.model)).model_dump(), status_code=202
+    )
 
 
-@router.get("/models/tests", operation_id="list_model_tests", response_model=ModelTests, responses=declared())
+@router.get(
+    "/models/tests",
+    operation_id="list_model_tests",
+    response_model=ModelTests,
+    responses=declared(),
+)
 def list_model_tests(services: Composition) -> ModelTests:
     """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
@@ -73,10 +87,15 @@ def list_model_tests(services: Composition) -> ModelTests:
     response_model=JobReply,
     responses=declared("not_found", "disk_full"),
 )
-def replay_answer(services: Composition, answer_id: Annotated[str, Path(min_length=1, max_length=64)]) -> Response:
+def replay_answer(
+    services: Composition, answer_id: Annotated[str, Path(min_length=1, max_length=64)]
+) -> Response:
     """Search again for a stored answer's question, as a job.
 
     The result says what would change now, and why.
     """
     services.answers.get(answer_id)  # an unknown answer is a 404, not a failed job
-    return JSONResponse(JobReply.of(services.jobs.submit(REPLAY, {"answer_id": answer_id})).model_dump(), status_code=202)
+    return JSONResponse(
+        JobReply.of(services.jobs.submit(REPLAY, {"answer_id": answer_id})).model_dump(),
+        status_code=202,
+    )

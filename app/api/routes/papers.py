@@ -16,7 +16,9 @@ from app.core.types import Library, Metadata
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
 
-DocumentName = Annotated[str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")]
+DocumentName = Annotated[
+    str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")
+]
 
 
 def resolve(services: ServicePort, library: Library, name: str) -> str:
@@ -37,7 +39,9 @@ def resolve(services: ServicePort, library: Library, name: str) -> str:
             raise unknown from None
 
 
-@router.get("/papers", operation_id="list_documents", response_model=DocumentPage, responses=declared())
+@router.get(
+    "/papers", operation_id="list_documents", response_model=DocumentPage, responses=declared()
+)
 def list_documents(
     services: Composition,
     library: OneLibrary,
@@ -47,10 +51,15 @@ def list_documents(
 ) -> DocumentPage:
     """One page of a library's documents."""
     found, following = services.catalog.documents(library, q, cursor or None, limit)
-    return DocumentPage(documents=[DocumentReply.model_validate(document) for document in found], next_cursor=following)
+    return DocumentPage(
+        documents=[DocumentReply.model_validate(document) for document in found],
+        next_cursor=following,
+    )
 
 
-@router.api_route("/papers/{doc_id}/restore", methods=["GET", "PATCH", "DELETE", "PUT"], include_in_schema=False)
+@router.api_route(
+    "/papers/{doc_id}/restore", methods=["GET", "PATCH", "DELETE", "PUT"], include_in_schema=False
+)
 async def restore_is_a_post() -> None:
     """Refuse these paths: names may hold slashes, so `.../restore` looks like a name.
 
@@ -61,11 +70,16 @@ async def restore_is_a_post() -> None:
 
 
 @router.get(
-    "/papers/{doc_id:path}", operation_id="get_document", response_model=DocumentReply, responses=declared("not_found", "conflict")
+    "/papers/{doc_id:path}",
+    operation_id="get_document",
+    response_model=DocumentReply,
+    responses=declared("not_found", "conflict"),
 )
 def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """One document."""
-    return DocumentReply.model_validate(services.catalog.document(library, resolve(services, library, doc_id)))
+    return DocumentReply.model_validate(
+        services.catalog.document(library, resolve(services, library, doc_id))
+    )
 
 
 @router.patch(
@@ -90,7 +104,10 @@ def correct_document(
     return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
 
 
-Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds during which the document can be restored")]
+Grace = Annotated[
+    float,
+    Query(ge=0, le=30 * 86400, description="seconds during which the document can be restored"),
+]
 
 
 @router.delete(
@@ -105,7 +122,9 @@ Grace = Annotated[float, Query(ge=0, le=30 * 86400, description="seconds during 
     response_model=Deleted,
     responses=declared("not_found", "conflict", "disk_full"),
 )
-def delete_document(services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0) -> Deleted:
+def delete_document(
+    services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0
+) -> Deleted:
     """Delete a document: hide it at once, purge it after the grace period."""
     gone = services.writer.delete(library, resolve(services, library, doc_id), grace_s)
     return Deleted.model_validate(gone, from_attributes=True)
@@ -117,6 +136,8 @@ def delete_document(services: Composition, library: OneLibrary, doc_id: Document
     response_model=DocumentReply,
     responses=declared("not_found", "conflict", "disk_full"),
 )
-def restore_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
+def restore_document(
+    services: Composition, library: OneLibrary, doc_id: DocumentName
+) -> DocumentReply:
     """Undo a removal within its grace."""
     return DocumentReply.model_validate(services.writer.restore(library, doc_id))

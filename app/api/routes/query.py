@@ -26,8 +26,15 @@ from app.retrieval.request import Retrieval, SearchRequest
 
 router = APIRouter(prefix="/api/v1", tags=["questions"])
 
-_PROVIDER = ("model_not_installed", "provider_unreachable", "provider_timeout", "provider_bad_response")
-_EVENT_STREAM = events("The answer; with `stream: true` server-sent events: meta, sources, token (any number), then final or error")
+_PROVIDER = (
+    "model_not_installed",
+    "provider_unreachable",
+    "provider_timeout",
+    "provider_bad_response",
+)
+_EVENT_STREAM = events(
+    "The answer; with `stream: true` server-sent events: meta, sources, token (any number), then final or error"
+)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -41,7 +48,9 @@ async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     settings = door.edge.settings
     question = asked.to_question(settings.default_library, settings.flare_active_retrieval)
-    return await reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
+    return await reply(
+        door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
+    )
 
 
 @router.post(
@@ -59,13 +68,24 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
         library=library,
         flare=settings.flare_active_retrieval,
         history=(),
-        conversation_id=await asyncio.to_thread(door.services.memory.open, asked.conversation_id, library, asked.message),
+        conversation_id=await asyncio.to_thread(
+            door.services.memory.open, asked.conversation_id, library, asked.message
+        ),
     )
-    return await reply(door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream)
+    return await reply(
+        door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
+    )
 
 
-@router.get("/search", operation_id="search", response_model=SearchResponse, responses=declared("index_damaged"))
-def search(services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]) -> SearchResponse:
+@router.get(
+    "/search",
+    operation_id="search",
+    response_model=SearchResponse,
+    responses=declared("index_damaged"),
+)
+def search(
+    services: Composition, edge: AtEdge, asked: Annotated[SearchQuery, Query()]
+) -> SearchResponse:
     """Rank passages, with the matched words marked; nothing is written about them."""
     library = asked.library or edge.settings.default_library
     found = _search(services, library, asked)
@@ -87,7 +107,13 @@ def _search(services: ServicePort, scope: Scope, asked: SearchQuery) -> Retrieva
         found = {
             library: services.retriever.retrieve(
                 SearchRequest(
-                    asked.q, library, top_k=asked.limit, filters=filters, fusion=asked.fusion, rerank=asked.rerank, keep_weak=True
+                    asked.q,
+                    library,
+                    top_k=asked.limit,
+                    filters=filters,
+                    fusion=asked.fusion,
+                    rerank=asked.rerank,
+                    keep_weak=True,
                 ),
                 trace,
             )

@@ -29,22 +29,33 @@ class SyncRemoval(Request):
     """Whose files are gone from a folder."""
 
     library: LibraryName
-    folder: Annotated[str, Field(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)]
-    source_keys: Annotated[list[Annotated[str, Field(min_length=1, max_length=1024)]], Field(max_length=10_000)]
+    folder: Annotated[
+        str, Field(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)
+    ]
+    source_keys: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=1024)]], Field(max_length=10_000)
+    ]
 
 
-@router.get("/documents", operation_id="list_synced", response_model=SyncedDocuments, responses=declared())
+@router.get(
+    "/documents", operation_id="list_synced", response_model=SyncedDocuments, responses=declared()
+)
 def list_synced(
     services: Composition,
     library: OneLibrary,
-    folder: Annotated[str, Query(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)],
+    folder: Annotated[
+        str, Query(min_length=1, max_length=MAX_FOLDER_CHARACTERS, description=FOLDER)
+    ],
 ) -> SyncedDocuments:
     """List documents a folder's sync sent whose bytes are still the same."""
     return SyncedDocuments(source_keys=sorted(services.claims.held(library, folder)))
 
 
 @router.post(
-    "/remove", operation_id="remove_synced", response_model=SyncedDocuments, responses=declared("disk_full", "index_damaged")
+    "/remove",
+    operation_id="remove_synced",
+    response_model=SyncedDocuments,
+    responses=declared("disk_full", "index_damaged"),
 )
 def remove_synced(services: Composition, removal: SyncRemoval) -> SyncedDocuments:
     """Remove documents that this folder's sync sent; ignore any other name.

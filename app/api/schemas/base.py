@@ -9,7 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 WaitName = Literal["true", "text", "false"]
 """How long a request that starts a job waits: until vectors are applied, until acknowledged, or not at all."""
 
-DocId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$", examples=["3f2a9c0d41b7e685"])]
+DocId = Annotated[
+    str,
+    Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$", examples=["3f2a9c0d41b7e685"]),
+]
 """16 hex digits, or the fixed id of a sample."""
 
 Flag = Annotated[bool, Field(strict=True)]

@@ -18,8 +18,12 @@ class CheckRequest(Request):
     """A text to check, sentence by sentence."""
 
     text: _Text
-    library: Scope | None = Field(None, description="null: DEFAULT_LIBRARY; not used with `against`")
-    against: _Text | None = Field(None, description="check the sentences against this text instead of a library")
+    library: Scope | None = Field(
+        None, description="null: DEFAULT_LIBRARY; not used with `against`"
+    )
+    against: _Text | None = Field(
+        None, description="check the sentences against this text instead of a library"
+    )
 
 
 class CheckCitation(Reply):
@@ -37,7 +41,9 @@ class CheckCitation(Reply):
     @staticmethod
     def of(finding: Finding) -> CheckCitation:
         """Return a finding as a reply."""
-        return CheckCitation.model_validate({name: getattr(finding, name) for name in CheckCitation.model_fields})
+        return CheckCitation.model_validate(
+            {name: getattr(finding, name) for name in CheckCitation.model_fields}
+        )
 
 
 class CheckSentence(Reply):

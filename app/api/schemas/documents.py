@@ -41,7 +41,9 @@ class DocumentReply(Reply):
     licence: str | None
     has_original: bool
     flags: list[str] = Field(description="findings at ingest a reader should see")
-    sample: bool = Field(validation_alias="is_sample", description="the document came with the program")
+    sample: bool = Field(
+        validation_alias="is_sample", description="the document came with the program"
+    )
     added_at: str
     updated_at: str
 
@@ -70,7 +72,9 @@ class Deleted(Reply):
     originals: int
     quotes_blanked: int = Field(description="number of its quotes removed from stored answers")
     purged: bool = Field(description="false while the grace period runs")
-    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="copies that no deletion and no purge can remove")
+    out_of_reach: list[str] = Field(
+        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
+    )
 
 
 class SamplesRemoved(Reply):
@@ -87,7 +91,9 @@ class Cleared(Reply):
     documents: int
     chunks: int
     vectors: int
-    out_of_reach: list[str] = Field(list(OUT_OF_REACH), description="copies that no deletion and no purge can remove")
+    out_of_reach: list[str] = Field(
+        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
+    )
 
 
 class ChunkReply(Reply):
@@ -114,7 +120,9 @@ class ChunkList(Reply):
 class Embedding(Reply):
     """The embedder of a library."""
 
-    embedder: str = Field(description="`provider:model`; for an empty library, the one it would use now")
+    embedder: str = Field(
+        description="`provider:model`; for an empty library, the one it would use now"
+    )
     reachable: bool
     detail: str = Field("", description="why it is unreachable, and the fix")
 
@@ -129,14 +137,22 @@ class LibraryStatus(Reply):
 
     library: LibraryName
     documents: int
-    samples: int = Field(description="documents that came with the program; DELETE /api/v1/samples removes them")
+    samples: int = Field(
+        description="documents that came with the program; DELETE /api/v1/samples removes them"
+    )
     chunks: int
     embedded: int
     bytes: int
-    fingerprint: Fingerprint | None = Field(description="null while the library has never been written")
+    fingerprint: Fingerprint | None = Field(
+        description="null while the library has never been written"
+    )
     embedding: Embedding
-    notices: list[Notice] = Field(description="notices about the library's vectors in every search, such as `reembed_offered`")
-    build: str = Field(description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the catalog")
+    notices: list[Notice] = Field(
+        description="notices about the library's vectors in every search, such as `reembed_offered`"
+    )
+    build: str = Field(
+        description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the catalog"
+    )
 
 
 class LibraryList(Reply):

@@ -24,15 +24,25 @@ class CaseBody(Request):
     question: Words
     library: Scope
     intent: Literal["question", "chitchat"] = "question"
-    expected_substrings: tuple[Words, ...] = Field((), max_length=50, description="the answer is right if it contains any of them")
+    expected_substrings: tuple[Words, ...] = Field(
+        (), max_length=50, description="the answer is right if it contains any of them"
+    )
     keywords: tuple[Words, ...] = Field((), max_length=50)
-    expected_docs: tuple[Words, ...] = Field((), max_length=50, description="doc_ids, file names or source keys")
+    expected_docs: tuple[Words, ...] = Field(
+        (), max_length=50, description="doc_ids, file names or source keys"
+    )
     oos: Flag = Field(False, description="out of scope: the right answer is a refusal")
 
     def case(self) -> AnswerCase:
         """Return the case."""
         return AnswerCase(
-            self.question, self.library, self.intent, self.expected_substrings, self.keywords, self.expected_docs, self.oos
+            self.question,
+            self.library,
+            self.intent,
+            self.expected_substrings,
+            self.keywords,
+            self.expected_docs,
+            self.oos,
         )
 
 
@@ -61,13 +71,20 @@ class EvaluationBody(Request):
         description="retrieval: the settings in use and plain searches; ablation: each step turned off, or the axes;"
         " answers: an answer set, by strategy",
     )
-    library: LibraryName | None = Field(None, description="null: the default library, or the other one if that is empty")
-    collection: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None = Field(
+    library: LibraryName | None = Field(
+        None, description="null: the default library, or the other one if that is empty"
+    )
+    collection: (
+        Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00-\x1f]*$")] | None
+    ) = Field(
         None,
         description="absolute path of a folder in BEIR layout on the server, JSON lines or Parquet; indexed apart from libraries",
     )
-    dataset: Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[\w.-]+/[\w.-]+$")] | None = Field(
-        None, description="a repository in BEIR layout on the Hugging Face hub, fetched by the server"
+    dataset: (
+        Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[\w.-]+/[\w.-]+$")] | None
+    ) = Field(
+        None,
+        description="a repository in BEIR layout on the Hugging Face hub, fetched by the server",
     )
     cases: tuple[CaseBody, ...] = Field((), max_length=5000, description="an answer set")
     axes: AxesBody = AxesBody()
@@ -75,7 +92,10 @@ class EvaluationBody(Request):
     half: Half = Field("all", description="only questions of even or odd lines")
     top_k: int = Field(10, ge=1, le=50)
     seed: int = Field(7, ge=0, le=2**31 - 1)
-    judge: Flag = Field(False, description="answers: have the answering model judge whether answers follow from their sources")
+    judge: Flag = Field(
+        False,
+        description="answers: have the answering model judge whether answers follow from their sources",
+    )
 
     def request(self, library: Library) -> EvaluationRequest:
         """Return the request over a library."""
@@ -142,7 +162,9 @@ class ReportExperiment(Reply):
     arms: list[ReportArm]
     comparisons: list[ReportComparison]
     question_texts: dict[str, str] = Field(description="by question id")
-    relevant: dict[str, list[str]] = Field(description="judged passages by question id; doc_ids for your own documents")
+    relevant: dict[str, list[str]] = Field(
+        description="judged passages by question id; doc_ids for your own documents"
+    )
     found: dict[str, dict[str, list[str]]] = Field(
         description="the first passages by arm and question id, best first, as keys of `previews`"
     )

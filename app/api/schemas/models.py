@@ -12,7 +12,9 @@ from app.answer.model_advice import compared
 from app.api.schemas.base import Reply, Request
 from app.core.types import ModelFindings
 
-ModelName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")]
+ModelName = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")
+]
 
 
 class ModelOnDisk(Reply):
@@ -26,8 +28,12 @@ class PromptCounts(Reply):
     """Outcomes of the built-in questions with one prompt; median times in seconds."""
 
     asked: int
-    right: int = Field(description="right by the model's own words; a question without an answer is refused")
-    cited: int = Field(description="some of the model's words are supported and carry a mark that holds")
+    right: int = Field(
+        description="right by the model's own words; a question without an answer is refused"
+    )
+    cited: int = Field(
+        description="some of the model's words are supported and carry a mark that holds"
+    )
     own_marks: int = Field(description="the model wrote such a mark itself")
     refused_rightly: int
     refused_wrongly: int
@@ -44,11 +50,15 @@ class ModelTest(Reply):
     model: str = Field(description="provider:model")
     prompts: Literal["compact", "full"] = Field(description="prompt to use from now on")
     evidence: Literal["short", "full"] = Field(description="amount of evidence to use from now on")
-    as_good_as_quotes: bool = Field(description="its own words were right at least as often as the quotes alone; it speaks alone")
+    as_good_as_quotes: bool = Field(
+        description="its own words were right at least as often as the quotes alone; it speaks alone"
+    )
     advice: str
     at: str = Field(description="when it was tested, UTC ISO 8601")
     questions: int
-    quotes_right: int = Field(description="questions that the quotes alone answer, or rightly refuse")
+    quotes_right: int = Field(
+        description="questions that the quotes alone answer, or rightly refuse"
+    )
     counts: dict[str, PromptCounts] = Field(description="by prompt: compact, full")
     reading_tokens_s: float | None
     writing_tokens_s: float | None
@@ -75,7 +85,9 @@ class ModelTests(Reply):
     """All tested models, newest first."""
 
     tests: list[ModelTest]
-    advice: str = Field(description="one line that compares them with each other and the quotes; empty without a test")
+    advice: str = Field(
+        description="one line that compares them with each other and the quotes; empty without a test"
+    )
 
     @classmethod
     def of(cls, found: Sequence[tuple[str, ModelFindings]]) -> Self:
@@ -89,7 +101,9 @@ class ModelList(Reply):
     installed: list[ModelOnDisk]
     loaded: list[str] = Field(description="in memory now")
     in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
-    fit: bool | None = Field(description="whether the answering and the embedding model stay in memory together; null: unknown")
+    fit: bool | None = Field(
+        description="whether the answering and the embedding model stay in memory together; null: unknown"
+    )
     tests: list[ModelTest] = Field(description="results of model tests, newest first")
 
 

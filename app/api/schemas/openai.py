@@ -35,7 +35,11 @@ class ChatMessage(Tolerant):
     def plain(self) -> str:
         """Return the text of the message in normal form."""
         parts = self.content if isinstance(self.content, list) else []
-        text = self.content if isinstance(self.content, str) else "\n".join(part.text or "" for part in parts)
+        text = (
+            self.content
+            if isinstance(self.content, str)
+            else "\n".join(part.text or "" for part in parts)
+        )
         return normalise(text)[0].strip()
 
 
@@ -61,7 +65,9 @@ class ResponseFormat(Tolerant):
         """Return the JSON schema of the reply; None for text."""
         if self.type == "text":
             return None
-        named = self.json_schema.definition if self.type == "json_schema" and self.json_schema else {}
+        named = (
+            self.json_schema.definition if self.type == "json_schema" and self.json_schema else {}
+        )
         return named or {"type": "object"}
 
 
@@ -80,7 +86,9 @@ class ChatCompletionRequest(Tolerant):
 
     def last_words(self) -> str:
         """Return the text of the user's last message; empty if none has that role."""
-        return next((message.plain() for message in reversed(self.messages) if message.role == "user"), "")
+        return next(
+            (message.plain() for message in reversed(self.messages) if message.role == "user"), ""
+        )
 
     def wishes(self) -> str:
         """Return system and developer instructions, cut to leave room for passages."""
@@ -93,9 +101,13 @@ class ChatCompletionRequest(Tolerant):
         Raises:
             InvalidInput: There is no question, or it is too long.
         """
-        asked = max((at for at, message in enumerate(self.messages) if message.role == "user"), default=None)
+        asked = max(
+            (at for at, message in enumerate(self.messages) if message.role == "user"), default=None
+        )
         if asked is None:
-            raise InvalidInput("messages: none has the role 'user'; the last one that has it is the question")
+            raise InvalidInput(
+                "messages: none has the role 'user'; the last one that has it is the question"
+            )
         text = self.messages[asked].plain()
         if len(text) > _MAX_QUESTION_CHARACTERS:
             raise InvalidInput(
@@ -141,7 +153,9 @@ class UrlCitation(BaseModel):
     start: int = Field(description="ours: first character in the document")
     end: int = Field(description="ours: one past the last")
     support: float = Field(description="ours: 0 to 1")
-    flags: list[str] = Field(description="ours: findings about the whole document that a reader should see")
+    flags: list[str] = Field(
+        description="ours: findings about the whole document that a reader should see"
+    )
 
 
 class Annotation(BaseModel):
@@ -186,7 +200,9 @@ class ChatCompletion(BaseModel):
     model: str
     choices: list[Choice]
     usage: CompletionUsage
-    documind: QueryResponse | None = Field(description="ours: the answer, as from /api/v1/query; null for titles and the like")
+    documind: QueryResponse | None = Field(
+        description="ours: the answer, as from /api/v1/query; null for titles and the like"
+    )
 
 
 class OpenAIError(BaseModel):

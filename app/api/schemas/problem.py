@@ -8,7 +8,9 @@ from pydantic import BaseModel, Field
 class Problem(BaseModel):
     """RFC 9457 problem details, with a stable code."""
 
-    type: str = Field(description="a URI that names the kind of problem", examples=["urn:documind:not_found"])
+    type: str = Field(
+        description="a URI that names the kind of problem", examples=["urn:documind:not_found"]
+    )
     title: str = Field(description="the status's own phrase")
     status: int
     detail: str = Field(description="the wrong value, the expected one, and what to do")

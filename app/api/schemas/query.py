@@ -68,25 +68,35 @@ class QueryOptions(Request):
 
     library: Scope | None = Field(None, description="null: DEFAULT_LIBRARY")
     query_mode: Mode = "general"
-    retrieval_strategy: Strategy | None = Field(None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline")
+    retrieval_strategy: Strategy | None = Field(
+        None, description="null: use_flare, then FLARE_ACTIVE_RETRIEVAL, then baseline"
+    )
     use_flare: Flag | None = None
     retrieve_only: Flag = Field(False, description="rank passages only; the cutoff drops nothing")
     top_k: Annotated[int, Field(ge=1, le=50)] | None = None
-    section_filter: Section | None = Field(None, description="shorthand for filters.section with one value")
+    section_filter: Section | None = Field(
+        None, description="shorthand for filters.section with one value"
+    )
     filters: FilterFields = Field(default_factory=FilterFields)
-    doc_ids: list[DocId] = Field(default_factory=list, max_length=1000, description="shorthand for filters.doc_ids")
+    doc_ids: list[DocId] = Field(
+        default_factory=list, max_length=1000, description="shorthand for filters.doc_ids"
+    )
     fusion: Fusion | None = None
     rerank: Rerank | None = Field(None, description="null: RERANK")
     reasoning: Reasoning | None = Field(
-        None, description="reasoning instruction for the model; null: that of the mode's prompt, then REASONING"
+        None,
+        description="reasoning instruction for the model; null: that of the mode's prompt, then REASONING",
     )
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="answer with this model instead"
     )
     fallback: Flag | None = Field(
-        None, description="give a model the nearest passages if none passes the cutoff; null: ENABLE_FALLBACK_RETRIEVAL"
+        None,
+        description="give a model the nearest passages if none passes the cutoff; null: ENABLE_FALLBACK_RETRIEVAL",
     )
-    evidence: EvidenceKind | None = Field(None, description="amount of evidence for the model; null: EVIDENCE")
+    evidence: EvidenceKind | None = Field(
+        None, description="amount of evidence for the model; null: EVIDENCE"
+    )
     trace: TraceLevel = "summary"
     stream: Flag = Field(False, description="answer as server-sent events")
 
@@ -103,7 +113,13 @@ class QueryOptions(Request):
         return self.filters.conditions(sections, self.doc_ids)
 
     def question_of(
-        self, text: str, *, library: Scope, flare: bool, history: tuple[Message, ...], conversation_id: str | None
+        self,
+        text: str,
+        *,
+        library: Scope,
+        flare: bool,
+        history: tuple[Message, ...],
+        conversation_id: str | None,
     ) -> Question:
         """Return the question that the use case gets."""
         return Question(
@@ -148,7 +164,9 @@ class QueryRequest(QueryOptions):
     """A question to one library or to all."""
 
     question: QuestionText
-    history: list[HistoryMessage] = Field(default_factory=list, max_length=200, description="the last 6 are used")
+    history: list[HistoryMessage] = Field(
+        default_factory=list, max_length=200, description="the last 6 are used"
+    )
 
     @field_validator("question")
     @classmethod
@@ -157,8 +175,16 @@ class QueryRequest(QueryOptions):
 
     def to_question(self, library: Scope, flare_by_default: bool) -> Question:
         """Return the question, with the server's defaults filled in."""
-        history = tuple(Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:])
-        return self.question_of(self.question, library=library, flare=flare_by_default, history=history, conversation_id=None)
+        history = tuple(
+            Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:]
+        )
+        return self.question_of(
+            self.question,
+            library=library,
+            flare=flare_by_default,
+            history=history,
+            conversation_id=None,
+        )
 
 
 class ChatRequest(QueryOptions):

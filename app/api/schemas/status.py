@@ -41,9 +41,13 @@ class Health(Reply):
     version: str
     embedder: str | None = Field(description="of the default library")
     generator: str | None
-    embedding: dict[LibraryName, Embedding] = Field(description="embedder of each library, and whether it responds")
+    embedding: dict[LibraryName, Embedding] = Field(
+        description="embedder of each library, and whether it responds"
+    )
     hosts: list[ModelHost]
-    libraries: list[CollectionStats] | None = Field(description="null if an API key is set and the request has none")
+    libraries: list[CollectionStats] | None = Field(
+        description="null if an API key is set and the request has none"
+    )
 
 
 class LibraryDiagnostics(Reply):
@@ -70,15 +74,21 @@ class Diagnostics(Reply):
     generator: str
     default_library: LibraryName
     libraries: list[LibraryDiagnostics]
-    retrieval: dict[str, float | int | str | bool] = Field(description="configured thresholds and weights")
+    retrieval: dict[str, float | int | str | bool] = Field(
+        description="configured thresholds and weights"
+    )
     acting: dict[str, dict[str, float]] = Field(
         description="by library, the constants that decide: of the fusion and the embedder's calibration"
     )
     inert: list[str] = Field(description="changed settings without effect, and what acts instead")
     chunking: dict[str, int] = Field(description="characters")
-    disk: dict[str, int] = Field(description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ...")
+    disk: dict[str, int] = Field(
+        description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models, ..."
+    )
     limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
-    watermarks: dict[str, int] = Field(description="last change each projection has applied; `changes` is the newest there is")
+    watermarks: dict[str, int] = Field(
+        description="last change each projection has applied; `changes` is the newest there is"
+    )
     lags: dict[str, int] = Field(description="changes each projection is behind; 10,000 means more")
     active_streams: int
     jobs: dict[str, int] = Field(description="jobs by state")

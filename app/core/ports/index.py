@@ -49,7 +49,14 @@ class Catalog(Protocol):
         """Return a revision's chunks in order."""
         ...
 
-    def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
+    def text(
+        self,
+        library: Library,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> TextSpan:
         """Return exactly those characters; superseded revisions answer too."""
         ...
 
@@ -61,13 +68,16 @@ class Catalog(Protocol):
 class VectorIndex(Protocol):
     """Nearest neighbours of a library's live build."""
 
-    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         """Return up to k chunks by cosine distance, ascending.
 
         `query` is float32 `[dim]`, norm 1.
 
         Raises:
-            IndexDamaged: The library has vectors, but they cannot be searched now: the index is being checked or rebuilt.
+            IndexDamaged: The library has vectors, but they cannot be searched now: the index is
+                being checked or rebuilt.
         """
         ...
 
@@ -95,7 +105,9 @@ class PassageCodes(Protocol):
         """
         ...
 
-    def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+    def pending_codes(
+        self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
         """Return up to `limit` live chunks without a code, by id, from over `after`.
 
         `doc_ids` limits the search to some documents.
@@ -106,7 +118,9 @@ class PassageCodes(Protocol):
 class LexicalIndex(Protocol):
     """BM25 over title, section and body."""
 
-    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, text: str, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         """Return up to k chunks by BM25, descending; any text is a valid query."""
         ...
 
@@ -114,7 +128,9 @@ class LexicalIndex(Protocol):
         """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
         ...
 
-    def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def document_frequencies(
+        self, library: Library, tokens: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
         """Return the number of indexed chunks, and of chunks that hold each token.
 
         Tokens are stemmed; only bodies count.
@@ -135,7 +151,9 @@ class BulkLedger(Protocol):
     Sums are counted from rows, so they are exact.
     """
 
-    def entries(self, library: Library, source: str, articles: Sequence[str]) -> dict[str, LedgerEntry]:
+    def entries(
+        self, library: Library, source: str, articles: Sequence[str]
+    ) -> dict[str, LedgerEntry]:
         """Return what is known of these articles."""
         ...
 
@@ -143,7 +161,9 @@ class BulkLedger(Protocol):
         """Write entries durably, replacing what was known of the same articles."""
         ...
 
-    def page(self, library: Library, source: str, after: str = "", limit: int = 10_000) -> list[LedgerEntry]:
+    def page(
+        self, library: Library, source: str, after: str = "", limit: int = 10_000
+    ) -> list[LedgerEntry]:
         """Return entries with an article key above `after`, ascending by key."""
         ...
 

@@ -87,7 +87,8 @@ class Generator(Protocol):
         """Yield tokens; the last has `finish` set.
 
         Raises:
-            ProviderError: The host failed; ModelNotInstalled, ProviderUnreachable, ProviderTimeout, ProviderBadResponse.
+            ProviderError: The host failed; ModelNotInstalled, ProviderUnreachable, ProviderTimeout,
+                ProviderBadResponse.
             Cancelled: The token was cancelled; the socket is shut at once.
         """
         ...

@@ -20,7 +20,14 @@ from app.core.types import (
 class JobStore(Protocol):
     """Jobs that survive a restart."""
 
-    def create(self, kind: str, payload: Mapping[str, object], *, total: int | None = None, unit: str = "items") -> Job:
+    def create(
+        self,
+        kind: str,
+        payload: Mapping[str, object],
+        *,
+        total: int | None = None,
+        unit: str = "items",
+    ) -> Job:
         """Store a queued job durably and return it."""
         ...
 
@@ -82,7 +89,8 @@ class ConversationStore(Protocol):
     def get(self, conversation_id: str) -> Mapping[str, object]:
         """Return one with its turns, or raise NotFound.
 
-        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content, answer_id, at}].
+        Keys: id, title, library, summary, folded, created_at, updated_at, turns [{role, content,
+        answer_id, at}].
         """
         ...
 
@@ -90,7 +98,9 @@ class ConversationStore(Protocol):
         """Return conversations without turns, newest first."""
         ...
 
-    def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
+    def append(
+        self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None
+    ) -> None:
         """Add a finished exchange atomically."""
         ...
 

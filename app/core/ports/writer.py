@@ -22,20 +22,25 @@ from app.core.types import (
 class VectorSink(Protocol):
     """Accepts vectors for a library's live build, or for the build it is bound to."""
 
-    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
         """Return up to `limit` live chunks without a vector.
 
         `order` is `id`, `longest` or `linked`; `doc_ids` limits the search to some documents.
         """
         ...
 
-    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+    def write_vectors(
+        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+    ) -> None:
         """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 
         They are stored as float16.
 
         Raises:
-            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in between.
+            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in
+                between.
         """
         ...
 
@@ -82,7 +87,9 @@ class IndexWriter(VectorSink, Protocol):
         """
         ...
 
-    def write_links(self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = "") -> str | None:
+    def write_links(
+        self, library: Library, prefix: str, links_of: Callable[[str], int], after: str = ""
+    ) -> str | None:
         """Store link counts for documents whose source key begins with `prefix`.
 
         `links_of` returns how many articles link to a file name. The most ever counted stays, so
@@ -99,18 +106,22 @@ class IndexWriter(VectorSink, Protocol):
         """
         ...
 
-    def store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None) -> list[WriteResult]:
+    def store(
+        self, drafts: Sequence[DocumentDraft], page: LedgerPage | None = None
+    ) -> list[WriteResult]:
         """Make drafts live and record a ledger page, atomically; durable on return.
 
-        Words are gathered over batches and found within seconds, or on return when a draft replaces a document; `settle` waits for
-        them. After a crash the next start makes them found. A call may wait while too many words wait.
+        Words are gathered over batches and found within seconds, or on return when a draft replaces
+        a document; `settle` waits for them. After a crash the next start makes them found. A call
+        may wait while too many words wait.
 
         Args:
             drafts: In order; at least one.
             page: What the ledger is to say from then on.
 
         Raises:
-            DiskFull: No space; the batch is not stored, or words of batches before it cannot be committed.
+            DiskFull: No space; the batch is not stored, or words of batches before it cannot be
+                committed.
         """
         ...
 

@@ -31,7 +31,10 @@ class PassageCode:
         """Return whether both have whole rows, and as many as a passage may have."""
         sentences, rest = divmod(len(self.sentences), STATE_DIMENSION)
         return (
-            rest == 0 and 0 < sentences <= MAX_SENTENCES and 0 < len(self.tokens) <= 16 * MAX_TOKENS and len(self.tokens) % 16 == 0
+            rest == 0
+            and 0 < sentences <= MAX_SENTENCES
+            and 0 < len(self.tokens) <= 16 * MAX_TOKENS
+            and len(self.tokens) % 16 == 0
         )
 
 

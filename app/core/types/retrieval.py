@@ -27,7 +27,12 @@ class Filters:
     def __bool__(self) -> bool:
         """True when at least one condition is set."""
         return bool(
-            self.sections or self.doc_ids or self.types or self.author or self.year_from is not None or self.year_to is not None
+            self.sections
+            or self.doc_ids
+            or self.types
+            or self.author
+            or self.year_from is not None
+            or self.year_to is not None
         )
 
 

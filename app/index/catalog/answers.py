@@ -17,8 +17,14 @@ from app.index.files.durable import utc_now
 Record = Mapping[str, object]
 
 _RECORDS = select(answers.c.record, answers.c.feedback)
-_DRAWN_ON = and_(answer_documents.c.library == bindparam("of"), answer_documents.c.doc_id == bindparam("wanted"))
-_QUOTING = select(answers.c.n, answers.c.answer_id, answers.c.record).join(answer_documents).where(_DRAWN_ON)
+_DRAWN_ON = and_(
+    answer_documents.c.library == bindparam("of"), answer_documents.c.doc_id == bindparam("wanted")
+)
+_QUOTING = (
+    select(answers.c.n, answers.c.answer_id, answers.c.record)
+    .join(answer_documents)
+    .where(_DRAWN_ON)
+)
 _FORGET = delete(answer_documents).where(_DRAWN_ON)
 
 
@@ -38,7 +44,10 @@ class SqliteAnswerStore:
             sql.execute(delete(answers).where(answers.c.answer_id == answer.answer_id))
             n = sql.execute(insert(answers).returning(answers.c.n), row).scalar_one()
             if documents:
-                rows = [{"answer": n, "library": library, "doc_id": doc_id} for library, doc_id in documents]
+                rows = [
+                    {"answer": n, "library": library, "doc_id": doc_id}
+                    for library, doc_id in documents
+                ]
                 sql.execute(insert(answer_documents), rows)
 
     def get(self, answer_id: str) -> Record:
@@ -49,7 +58,9 @@ class SqliteAnswerStore:
         """
         rows = self._database.rows(_RECORDS.where(answers.c.answer_id == answer_id))
         if not rows:
-            raise NotFound(f"no answer {answer_id!r}; answers are kept as STORE_ANSWERS and ANSWER_RETENTION_DAYS say")
+            raise NotFound(
+                f"no answer {answer_id!r}; answers are kept as STORE_ANSWERS and ANSWER_RETENTION_DAYS say"
+            )
         return _record_from(*rows[0])
 
     def add_feedback(self, answer_id: str, feedback: Record) -> None:
@@ -59,7 +70,11 @@ class SqliteAnswerStore:
             NotFound: No such answer.
         """
         with self._database.write("answer") as sql:
-            rated = update(answers).where(answers.c.answer_id == answer_id).values(feedback=_packed(feedback))
+            rated = (
+                update(answers)
+                .where(answers.c.answer_id == answer_id)
+                .values(feedback=_packed(feedback))
+            )
             changed = sql.execute(rated).rowcount
         if not changed:
             raise NotFound(f"no answer {answer_id!r} to attach feedback to")
@@ -73,7 +88,11 @@ class SqliteAnswerStore:
 
     def wipe(self, older_than: str | None = None) -> int:
         """Forget all answers, or those before a UTC time; return how many."""
-        old = delete(answers) if older_than is None else delete(answers).where(answers.c.created_at < older_than)
+        old = (
+            delete(answers)
+            if older_than is None
+            else delete(answers).where(answers.c.created_at < older_than)
+        )
         with self._database.write("answer") as sql:
             return sql.execute(old).rowcount
 
@@ -81,13 +100,19 @@ class SqliteAnswerStore:
 def blank_quotes(sql: Connection, library: Library, doc_id: str) -> int:
     """Blank a document's quotes in stored answers and conversations; return count."""
     blanked = 0
-    for n, answer_id, packed in sql.execute(_QUOTING, {"of": library.value, "wanted": doc_id}).all():
+    for n, answer_id, packed in sql.execute(
+        _QUOTING, {"of": library.value, "wanted": doc_id}
+    ).all():
         record, quotes = redact_answer(json.loads(packed), library.value, doc_id)
         blanked += quotes
         said = str(record.get("answer", ""))
         of_answer = turns.c.answer_id == answer_id
-        sql.execute(update(answers).where(answers.c.n == n).values(record=_packed(record), feedback=None))
-        sql.execute(update(turns).where(of_answer, turns.c.role == "assistant").values(content=said))
+        sql.execute(
+            update(answers).where(answers.c.n == n).values(record=_packed(record), feedback=None)
+        )
+        sql.execute(
+            update(turns).where(of_answer, turns.c.role == "assistant").values(content=said)
+        )
         touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
     sql.execute(_FORGET, {"of": library.value, "wanted": doc_id})

@@ -31,7 +31,13 @@ _KEYS = (
     .join(builds, builds.c.library == documents.c.library)
 )
 _REMOVE_VECTORS = delete(vectors).where(vectors.c.key.in_(_KEYS.where(_OF)))
-_COUNTED = select(documents.c.library, documents.c.type, documents.c.chunks, documents.c.embedded, documents.c.bytes).where(_OF)
+_COUNTED = select(
+    documents.c.library,
+    documents.c.type,
+    documents.c.chunks,
+    documents.c.embedded,
+    documents.c.bytes,
+).where(_OF)
 _ADD_CHANGE = insert(changes)
 _SAME_CONTENT = (
     select(documents.c.sha256, documents.c.doc, documents.c.doc_id, documents.c.duplicate_of)
@@ -80,7 +86,9 @@ def count_inserted(sql: Connection, written: Sequence[DocumentDraft]) -> None:
             add_type(sql, library, kind, n)
 
 
-def add_counts(sql: Connection, library: Library, documents: int, chunks: int, embedded: int, size_bytes: int) -> None:
+def add_counts(
+    sql: Connection, library: Library, documents: int, chunks: int, embedded: int, size_bytes: int
+) -> None:
     """Add to a library's counters."""
     numbers = {"documents": documents, "chunks": chunks, "embedded": embedded, "bytes": size_bytes}
     add(sql, libraries, {"library": library.value, **numbers})
@@ -91,10 +99,18 @@ def add_type(sql: Connection, library: Library, kind: str, documents: int) -> No
     add(sql, type_counts, {"library": library.value, "type": kind, "documents": documents})
 
 
-def add_change(sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None) -> None:
+def add_change(
+    sql: Connection, library: Library, kind: str, doc: int, revision: int, ids: Sequence[int] | None
+) -> None:
     """Queue a change for the projections."""
     packed = pack_ids(ids) if ids else None
-    values = {"library": library.value, "kind": kind, "doc": doc, "revision": revision, "ids": packed}
+    values = {
+        "library": library.value,
+        "kind": kind,
+        "doc": doc,
+        "revision": revision,
+        "ids": packed,
+    }
     sql.execute(_ADD_CHANGE, values)
 
 
@@ -103,7 +119,11 @@ def repoint_duplicates(sql: Connection, library: Library, shas: set[str]) -> dic
 
     Return the duplicates' originals.
     """
-    rows = [row for some in pieces(sorted(shas)) for row in sql.execute(_SAME_CONTENT, {"of": library.value, "shas": some}).all()]
+    rows = [
+        row
+        for some in pieces(sorted(shas))
+        for row in sql.execute(_SAME_CONTENT, {"of": library.value, "shas": some}).all()
+    ]
     firsts: dict[str, str] = {}
     duplicates: dict[str, str] = {}
     for sha256, doc, doc_id, duplicate_of in rows:

@@ -25,7 +25,15 @@ from app.core.types import Fingerprint, Library
 from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import add_counts
 from app.index.catalog.database import Database
-from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, meta, vectors
+from app.index.catalog.schema import (
+    BUILD_SHIFT,
+    builds,
+    chunks,
+    documents,
+    libraries,
+    meta,
+    vectors,
+)
 from app.index.catalog.since_commit import SinceCommit
 from app.index.catalog.statements import key_of, meta_value, put_meta
 from app.index.catalog.vectors import fingerprint_from, insert_build, staged_key
@@ -65,7 +73,11 @@ class Builds:
         with self._database.read() as sql:
             numbers = _roles(sql, library)
             packed = dict(sql.execute(_BUILDS.where(builds.c.library == library.value)).all())
-        return {role: HeldBuild(number, fingerprint_from(packed[number])) for role, number in numbers.items() if number in packed}
+        return {
+            role: HeldBuild(number, fingerprint_from(packed[number]))
+            for role, number in numbers.items()
+            if number in packed
+        }
 
     def live_number(self, library: Library) -> int | None:
         """Return the live build's number; None before the first vector."""
@@ -75,14 +87,17 @@ class Builds:
     def pending(self, library: Library, build: int, limit: int) -> list[int]:
         """Return up to `limit` live chunks without a vector in a staged build, in order.
 
-        Each scan begins where the last one found something, and goes over everything once more at the end, for restored documents.
+        Each scan begins where the last one found something, and goes over everything once more at
+        the end, for restored documents.
 
         Raises:
             FingerprintMismatch: The build is not staged any more.
         """
         staged = self.of(library, "staged")
         if staged is None or staged.number != build:
-            raise FingerprintMismatch(f"build {build} of library {library.value!r} is not being filled any more")
+            raise FingerprintMismatch(
+                f"build {build} of library {library.value!r} is not being filled any more"
+            )
         with self._lock:
             after = self._reached.get(build, 0)
         found = self._scan(library, build, after, limit)
@@ -94,7 +109,9 @@ class Builds:
 
     def _scan(self, library: Library, build: int, after: int, limit: int) -> list[int]:
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(sqlite.CHUNKS_WITHOUT_VECTOR, (library.value, build << BUILD_SHIFT, after, limit)).fetchall()
+            rows = cursor.execute(
+                sqlite.CHUNKS_WITHOUT_VECTOR, (library.value, build << BUILD_SHIFT, after, limit)
+            ).fetchall()
         return [row[0] for row in rows]
 
     def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
@@ -104,7 +121,11 @@ class Builds:
         removed. Vectors of a build that differs in chunker or analyzer alone are copied: the model
         makes the same ones again.
         """
-        staged, previous, live = self.of(library, "staged"), self.of(library, "previous"), self.of(library, "live")
+        staged, previous, live = (
+            self.of(library, "staged"),
+            self.of(library, "previous"),
+            self.of(library, "live"),
+        )
         if staged is not None and staged.fingerprint != fingerprint:
             self._unset(library, staged.number)
             staged = None
@@ -128,15 +149,23 @@ class Builds:
         A later sweep finishes an interrupted removal.
         """
         with self._database.write("unstage") as sql:
-            sql.execute(delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number)))
-            sql.execute(_of(library).where(libraries.c.previous_build == number).values(previous_build=None))
+            sql.execute(
+                delete(meta).where(meta.c.key == staged_key(library), meta.c.value == str(number))
+            )
+            sql.execute(
+                _of(library).where(libraries.c.previous_build == number).values(previous_build=None)
+            )
         self.sweep(library)
 
     def sweep(self, library: Library) -> int:
         """Remove builds without a role, vectors first; return how many vectors went."""
         with self._database.read() as sql:
             kept = _roles(sql, library).values()
-            held = sql.execute(select(builds.c.build).where(builds.c.library == library.value)).scalars().all()
+            held = (
+                sql.execute(select(builds.c.build).where(builds.c.library == library.value))
+                .scalars()
+                .all()
+            )
         removed = 0
         for number in sorted(set(held) - set(kept)):
             while batch := self._remove_batch(number):
@@ -162,7 +191,9 @@ class Builds:
                 keys = sql.execute(some.order_by(vectors.c.key).limit(REMOVE_BATCH)).scalars().all()
                 if not keys:
                     return
-                batch = select(moved, vectors.c.vector).where(vectors.c.key.between(keys[0], keys[-1]), missing)
+                batch = select(moved, vectors.c.vector).where(
+                    vectors.c.key.between(keys[0], keys[-1]), missing
+                )
                 sql.execute(insert(vectors).from_select(["key", "vector"], batch))
             after = keys[-1]
 
@@ -182,9 +213,15 @@ def make_live(sql: Connection, library: Library, build: int) -> None:
         .select_from(chunks.join(vectors, has_vector))
         .where(chunks.c.doc == documents.c.doc, chunks.c.revision == documents.c.revision)
     )
-    sql.execute(update(documents).where(documents.c.library == library.value).values(embedded=found.scalar_subquery()))
+    sql.execute(
+        update(documents)
+        .where(documents.c.library == library.value)
+        .values(embedded=found.scalar_subquery())
+    )
     live = (documents.c.library == library.value) & (documents.c.state == "live")
-    embedded = select(func.coalesce(func.sum(documents.c.embedded), 0)).where(live).scalar_subquery()
+    embedded = (
+        select(func.coalesce(func.sum(documents.c.embedded), 0)).where(live).scalar_subquery()
+    )
     now = {"previous_build": libraries.c.live_build, "live_build": build, "embedded": embedded}
     sql.execute(_of(library).values(now))
     sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
@@ -199,12 +236,18 @@ def _keys_of(build: int) -> ColumnElement[bool]:
 
 
 def _roles(sql: Connection, library: Library) -> dict[Role, int]:
-    held = select(libraries.c.live_build, libraries.c.previous_build).where(libraries.c.library == library.value)
+    held = select(libraries.c.live_build, libraries.c.previous_build).where(
+        libraries.c.library == library.value
+    )
     row = sql.execute(held).first()
     if row is None:
         return {}
     staged = meta_value(sql, staged_key(library))
-    found: dict[Role, int | None] = {"live": row[0], "previous": row[1], "staged": int(staged) if staged else None}
+    found: dict[Role, int | None] = {
+        "live": row[0],
+        "previous": row[1],
+        "staged": int(staged) if staged else None,
+    }
     return {role: number for role, number in found.items() if number is not None}
 
 

@@ -39,7 +39,10 @@ _PENDING = {
 _APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
     changes.c.seq <= bindparam("lexical"),
-    or_(changes.c.seq <= bindparam("dense"), and_(changes.c.kind == "write", changes.c.ids.is_(None))),
+    or_(
+        changes.c.seq <= bindparam("dense"),
+        and_(changes.c.kind == "write", changes.c.ids.is_(None)),
+    ),
 )
 
 
@@ -56,15 +59,18 @@ class Change:
 class ChangeLog:
     """The changes table and the watermarks; thread-safe.
 
-    A watermark is set here after the projection's own commit and written with the next catalog transaction: one that is too old
-    after a crash costs a replay of idempotent changes, one that is too new cannot be.
+    A watermark is set here after the projection's own commit and written with the next catalog
+    transaction: one that is too old after a crash costs a replay of idempotent changes, one that is
+    too new cannot be.
     """
 
     def __init__(self, database: Database) -> None:
         """Read the stored watermarks."""
         self._database = database
         self._lock = threading.Lock()
-        self._marks = {(library, projection): seq for library, projection, seq in database.rows(_MARKS)}
+        self._marks = {
+            (library, projection): seq for library, projection, seq in database.rows(_MARKS)
+        }
         self._held: dict[tuple[Library, str], int] = {}
 
     def mark(self, library: Library, projection: Projection) -> int:
@@ -82,17 +88,23 @@ class ChangeLog:
     def marks(self) -> dict[str, int]:
         """Return every watermark by `library/projection`."""
         with self._lock:
-            return {f"{library}/{projection}": seq for (library, projection), seq in sorted(self._marks.items())}
+            return {
+                f"{library}/{projection}": seq
+                for (library, projection), seq in sorted(self._marks.items())
+            }
 
     def save_into(self, sql: Connection) -> None:
         """Write watermarks that moved, as part of the caller's transaction.
 
-        What is written is compared with what the catalog holds, for an earlier transaction may have been rolled back.
+        What is written is compared with what the catalog holds, for an earlier transaction may have
+        been rolled back.
         """
         held = {(library, projection): seq for library, projection, seq in sql.execute(_MARKS)}
         with self._lock:
             moved = [
-                {"library": key[0], "projection": key[1], "seq": seq} for key, seq in self._marks.items() if held.get(key, 0) != seq
+                {"library": key[0], "projection": key[1], "seq": seq}
+                for key, seq in self._marks.items()
+                if held.get(key, 0) != seq
             ]
         put(sql, watermarks, moved)
 
@@ -119,19 +131,29 @@ class ChangeLog:
 
     def _kept_after(self, library: Library) -> int:
         with self._lock:
-            return min((seq for (whose, _), seq in self._held.items() if whose is library), default=sys.maxsize)
+            return min(
+                (seq for (whose, _), seq in self._held.items() if whose is library),
+                default=sys.maxsize,
+            )
 
-    def pending(self, library: Library, after: int, *, dense: bool, limit: int = 1000) -> list[Change]:
+    def pending(
+        self, library: Library, after: int, *, dense: bool, limit: int = 1000
+    ) -> list[Change]:
         """Return the next changes of a library in order.
 
         Args:
             library: Whose changes.
             after: The watermark.
-            dense: True for those that concern vectors or what filters on them; False for those that concern text.
+            dense: True for those that concern vectors or what filters on them; False for those that
+                concern text.
             limit: Most changes to return.
         """
-        rows = self._database.rows(_PENDING[dense], {"of": library.value, "after": after, "most": limit})
-        return [Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows]
+        rows = self._database.rows(
+            _PENDING[dense], {"of": library.value, "after": after, "most": limit}
+        )
+        return [
+            Change(seq, cast("Kind", kind), doc, unpack_ids(ids)) for seq, kind, doc, ids in rows
+        ]
 
     def lags(self) -> dict[str, int]:
         """Return how many changes each projection is behind; LAG_COUNTED means more.
@@ -143,7 +165,9 @@ class ChangeLog:
         for name, mark in self.marks().items():
             library, _, projection = name.partition("/")
             relevant = _LEXICAL if projection == "lexical" else _DENSE
-            behind = select(changes.c.seq).where(changes.c.library == library, changes.c.seq > mark, relevant)
+            behind = select(changes.c.seq).where(
+                changes.c.library == library, changes.c.seq > mark, relevant
+            )
             counted = select(func.count()).select_from(behind.limit(LAG_COUNTED).subquery())
             found[name] = int(self._database.rows(counted)[0][0])
         return found

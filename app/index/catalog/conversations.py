@@ -40,7 +40,9 @@ class SqliteConversationStore:
             NotFound: No such conversation.
         """
         with self._database.read() as sql:
-            row = sql.execute(select(conversations).where(conversations.c.id == conversation_id)).first()
+            row = sql.execute(
+                select(conversations).where(conversations.c.id == conversation_id)
+            ).first()
             if row is None:
                 raise _unknown(conversation_id)
             said = sql.execute(_TURNS.where(turns.c.conversation == row.n)).mappings().all()
@@ -53,7 +55,9 @@ class SqliteConversationStore:
         newest = select(*_SHOWN).order_by(conversations.c.n.desc()).limit(limit)
         return [dict(row._mapping) for row in self._database.rows(newest)]
 
-    def append(self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None) -> None:
+    def append(
+        self, conversation_id: str, turns: Sequence[Message], answer_id: str | None = None
+    ) -> None:
         """Add a finished exchange atomically.
 
         Raises:
@@ -61,7 +65,9 @@ class SqliteConversationStore:
         """
         now = utc_now()
         with self._database.write("conversation") as sql:
-            n = sql.execute(_of(conversation_id).values(updated_at=now).returning(conversations.c.n)).scalar()
+            n = sql.execute(
+                _of(conversation_id).values(updated_at=now).returning(conversations.c.n)
+            ).scalar()
             if n is None:
                 raise _unknown(conversation_id)
             of = {"conversation": n, "answer_id": answer_id, "at": now}

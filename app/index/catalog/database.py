@@ -1,7 +1,8 @@
 """Open the catalog's SQLite file: connections, transactions, schema, errors.
 
-WAL with `synchronous=FULL`: a committed transaction survives a power cut. One writer at a time (`write` holds a process-wide
-lock and takes SQLite's at once), any number of readers, each on a consistent snapshot.
+WAL with `synchronous=FULL`: a committed transaction survives a power cut. One writer at a time
+(`write` holds a process-wide lock and takes SQLite's at once), any number of readers, each on a
+consistent snapshot.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ BUSY_TIMEOUT_MS = 30_000
 READ_CACHE_KIB = 8_192
 """Page cache of one read connection: the upper b-tree levels of a million chunks and the rows of a few hundred."""
 
-_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE")
+_FULL = (
+    "SQLITE_FULL",
+    "SQLITE_IOERR_WRITE",
+    "SQLITE_IOERR_FSYNC",
+    "SQLITE_IOERR_TRUNCATE",
+    "SQLITE_IOERR_SHMSIZE",
+)
 _UNUSABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")
 
@@ -74,7 +81,9 @@ class Database:
             yield connection
             connection.rollback()
 
-    def rows(self, statement: Executable, values: Mapping[str, object] | None = None) -> Sequence[Row[*tuple[Any, ...]]]:
+    def rows(
+        self, statement: Executable, values: Mapping[str, object] | None = None
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
         """Return every row of a query, read on a snapshot of its own."""
         with self.read() as connection:
             return connection.execute(statement, values).all()
@@ -146,13 +155,20 @@ class Database:
 
     def _migrate(self) -> None:
         with self.read() as connection:
-            tables = connection.execute(text("SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'")).scalar_one()
-            version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if tables else None
+            tables = connection.execute(
+                text("SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'")
+            ).scalar_one()
+            version = (
+                connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+                if tables
+                else None
+            )
         if version != SCHEMA_VERSION:
             self._upgrade(version)
 
     def _upgrade(self, version: str | None) -> None:
-        # Imported here: only the first start of a release migrates, every other start would pay 100 ms for nothing.
+        # Imported here: only the first start of a release migrates, every other start would pay 100
+        # ms for nothing.
         from alembic import command  # noqa: PLC0415
         from alembic.config import Config  # noqa: PLC0415
 
@@ -161,7 +177,9 @@ class Database:
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.write("migrate") as connection:
             config.attributes["connection"] = connection
-            if version is None:  # the first migration makes the tables of this release: the others have nothing to add
+            if (
+                version is None
+            ):  # the first migration makes the tables of this release: the others have nothing to add
                 command.upgrade(config, FIRST)
                 command.stamp(config, "head")
             else:
@@ -176,7 +194,10 @@ class Database:
         if lines:
             return lines  # asking damaged pages for more would end in an error
         with self.read() as connection:
-            orphans = [f"row of {row[0]} without its {row[2]}" for row in connection.execute(text("PRAGMA foreign_key_check"))]
+            orphans = [
+                f"row of {row[0]} without its {row[2]}"
+                for row in connection.execute(text("PRAGMA foreign_key_check"))
+            ]
         return orphans[:20]
 
     def check_pages(self) -> list[str]:
@@ -190,12 +211,22 @@ class Database:
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file and cut it to zero bytes."""
-        with self.lock, self.translated(), self._writer.connect() as connection, self.steps.at("catalog.checkpoint"):
+        with (
+            self.lock,
+            self.translated(),
+            self._writer.connect() as connection,
+            self.steps.at("catalog.checkpoint"),
+        ):
             connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def vacuum(self) -> None:
         """Rewrite the file without free pages; needs as much space again while it runs."""
-        with self.lock, self.translated(), self._writer.connect() as connection, self.steps.at("catalog.vacuum"):
+        with (
+            self.lock,
+            self.translated(),
+            self._writer.connect() as connection,
+            self.steps.at("catalog.vacuum"),
+        ):
             connection.connection.cursor().execute("VACUUM")
         self.checkpoint()
 
@@ -232,8 +263,12 @@ def schema_of(path: Path) -> str | None:
         IndexDamaged: It cannot be read.
     """
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as connection:
-            if not connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'").fetchone()[0]:
+        with closing(
+            sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
+        ) as connection:
+            if not connection.execute(
+                "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
+            ).fetchone()[0]:
                 return None
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.DatabaseError as exc:
@@ -256,12 +291,18 @@ def _engine(path: Path, *, immediate: bool) -> Engine:
         poolclass=QueuePool,
         pool_size=1 if immediate else 16,
         max_overflow=0 if immediate else 128,
-        connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000, "cached_statements": 256},
+        connect_args={
+            "check_same_thread": False,
+            "timeout": BUSY_TIMEOUT_MS / 1000,
+            "cached_statements": 256,
+        },
     )
 
     @event.listens_for(engine, "connect")
     def _configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves: the driver's implicit one comes too late for SELECTs
+        connection.isolation_level = (
+            None  # we say BEGIN ourselves: the driver's implicit one comes too late for SELECTs
+        )
         cursor = connection.cursor()
         for pragma in (
             "journal_mode=WAL",

@@ -11,7 +11,17 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
 
 from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
-from app.core.types import SAMPLE_PREFIX, Chunk, Document, Fingerprint, Library, LibraryCounts, PageSpan, Passage, TextSpan
+from app.core.types import (
+    SAMPLE_PREFIX,
+    Chunk,
+    Document,
+    Fingerprint,
+    Library,
+    LibraryCounts,
+    PageSpan,
+    Passage,
+    TextSpan,
+)
 from app.index.catalog import sqlite
 from app.index.catalog.database import Database
 from app.index.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
@@ -32,10 +42,17 @@ MAX_PAGE = 1000
 _SIDE = len(CHUNK_COLUMNS.split(","))
 
 _BY_ID = select(documents.c.doc, *DOCUMENTS.selected_columns).where(
-    documents.c.library == bindparam("of"), documents.c.doc_id == bindparam("wanted"), documents.c.state == "live"
+    documents.c.library == bindparam("of"),
+    documents.c.doc_id == bindparam("wanted"),
+    documents.c.state == "live",
 )
 _CHUNKS = (
-    select(*(chunks.c[name] for name in ("chunk_id", "revision", "ordinal", "start", "end", "section", "page")))
+    select(
+        *(
+            chunks.c[name]
+            for name in ("chunk_id", "revision", "ordinal", "start", "end", "section", "page")
+        )
+    )
     .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
     .order_by(chunks.c.ordinal)
 )
@@ -45,7 +62,9 @@ _COUNTERS = (libraries.c.documents, libraries.c.chunks, libraries.c.embedded, li
 class SqliteCatalog:
     """The read side of the catalog, on snapshots; thread-safe."""
 
-    def __init__(self, database: Database, texts: TextCache, settling: Settling, originals: Originals) -> None:
+    def __init__(
+        self, database: Database, texts: TextCache, settling: Settling, originals: Originals
+    ) -> None:
         """Read from `database` through the text cache `texts`.
 
         `settling` names revisions that are being replaced.
@@ -64,9 +83,15 @@ class SqliteCatalog:
         if not chunk_ids:
             return {}
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(sqlite.PASSAGES, (sqlite.id_list(chunk_ids), library.value)).fetchall()
-            settling = self._settling.shown()  # after the read: a swap that it saw has begun settling before
-            rows = [row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling]
+            rows = cursor.execute(
+                sqlite.PASSAGES, (sqlite.id_list(chunk_ids), library.value)
+            ).fetchall()
+            settling = (
+                self._settling.shown()
+            )  # after the read: a swap that it saw has begun settling before
+            rows = [
+                row for row in rows if row[1] == row[_SIDE + 1] or (row[_SIDE], row[1]) in settling
+            ]
             texts = self._load_texts(cursor, {(row[_SIDE], row[1]) for row in rows})
         by_key: dict[int, Document] = {}
         found: dict[int, Passage] = {}
@@ -79,7 +104,9 @@ class SqliteCatalog:
             found[chunk.chunk_id] = Passage(chunk, document)
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
 
-    def _load_texts(self, cursor: sqlite3.Cursor, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    def _load_texts(
+        self, cursor: sqlite3.Cursor, keys: Iterable[tuple[int, int]]
+    ) -> dict[tuple[int, int], str]:
         wanted = list(keys)
         texts = self._texts.get(wanted)
         missing = [key for key in wanted if key not in texts]
@@ -106,13 +133,24 @@ class SqliteCatalog:
             Conflict: Several have it; the message lists their ids.
         """
         key, doc_id = documents.c.source_key, documents.c.doc_id
-        named = _live(library).where(or_(doc_id == name, key == name, documents.c.filename == name, documents.c.title == name))
+        named = _live(library).where(
+            or_(
+                doc_id == name, key == name, documents.c.filename == name, documents.c.title == name
+            )
+        )
         first = named.order_by((doc_id == name).desc(), (key == name).desc()).limit(5)
         found = [document_from(row) for row in self._database.rows(first)]
         if not found:
-            raise NotFound(f"no document named {name!r} in library {library.value!r}; list its documents first")
-        if len(found) > 1 and name not in {found[0].doc_id, found[0].source_key}:  # both are unique, names are not
-            raise Conflict(f"{name!r} names several documents: {', '.join(document.doc_id for document in found)}; use an id")
+            raise NotFound(
+                f"no document named {name!r} in library {library.value!r}; list its documents first"
+            )
+        if len(found) > 1 and name not in {
+            found[0].doc_id,
+            found[0].source_key,
+        }:  # both are unique, names are not
+            raise Conflict(
+                f"{name!r} names several documents: {', '.join(document.doc_id for document in found)}; use an id"
+            )
         return found[0]
 
     def by_source_key(self, library: Library, source_key: str) -> Document | None:
@@ -122,7 +160,9 @@ class SqliteCatalog:
 
     def source_revision(self, document: Document) -> str | None:
         """Return which edition of its source a live document holds."""
-        held = _live(document.library, documents.c.source_revision).where(documents.c.doc_id == document.doc_id)
+        held = _live(document.library, documents.c.source_revision).where(
+            documents.c.doc_id == document.doc_id
+        )
         rows = self._database.rows(held)
         return rows[0][0] if rows else None
 
@@ -138,8 +178,12 @@ class SqliteCatalog:
         """
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidInput(f"limit {limit!r} must be in 1..{MAX_PAGE}")
-        if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
-            raise InvalidInput(f"cursor {cursor!r} is not one this server gave out; start again without one")
+        if cursor is not None and not (
+            cursor.isascii() and cursor.isdecimal() and len(cursor) < 19
+        ):
+            raise InvalidInput(
+                f"cursor {cursor!r} is not one this server gave out; start again without one"
+            )
         page = _live(library, documents.c.doc, *DOCUMENTS.selected_columns)
         if cursor is not None:
             page = page.where(documents.c.doc < int(cursor))
@@ -173,7 +217,14 @@ class SqliteCatalog:
         """Return live chunks in the order asked, without deleted and superseded ones."""
         return [passage.chunk for passage in self.passages(library, chunk_ids).values()]
 
-    def text(self, library: Library, doc_id: str, start: int = 0, end: int | None = None, revision: int | None = None) -> TextSpan:
+    def text(
+        self,
+        library: Library,
+        doc_id: str,
+        start: int = 0,
+        end: int | None = None,
+        revision: int | None = None,
+    ) -> TextSpan:
         """Return exactly those characters; superseded revisions answer too.
 
         Raises:
@@ -186,10 +237,14 @@ class SqliteCatalog:
             text = self._text_of(sql, document, key)
         stop = len(text) if end is None else end
         if not 0 <= start <= stop <= len(text):
-            raise InvalidInput(f"span {start}..{stop} must lie within 0..{len(text)} of document {doc_id!r}")
+            raise InvalidInput(
+                f"span {start}..{stop} must lie within 0..{len(text)} of document {doc_id!r}"
+            )
         return TextSpan(text[start:stop], start, stop, len(text), key[1])
 
-    def pages(self, library: Library, doc_id: str, revision: int | None = None) -> tuple[PageSpan, ...]:
+    def pages(
+        self, library: Library, doc_id: str, revision: int | None = None
+    ) -> tuple[PageSpan, ...]:
         """Return the spans of a revision's pages in its text; empty without pages.
 
         Raises:
@@ -210,10 +265,14 @@ class SqliteCatalog:
         with self._database.read() as sql:
             doc, document = _row(sql, library, doc_id)
             key = (doc, revision or document.revision)
-            sha256, kept = _of_revision(sql, document, key, revisions.c.sha256, revisions.c.has_original)
+            sha256, kept = _of_revision(
+                sql, document, key, revisions.c.sha256, revisions.c.has_original
+            )
         path = self._originals.path(sha256)
         if not kept or not path.exists():
-            raise NoOriginal(f"document {doc_id!r} has no original bytes; its text is served by /documents/{doc_id}/text")
+            raise NoOriginal(
+                f"document {doc_id!r} has no original bytes; its text is served by /documents/{doc_id}/text"
+            )
         return path
 
     def original_names(self) -> set[str]:
@@ -227,8 +286,14 @@ class SqliteCatalog:
     def _count(self, library: Library) -> LibraryCounts:
         of = libraries.c.library == library.value
         kinds = (type_counts.c.library == library.value) & (type_counts.c.documents > 0)
-        types = select(type_counts.c.type, type_counts.c.documents).where(kinds).order_by(type_counts.c.type)
-        samples = _live(library, func.count()).where(documents.c.doc_id.between(SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff"))
+        types = (
+            select(type_counts.c.type, type_counts.c.documents)
+            .where(kinds)
+            .order_by(type_counts.c.type)
+        )
+        samples = _live(library, func.count()).where(
+            documents.c.doc_id.between(SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff")
+        )
         with self._database.read() as sql:
             row = sql.execute(select(*_COUNTERS).where(of)).first()
             by_type = dict(sql.execute(types).all())
@@ -238,7 +303,9 @@ class SqliteCatalog:
 
     def fingerprint(self, library: Library) -> Fingerprint | None:
         """Return what the library's live vectors were made with; None before the first."""
-        live = select(builds.c.fingerprint).join(libraries, libraries.c.live_build == builds.c.build)
+        live = select(builds.c.fingerprint).join(
+            libraries, libraries.c.live_build == builds.c.build
+        )
         rows = self._database.rows(live.where(libraries.c.library == library.value))
         return fingerprint_from(rows[0][0]) if rows else None
 
@@ -255,18 +322,37 @@ def _row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]
         if row is not None and place is library:
             return row[0], document_from(row[1:])
         if row is not None:
-            raise NotFound(f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has it")
+            raise NotFound(
+                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has it"
+            )
     raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
 
 
-def _of_revision(sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]) -> Row[*tuple[Any, ...]]:
+def _of_revision(
+    sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]
+) -> Row[*tuple[Any, ...]]:
     """Return columns of a revision, or raise NotFound."""
-    row = sql.execute(select(*columns).where(revisions.c.doc == key[0], revisions.c.revision == key[1])).first()
+    row = sql.execute(
+        select(*columns).where(revisions.c.doc == key[0], revisions.c.revision == key[1])
+    ).first()
     if row is None:
-        raise NotFound(f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is {document.revision}")
+        raise NotFound(
+            f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is {document.revision}"
+        )
     return row
 
 
 def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:
     chunk_id, revision, ordinal, start, end, section, page = row[:7]
-    return Chunk(chunk_id, document.doc_id, document.library, revision, ordinal, start, end, section, page, text[start:end])
+    return Chunk(
+        chunk_id,
+        document.doc_id,
+        document.library,
+        revision,
+        ordinal,
+        start,
+        end,
+        section,
+        page,
+        text[start:end],
+    )

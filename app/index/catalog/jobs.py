@@ -34,10 +34,19 @@ class SqliteJobStore:
         """Keep jobs in `database`."""
         self._database = database
 
-    def create(self, kind: str, payload: Mapping[str, object], *, total: int | None = None, unit: str = "items") -> Job:
+    def create(
+        self,
+        kind: str,
+        payload: Mapping[str, object],
+        *,
+        total: int | None = None,
+        unit: str = "items",
+    ) -> Job:
         """Store a queued job durably and return it."""
         now = utc_now()
-        job = Job(new_id(), kind, "queued", 0, total, unit, None, (), (), dict(payload), None, now, now)
+        job = Job(
+            new_id(), kind, "queued", 0, total, unit, None, (), (), dict(payload), None, now, now
+        )
         with self._database.write("job") as sql:
             sql.execute(insert(jobs), _values(job))
         return job
@@ -55,18 +64,26 @@ class SqliteJobStore:
 
     def list(self, limit: int = 100) -> Sequence[Job]:
         """Return jobs, newest first."""
-        return [_job_from(row) for row in self._database.rows(_JOBS.order_by(jobs.c.n.desc()).limit(limit))]
+        return [
+            _job_from(row)
+            for row in self._database.rows(_JOBS.order_by(jobs.c.n.desc()).limit(limit))
+        ]
 
     def unfinished(self) -> Sequence[Job]:
         """Return every queued, running or paused job, oldest first."""
-        return [_job_from(row) for row in self._database.rows(_JOBS.where(_UNFINISHED).order_by(jobs.c.n))]
+        return [
+            _job_from(row)
+            for row in self._database.rows(_JOBS.where(_UNFINISHED).order_by(jobs.c.n))
+        ]
 
     def prune(self, keep_finished: int) -> int:
         """Forget finished jobs beyond the newest `keep_finished`; return how many."""
         finished = select(jobs.c.n).where(jobs.c.state.in_(FINISHED)).order_by(jobs.c.n.desc())
         with self._database.write("job") as sql:
             newest = finished.limit(keep_finished)
-            return sql.execute(delete(jobs).where(jobs.c.state.in_(FINISHED), jobs.c.n.not_in(newest))).rowcount
+            return sql.execute(
+                delete(jobs).where(jobs.c.state.in_(FINISHED), jobs.c.n.not_in(newest))
+            ).rowcount
 
     def save(self, job: Job) -> None:
         """Replace a job's state durably.
@@ -75,7 +92,9 @@ class SqliteJobStore:
             NotFound: The job was forgotten.
         """
         with self._database.write("job") as sql:
-            changed = sql.execute(_SAVE, _values(job) | {"of": job.id, "updated_at": utc_now()}).rowcount
+            changed = sql.execute(
+                _SAVE, _values(job) | {"of": job.id, "updated_at": utc_now()}
+            ).rowcount
         if not changed:
             raise NotFound(f"no job {job.id!r} to save")
 

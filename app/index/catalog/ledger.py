@@ -12,7 +12,9 @@ from app.index.catalog.schema import ledger
 from app.index.catalog.statements import pieces, put
 
 _ENTRIES = select(ledger.c.article, ledger.c.revision, ledger.c.state, ledger.c.reason)
-_SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(ledger.c.state, ledger.c.reason)
+_SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(
+    ledger.c.state, ledger.c.reason
+)
 
 
 class SqliteLedger:
@@ -22,11 +24,17 @@ class SqliteLedger:
         """Keep entries in the catalog's file."""
         self._database = database
 
-    def entries(self, library: Library, source: str, articles: Sequence[str]) -> dict[str, LedgerEntry]:
+    def entries(
+        self, library: Library, source: str, articles: Sequence[str]
+    ) -> dict[str, LedgerEntry]:
         """Return what is known of these articles."""
         asked = _ENTRIES.where(ledger.c.library == library.value, ledger.c.source == source)
         with self._database.read() as sql:
-            rows = [row for some in pieces(articles) for row in sql.execute(asked.where(ledger.c.article.in_(some)))]
+            rows = [
+                row
+                for some in pieces(articles)
+                for row in sql.execute(asked.where(ledger.c.article.in_(some)))
+            ]
         return {row.article: LedgerEntry(*row) for row in rows}
 
     def record(self, library: Library, source: str, entries: Sequence[LedgerEntry]) -> None:
@@ -38,10 +46,17 @@ class SqliteLedger:
         with self._database.write("ledger") as connection:
             record_page(connection, LedgerPage(library, source, entries))
 
-    def page(self, library: Library, source: str, after: str = "", limit: int = 10_000) -> list[LedgerEntry]:
+    def page(
+        self, library: Library, source: str, after: str = "", limit: int = 10_000
+    ) -> list[LedgerEntry]:
         """Return entries with an article key above `after`, ascending by key."""
-        following = _ENTRIES.where(ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after)
-        return [LedgerEntry(*row) for row in self._database.rows(following.order_by(ledger.c.article).limit(limit))]
+        following = _ENTRIES.where(
+            ledger.c.library == library.value, ledger.c.source == source, ledger.c.article > after
+        )
+        return [
+            LedgerEntry(*row)
+            for row in self._database.rows(following.order_by(ledger.c.article).limit(limit))
+        ]
 
     def forget(self, library: Library, source: str, articles: Sequence[str]) -> None:
         """Drop entries of articles that the source no longer has."""

@@ -22,13 +22,23 @@ from app.index.catalog.rows import (
     usable,
     vector_key,
 )
-from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, revisions, vectors
+from app.index.catalog.schema import (
+    BUILD_SHIFT,
+    builds,
+    chunks,
+    documents,
+    libraries,
+    revisions,
+    vectors,
+)
 from app.index.catalog.statements import IS_LIVE, OF_REVISION, pieces
 from app.index.catalog.texts import TextCodec
 from app.index.catalog.vectors import fingerprint_from
 
 _BUILDS = select(builds)
-_FACTS = select(documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys)
+_FACTS = select(
+    documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys
+)
 _LIVE_DOCS = select(documents.c.doc).where(documents.c.state == "live")
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
 _LIVE_DOCUMENTS = (
@@ -37,9 +47,17 @@ _LIVE_DOCUMENTS = (
     .order_by(documents.c.doc)
 )
 _TEXTS = (
-    select(*(documents.c[name] for name in ("doc", "revision", "doc_id", "title", "authors", "year", "type")))
+    select(
+        *(
+            documents.c[name]
+            for name in ("doc", "revision", "doc_id", "title", "authors", "year", "type")
+        )
+    )
     .add_columns(revisions.c.text)
-    .join(revisions, and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision))
+    .join(
+        revisions,
+        and_(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision),
+    )
     .where(documents.c.state == "live", _NAMED)
     .order_by(documents.c.doc)
 )
@@ -95,7 +113,9 @@ class CatalogLoader:
         for row in self._database.rows(query):
             made_with = fingerprint_from(row.fingerprint)
             library = Library(row.library)
-            return Build(row.build, library, row.fingerprint8, made_with.dimension, made_with.embedding_model)
+            return Build(
+                row.build, library, row.fingerprint8, made_with.dimension, made_with.embedding_model
+            )
         return None
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
@@ -104,11 +124,20 @@ class CatalogLoader:
         found: list[LexicalDocument] = []
         with self._database.read() as sql:
             for some in pieces(sorted(docs)):
-                for doc, revision, doc_id, title, authors, year, kind, frame in sql.execute(_TEXTS, {"docs": some}).all():
+                for doc, revision, doc_id, title, authors, year, kind, frame in sql.execute(
+                    _TEXTS, {"docs": some}
+                ).all():
                     text = codec.unpack(frame)
                     spans = sql.execute(_SPANS, {"of_doc": doc, "of_revision": revision})
-                    parts = [(chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans]
-                    found.append(LexicalDocument(doc, doc_id, title, strings_from(authors), year, kind, parts))
+                    parts = [
+                        (chunk_id, section, text[start:end])
+                        for chunk_id, section, start, end in spans
+                    ]
+                    found.append(
+                        LexicalDocument(
+                            doc, doc_id, title, strings_from(authors), year, kind, parts
+                        )
+                    )
         return found
 
     def live_docs(self, library: Library, after: int, limit: int) -> list[int]:
@@ -125,20 +154,30 @@ class CatalogLoader:
         """Return the next vectors of a build in chunk order; empty at the end."""
         high = (build.number + 1) << BUILD_SHIFT
         while True:
-            rows = self._rows("v.key > ? AND v.key < ?", (build.number << BUILD_SHIFT | after, high), limit)
+            rows = self._rows(
+                "v.key > ? AND v.key < ?", (build.number << BUILD_SHIFT | after, high), limit
+            )
             found = self._usable(build, rows)
             if found.chunk_ids or not rows:
                 return found
             after = rows[-1][0]
 
-    def _rows(self, condition: str, values: tuple[object, ...], limit: int = -1) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, condition: str, values: tuple[object, ...], limit: int = -1
+    ) -> list[tuple[Any, ...]]:
         with self._database.read_raw() as cursor:
-            return cursor.execute(f"{sqlite.VECTORS} {condition} ORDER BY v.key LIMIT ?", (*values, limit)).fetchall()
+            return cursor.execute(
+                f"{sqlite.VECTORS} {condition} ORDER BY v.key LIMIT ?", (*values, limit)
+            ).fetchall()
 
     def _usable(self, build: Build, rows: list[tuple[Any, ...]]) -> VectorRows:
         """Return rows with a usable vector; report the others to `on_unusable`."""
         fit = usable([row[1] for row in rows], build.dimension)
-        bad = [vector_key(build.number, row[0]) for row, good in zip(rows, fit, strict=True) if not good]
+        bad = [
+            vector_key(build.number, row[0])
+            for row, good in zip(rows, fit, strict=True)
+            if not good
+        ]
         if bad:
             rows = [row for row, good in zip(rows, fit, strict=True) if good]
             if self.on_unusable is not None:
@@ -158,7 +197,9 @@ class CatalogLoader:
         chosen: set[int] = set()
         key = vectors.c.key
         with self._database.read() as sql:
-            first, last = sql.execute(select(func.min(key), func.max(key)).where(key > low, key < high)).one()
+            first, last = sql.execute(
+                select(func.min(key), func.max(key)).where(key > low, key < high)
+            ).one()
             for i in range(n if first is not None else 0):
                 at = first + (last - first) * i // max(1, n - 1)
                 found = sql.execute(select(func.min(key)).where(key >= at, key < high)).scalar()
@@ -170,13 +211,18 @@ class CatalogLoader:
         """Return up to `limit` vectors of a build whose chunk meets the filters."""
         condition, values = filter_condition(filters)
         low, high = build.number << BUILD_SHIFT, (build.number + 1) << BUILD_SHIFT
-        return self._usable(build, self._rows(f"v.key > ? AND v.key < ? AND {condition}", (low, high, *values), limit))
+        return self._usable(
+            build,
+            self._rows(f"v.key > ? AND v.key < ? AND {condition}", (low, high, *values), limit),
+        )
 
     def matching(self, filters: Filters, chunk_ids: Sequence[int]) -> set[int]:
         """Return which of these chunks meet the filters."""
         condition, values = filter_condition(filters)
         with self._database.read_raw() as cursor:
-            rows = cursor.execute(sqlite.MATCHING + condition, (sqlite.id_list(chunk_ids), *values)).fetchall()
+            rows = cursor.execute(
+                sqlite.MATCHING + condition, (sqlite.id_list(chunk_ids), *values)
+            ).fetchall()
         return {row[0] for row in rows}
 
     def embedded(self, build: Build) -> int:
@@ -194,18 +240,28 @@ class CatalogLoader:
 
     def documents(self, library: Library) -> int:
         """Return how many documents are live."""
-        rows = self._database.rows(select(libraries.c.documents).where(libraries.c.library == library.value))
+        rows = self._database.rows(
+            select(libraries.c.documents).where(libraries.c.library == library.value)
+        )
         return int(rows[0].documents) if rows else 0
 
     def live_documents(self, docs: Sequence[int]) -> list[tuple[Document, str | None]]:
         """Return the live ones of these documents in order, with source revisions."""
         with self._database.read() as sql:
-            rows = [row for some in pieces(sorted(docs)) for row in sql.execute(_LIVE_DOCUMENTS, {"docs": some})]
+            rows = [
+                row
+                for some in pieces(sorted(docs))
+                for row in sql.execute(_LIVE_DOCUMENTS, {"docs": some})
+            ]
         return [(document_from(row[1:]), row[0]) for row in rows]
 
     def live_chunk_ids(self, library: Library) -> set[int]:
         """Return the ids of all live chunks."""
-        live = select(chunks.c.chunk_id).join(documents, IS_LIVE).where(documents.c.library == library.value)
+        live = (
+            select(chunks.c.chunk_id)
+            .join(documents, IS_LIVE)
+            .where(documents.c.library == library.value)
+        )
         with self._database.read() as sql:
             return set(sql.execute(live).scalars())
 
@@ -213,23 +269,36 @@ class CatalogLoader:
         """Return live chunks with their texts; IndexDamaged when one cannot be read."""
         of = select(chunks.c.doc).where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
         with self._database.read() as sql:
-            docs = {doc for some in pieces(chunk_ids) for doc in sql.execute(of, {"ids": some}).scalars()}
+            docs = {
+                doc
+                for some in pieces(chunk_ids)
+                for doc in sql.execute(of, {"ids": some}).scalars()
+            }
         wanted = set(chunk_ids)
         found = self.lexical_documents(list(docs))
-        return [(chunk_id, text) for document in found for chunk_id, _, text in document.chunks if chunk_id in wanted]
+        return [
+            (chunk_id, text)
+            for document in found
+            for chunk_id, _, text in document.chunks
+            if chunk_id in wanted
+        ]
 
     def vector_ids(self, build: int) -> set[int]:
         """Return the chunk ids of a build's vectors whose documents are live."""
         with self._database.read_raw() as cursor:
             return {row[0] for row in cursor.execute(sqlite.VECTOR_IDS, _keys_of(build))}
 
-    def row_facts(self, library: Library, chunk_ids: Sequence[int]) -> tuple[list[DocumentFacts], list[RowFacts]]:
+    def row_facts(
+        self, library: Library, chunk_ids: Sequence[int]
+    ) -> tuple[list[DocumentFacts], list[RowFacts]]:
         """Return filter values of embedded documents and of these chunks.
 
         Deleted chunks have doc -1.
         """
         embedded = (documents.c.library == library.value) & (documents.c.embedded > 0)
-        of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(documents, OF_REVISION)
+        of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(
+            documents, OF_REVISION
+        )
         with self._database.read() as sql:
             facts = [facts_from(*row) for row in sql.execute(_FACTS.where(embedded))]
             rows = sql.execute(of_chunks.where(embedded)).all()
@@ -239,23 +308,33 @@ class CatalogLoader:
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""
-        return [facts_from(*row) for row in self._database.rows(_FACTS.where(documents.c.doc == doc))]
+        return [
+            facts_from(*row) for row in self._database.rows(_FACTS.where(documents.c.doc == doc))
+        ]
 
 
 def _keys_of(build: int) -> tuple[int, int]:
     return build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
 
 
-def facts_from(doc: int, doc_id: str, kind: str, year: int | None, author_keys: str) -> DocumentFacts:
+def facts_from(
+    doc: int, doc_id: str, kind: str, year: int | None, author_keys: str
+) -> DocumentFacts:
     """Return a document's facts from its columns."""
-    return DocumentFacts(doc, doc_id, kind, year, tuple(author_keys.split("\n")) if author_keys else ())
+    return DocumentFacts(
+        doc, doc_id, kind, year, tuple(author_keys.split("\n")) if author_keys else ()
+    )
 
 
 def filter_condition(filters: Filters) -> tuple[str, tuple[object, ...]]:
     """Return filters as an SQL condition on chunk (c) and document (d), with values."""
     parts: list[str] = ["1"]
     values: list[object] = []
-    for column, wanted in (("c.section", filters.sections), ("d.doc_id", filters.doc_ids), ("d.type", filters.types)):
+    for column, wanted in (
+        ("c.section", filters.sections),
+        ("d.doc_id", filters.doc_ids),
+        ("d.type", filters.types),
+    ):
         if wanted:
             parts.append(f"{column} IN (SELECT value FROM json_each(?))")  # noqa: S608
             values.append(pack_strings(wanted))

@@ -35,23 +35,38 @@ class CatalogModelStore:
         mine = (model_speeds.c.host == host) & (model_speeds.c.model == model)
         with self._database.write("model") as sql:
             sql.execute(delete(model_speeds).where(mine))
-            sql.execute(insert(model_speeds).values(host=host, model=model, updated_at=utc_now(), **asdict(speed)))
+            sql.execute(
+                insert(model_speeds).values(
+                    host=host, model=model, updated_at=utc_now(), **asdict(speed)
+                )
+            )
 
     def findings(self, digest: str) -> ModelFindings | None:
         """Return what the test of a model found, None before it was tested."""
         with self._database.read() as sql:
-            kept = sql.execute(select(model_tests.c.findings).where(model_tests.c.digest == digest)).scalar()
+            kept = sql.execute(
+                select(model_tests.c.findings).where(model_tests.c.digest == digest)
+            ).scalar()
         return ModelFindings(**json.loads(kept)) if kept else None
 
     def keep_findings(self, digest: str, model: str, findings: ModelFindings) -> None:
         """Replace what the test of a model found."""
-        row = {"digest": digest, "model": model, "findings": json.dumps(asdict(findings)), "at": findings.at}
+        row = {
+            "digest": digest,
+            "model": model,
+            "findings": json.dumps(asdict(findings)),
+            "at": findings.at,
+        }
         with self._database.write("model") as sql:
             sql.execute(delete(model_tests).where(model_tests.c.digest == digest))
             sql.execute(insert(model_tests).values(row))
 
     def tested(self) -> Sequence[tuple[str, ModelFindings]]:
         """Return names and findings of all tested models, newest first."""
-        rows = select(model_tests.c.model, model_tests.c.findings).order_by(model_tests.c.at.desc(), model_tests.c.model)
+        rows = select(model_tests.c.model, model_tests.c.findings).order_by(
+            model_tests.c.at.desc(), model_tests.c.model
+        )
         with self._database.read() as sql:
-            return [(row.model, ModelFindings(**json.loads(row.findings))) for row in sql.execute(rows)]
+            return [
+                (row.model, ModelFindings(**json.loads(row.findings))) for row in sql.execute(rows)
+            ]

@@ -53,11 +53,15 @@ class PassageCodeStore:
                 for chunk_id in sql.execute(_LIVE.where(chunks.c.chunk_id.in_(some))).scalars()
             }
             rows = [
-                {"chunk_id": key, "sentences": code.sentences, "tokens": code.tokens} for key, code in codes.items() if key in live
+                {"chunk_id": key, "sentences": code.sentences, "tokens": code.tokens}
+                for key, code in codes.items()
+                if key in live
             ]
             put(sql, passage_codes, rows)
 
-    def pending_codes(self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+    def pending_codes(
+        self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
         """Return up to `limit` live chunks without a code, with ids over `after`.
 
         Args:
@@ -68,7 +72,11 @@ class PassageCodeStore:
         """
         pending = (
             _LIVE.outerjoin(passage_codes, passage_codes.c.chunk_id == chunks.c.chunk_id)
-            .where(documents.c.library == library.value, passage_codes.c.chunk_id.is_(None), chunks.c.chunk_id > after)
+            .where(
+                documents.c.library == library.value,
+                passage_codes.c.chunk_id.is_(None),
+                chunks.c.chunk_id > after,
+            )
             .order_by(chunks.c.chunk_id)
             .limit(limit)
         )
@@ -80,7 +88,9 @@ class PassageCodeStore:
 
     def clear_codes(self, library: Library) -> None:
         """Remove the codes of a library, to make them again."""
-        every = select(chunks.c.chunk_id).join(documents).where(documents.c.library == library.value)
+        every = (
+            select(chunks.c.chunk_id).join(documents).where(documents.c.library == library.value)
+        )
         with self._database.write("codes") as sql:
             sql.execute(delete(passage_codes).where(passage_codes.c.chunk_id.in_(every)))
 

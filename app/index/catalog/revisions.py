@@ -83,7 +83,9 @@ class _Current:
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
-    def __init__(self, connection: Connection, pack: Callable[[Sequence[str]], list[bytes]]) -> None:
+    def __init__(
+        self, connection: Connection, pack: Callable[[Sequence[str]], list[bytes]]
+    ) -> None:
         """Work on `connection`, whose transaction the caller commits.
 
         Args:
@@ -116,8 +118,14 @@ class RevisionBatch:
         results: list[tuple[DocumentDraft, WriteResult]] = []
         for draft in drafts:
             old = current.get((draft.library, draft.doc_id))
-            if old and old.live and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision):
-                results.append((draft, WriteResult(draft.doc_id, old.revision, "unchanged", old.duplicate_of)))
+            if (
+                old
+                and old.live
+                and (old.sha256, old.source_revision) == (draft.sha256, draft.source_revision)
+            ):
+                results.append(
+                    (draft, WriteResult(draft.doc_id, old.revision, "unchanged", old.duplicate_of))
+                )
                 continue
             doc = old.doc if old else self._take_doc()
             revision = old.revision + 1 if old else 1
@@ -136,12 +144,20 @@ class RevisionBatch:
                     revision,
                 )
             )
-            results.append((draft, WriteResult(draft.doc_id, revision, "replaced" if old and old.live else "indexed")))
+            results.append(
+                (
+                    draft,
+                    WriteResult(
+                        draft.doc_id, revision, "replaced" if old and old.live else "indexed"
+                    ),
+                )
+            )
         removed = self._supersede([item for item, _ in stored if item.superseded is not None])
         written = {item.doc for item, _ in stored}
         for old in current.values():
             if not old.live and old.doc in written:
-                # Deleted within its grace: it left the counters and the projections then, its vectors leave the catalog now.
+                # Deleted within its grace: it left the counters and the projections then, its
+                # vectors leave the catalog now.
                 retire_chunks(self._sql, old.doc)
         self._insert(stored, removed)
         self._finish(results, [item for item, _ in stored], current)
@@ -158,7 +174,11 @@ class RevisionBatch:
         found: dict[tuple[Library, str], _Current] = {}
         for library in {draft.library for draft in drafts}:
             keys = {draft.source_key: draft.doc_id for draft in drafts if draft.library is library}
-            rows = (row for some in pieces(list(keys)) for row in self._sql.execute(_CURRENT, {"of": library.value, "keys": some}))
+            rows = (
+                row
+                for some in pieces(list(keys))
+                for row in self._sql.execute(_CURRENT, {"of": library.value, "keys": some})
+            )
             for source_key, doc_id, *values in rows:
                 if keys[source_key] != doc_id:
                     raise Conflict(
@@ -198,11 +218,22 @@ class RevisionBatch:
                 )
             )
             chunk_rows.extend(
-                (item.first_chunk_id + i, doc, revision, span.ordinal, span.start, span.end, span.section, span.page)
+                (
+                    item.first_chunk_id + i,
+                    doc,
+                    revision,
+                    span.ordinal,
+                    span.start,
+                    span.end,
+                    span.section,
+                    span.page,
+                )
                 for i, span in enumerate(draft.chunks)
             )
             gone = removed.get(doc)
-            change_rows.append((draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None))
+            change_rows.append(
+                (draft.library.value, "write", doc, revision, pack_ids(gone) if gone else None)
+            )
             if gone:
                 self._written.removed.setdefault(draft.library, []).extend(gone)
         sqlite.insert_rows(self._sql, sqlite.INSERT_DOCUMENT, document_rows, sqlite.REPLACING)
@@ -255,12 +286,17 @@ class RevisionBatch:
         for library in {item.draft.library for item in stored}:
             shas = {item.draft.sha256 for item in stored if item.draft.library is library}
             shas |= {old.sha256 for (of, _), old in current.items() if of is library}
-            duplicates.update(((library, doc_id), first) for doc_id, first in repoint_duplicates(self._sql, library, shas).items())
+            duplicates.update(
+                ((library, doc_id), first)
+                for doc_id, first in repoint_duplicates(self._sql, library, shas).items()
+            )
             self._written.last_seq[library] = sqlite.last_id(self._sql, changes)
         self._written.stored.extend(stored)
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
-            self._written.results.append(WriteResult(result.doc_id, result.revision, result.status, first))
+            self._written.results.append(
+                WriteResult(result.doc_id, result.revision, result.status, first)
+            )
 
 
 def _distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:

@@ -75,7 +75,9 @@ def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
     """
     whole = [blob for blob in blobs if len(blob) == 2 * dimension]
     endless = (np.frombuffer(b"".join(whole), dtype="<u2") & _EXPONENT) == _EXPONENT
-    if len(whole) == len(blobs) and not endless.any():  # nearly always: asked first, because it is asked of every vector
+    if (
+        len(whole) == len(blobs) and not endless.any()
+    ):  # nearly always: asked first, because it is asked of every vector
         return [True] * len(blobs)
     finite = iter((~endless.reshape(len(whole), dimension).any(axis=1)).tolist())
     return [len(blob) == 2 * dimension and next(finite) for blob in blobs]
@@ -84,7 +86,8 @@ def usable(blobs: Sequence[bytes], dimension: int) -> list[bool]:
 def unpack_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
     """Return float16 blobs as float32 `[n, dimension]`, rows scaled back to norm 1.
 
-    Every projection gets exactly these rows, so that a rebuilt or imported index ranks as the first one did.
+    Every projection gets exactly these rows, so that a rebuilt or imported index ranks as the first
+    one did.
     """
     if not blobs:
         return np.empty((0, dimension), dtype=np.float32)

@@ -2,7 +2,8 @@
 
 `migrations/` brings stores of earlier releases here; a test compares the two.
 
-Each table's comment says its rule. Internal keys: `doc` is a document's integer key, `chunk_id` is never used twice.
+Each table's comment says its rule. Internal keys: `doc` is a document's integer key, `chunk_id` is
+never used twice.
 """
 
 from __future__ import annotations
@@ -42,9 +43,12 @@ def _required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> lis
 
 
 # What wrote this store: app, chromadb and schema versions, and small flags.
-meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
+meta = Table(
+    "meta", metadata, Column("key", Text, primary_key=True), Column("value", Text, nullable=False)
+)
 
-# One row per library: counters maintained by every write, so that counts are O(1), and the live build.
+# One row per library: counters maintained by every write, so that counts are O(1), and the live
+# build.
 libraries = Table(
     "libraries",
     metadata,
@@ -93,10 +97,13 @@ Index("ix_documents_sha256", documents.c.library, documents.c.sha256)
 Index("ix_documents_purge", documents.c.purge_at, sqlite_where=text("purge_at IS NOT NULL"))
 _PENDING = "state = 'live' AND embedded < chunks"
 Index("ix_documents_pending", documents.c.library, documents.c.doc, sqlite_where=text(_PENDING))
-Index("ix_documents_longest", documents.c.library, documents.c.characters, sqlite_where=text(_PENDING))
+Index(
+    "ix_documents_longest", documents.c.library, documents.c.characters, sqlite_where=text(_PENDING)
+)
 Index("ix_documents_linked", documents.c.library, documents.c.links, sqlite_where=text(_PENDING))
 
-# Every text a document ever had, until it is purged: zstd frames with a checksum, and where pages begin (JSON).
+# Every text a document ever had, until it is purged: zstd frames with a checksum, and where pages
+# begin (JSON).
 revisions = Table(
     "revisions",
     metadata,
@@ -126,8 +133,8 @@ chunks = Table(
 )
 Index("ix_chunks_doc", chunks.c.doc, chunks.c.revision, chunks.c.ordinal)
 
-# What vectors were made with. One live build per library; a re-embedding fills another, whose number is in meta under
-# `staged_build/{library}` until it takes over.
+# What vectors were made with. One live build per library; a re-embedding fills another, whose
+# number is in meta under `staged_build/{library}` until it takes over.
 builds = Table(
     "builds",
     metadata,
@@ -143,7 +150,8 @@ vectors = Table(
     Column("vector", LargeBinary, nullable=False),
 )
 
-# Codes for late interaction of live chunks: int8 sentence vectors and 128 bits a token (app/core/types/codes.py).
+# Codes for late interaction of live chunks: int8 sentence vectors and 128 bits a token
+# (app/core/types/codes.py).
 passage_codes = Table(
     "passage_codes",
     metadata,
@@ -151,7 +159,8 @@ passage_codes = Table(
     *_required(LargeBinary, "sentences", "tokens"),
 )
 
-# What projections have to apply, in seq order. `ids` are the chunk ids (int64, little-endian) that entered or left the dense ones.
+# What projections have to apply, in seq order. `ids` are the chunk ids (int64, little-endian) that
+# entered or left the dense ones.
 changes = Table(
     "changes",
     metadata,
@@ -202,7 +211,9 @@ turns = Table(
     "turns",
     metadata,
     Column("n", Integer, primary_key=True),
-    Column("conversation", Integer, ForeignKey("conversations.n", ondelete="CASCADE"), nullable=False),
+    Column(
+        "conversation", Integer, ForeignKey("conversations.n", ondelete="CASCADE"), nullable=False
+    ),
     *_required(Text, "role", "content"),
     Column("answer_id", Text),
     Column("at", Text, nullable=False),
@@ -242,8 +253,9 @@ ledger = Table(
     sqlite_with_rowid=False,
 )
 Index("ix_ledger_state", ledger.c.library, ledger.c.source, ledger.c.state, ledger.c.reason)
-# Originals that may be unlinked where neither a revision nor an unfinished job refers to them. Written before bytes are kept
-# and with the deletion of a document; settled by the next start. Any other original stays.
+# Originals that may be unlinked where neither a revision nor an unfinished job refers to them.
+# Written before bytes are kept and with the deletion of a document; settled by the next start. Any
+# other original stays.
 unlinks = Table(
     "unlinks",
     metadata,
@@ -251,7 +263,8 @@ unlinks = Table(
     Column("recorded_at", Text, nullable=False),
 )
 
-# Which folder's sync sent a source key, and with what bytes: only these documents does a sync remove.
+# Which folder's sync sent a source key, and with what bytes: only these documents does a sync
+# remove.
 sync_claims = Table(
     "sync_claims",
     metadata,
@@ -282,7 +295,8 @@ model_speeds = Table(
     Column("updated_at", Text, nullable=False),
 )
 
-# What the built-in test of a model found; by digest, so that a pulled newer version is tested again.
+# What the built-in test of a model found; by digest, so that a pulled newer version is tested
+# again.
 model_tests = Table(
     "model_tests",
     metadata,

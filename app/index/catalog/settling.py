@@ -14,9 +14,10 @@ LINGER_S = 2.0
 class Settling:
     """Which superseded revision of a document may still be shown; thread-safe.
 
-    The catalog swaps a document's live revision a few milliseconds before tantivy's commit makes the new chunks findable. A
-    search in between finds the old chunks, and one that began earlier still holds their ids. Both get the old revision, which was
-    live when they began; searches that begin after the swap never find old ids.
+    The catalog swaps a document's live revision a few milliseconds before tantivy's commit makes
+    the new chunks findable. A search in between finds the old chunks, and one that began earlier
+    still holds their ids. Both get the old revision, which was live when they began; searches that
+    begin after the swap never find old ids.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

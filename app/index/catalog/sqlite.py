@@ -75,10 +75,16 @@ _ORDERS = {
     "longest": ("ix_documents_longest", "d.characters DESC, d.doc"),
     "linked": ("ix_documents_linked", "d.links DESC, d.doc"),
 }
-PENDING = {order: _PENDING.format(documents=f"documents d INDEXED BY {index}", order=by) for order, (index, by) in _ORDERS.items()}
+PENDING = {
+    order: _PENDING.format(documents=f"documents d INDEXED BY {index}", order=by)
+    for order, (index, by) in _ORDERS.items()
+}
 """By the order of documents."""
 PENDING_OF = {
-    order: _PENDING.format(documents="json_each(?3) k CROSS JOIN documents d ON d.library = ?1 AND d.doc_id = k.value", order=by)
+    order: _PENDING.format(
+        documents="json_each(?3) k CROSS JOIN documents d ON d.library = ?1 AND d.doc_id = k.value",
+        order=by,
+    )
     for order, (_, by) in _ORDERS.items()
 }
 """The same of the documents named, so that a backlog of millions does not slow it down."""
@@ -96,9 +102,7 @@ REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
     f"{column} = excluded.{column}" for column in _DOCUMENT if column not in _KEPT
 )
 """Follows INSERT_DOCUMENT: another revision of a document that is there."""
-INSERT_REVISION = (
-    "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
-)
+INSERT_REVISION = "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original, characters, pages, text, created_at)"
 INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
 INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 
@@ -122,7 +126,10 @@ def insert_rows(sql: Connection, insert: str, rows: Sequence[Row], after: str = 
     one = "(" + ", ".join("?" * width) + ")"
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
-        driver.execute(f"{insert} VALUES {', '.join([one] * len(some))} {after}", tuple(chain.from_iterable(some)))
+        driver.execute(
+            f"{insert} VALUES {', '.join([one] * len(some))} {after}",
+            tuple(chain.from_iterable(some)),
+        )
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -135,7 +142,11 @@ def last_id(sql: Connection, table: Table) -> int:
 
     It is never given out twice, even when its row is deleted.
     """
-    row = _driver(sql).execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
+    row = (
+        _driver(sql)
+        .execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,))
+        .fetchone()
+    )
     return int(row[0]) if row else 0
 
 

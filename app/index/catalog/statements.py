@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Table, and_, bindparam, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    literal,
+    select,
+)
 
 from app.index.catalog.schema import BUILD_SHIFT, chunks, documents, meta
 
@@ -59,7 +68,9 @@ def add(sql: Connection, table: Table, row: Mapping[str, object]) -> None:
 def _on_conflict(dialect: str, table: Table, columns: frozenset[str], *, adds: bool) -> Any:  # noqa: ANN401  # each dialect has an Insert of its own
     insert = importlib.import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
     changed = [c for c in table.c if not c.primary_key and c.name in columns]
-    new = {c.name: c + insert.excluded[c.name] if adds else insert.excluded[c.name] for c in changed}
+    new = {
+        c.name: c + insert.excluded[c.name] if adds else insert.excluded[c.name] for c in changed
+    }
     return insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
 
 

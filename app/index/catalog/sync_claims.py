@@ -23,7 +23,8 @@ _HELD = select(sync_claims.c.source_key, documents.c.doc_id).join(
 )
 
 _FORGET = delete(sync_claims).where(
-    sync_claims.c.library == bindparam("of"), sync_claims.c.source_key.in_(bindparam("keys", expanding=True))
+    sync_claims.c.library == bindparam("of"),
+    sync_claims.c.source_key.in_(bindparam("keys", expanding=True)),
 )
 
 

@@ -22,7 +22,9 @@ class TextCodec:
 
     def __init__(self) -> None:
         """Allocate the contexts once."""
-        self._compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True, write_content_size=True)
+        self._compressor = zstandard.ZstdCompressor(
+            level=ZSTD_LEVEL, write_checksum=True, write_content_size=True
+        )
         self._decompressor = zstandard.ZstdDecompressor()
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
@@ -95,7 +97,11 @@ class TextCache:
 
 def pack_pages(pages: Sequence[PageSpan]) -> str:
     """Return a page map as JSON rows `[number, start, end]`."""
-    return json.dumps([(page.number, page.start, page.end) for page in pages], separators=(",", ":")) if pages else "[]"
+    return (
+        json.dumps([(page.number, page.start, page.end) for page in pages], separators=(",", ":"))
+        if pages
+        else "[]"
+    )
 
 
 def unpack_pages(packed: str) -> tuple[PageSpan, ...]:

@@ -20,7 +20,9 @@ from app.index.files.originals import Originals
 UNLINKED_KEY = "originals_unlinked_at"
 """Key of `meta`: when originals were last unlinked. It stays when the records are settled and removed."""
 
-ORIGINALS = select(revisions.c.sha256).where(revisions.c.has_original == literal_column("1")).distinct()
+ORIGINALS = (
+    select(revisions.c.sha256).where(revisions.c.has_original == literal_column("1")).distinct()
+)
 """The SHA-256 of every original that a revision refers to. A literal, because SQLite takes the partial index for no bound value."""
 _ANSWERED = delete(unlinks).where(unlinks.c.sha256 == bindparam("name"))
 
@@ -52,7 +54,9 @@ class Unlinks:
 
     def named(self) -> set[str]:
         """Return every original that a revision or an unfinished upload refers to."""
-        return {row.sha256 for row in self.database.rows(ORIGINALS)} | awaited_originals(self.database)
+        return {row.sha256 for row in self.database.rows(ORIGINALS)} | awaited_originals(
+            self.database
+        )
 
     def recorded(self) -> set[str]:
         """Return every original with a record."""

@@ -31,7 +31,9 @@ class VectorCheck:
             for build, packed in sql.execute(select(builds.c.build, builds.c.fingerprint)).all():
                 dimension = fingerprint_from(packed).dimension
                 low, high = build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
-                rows = sql.execute(select(vectors).where(vectors.c.key >= low, vectors.c.key < high))
+                rows = sql.execute(
+                    select(vectors).where(vectors.c.key >= low, vectors.c.key < high)
+                )
                 for batch in rows.partitions(_BATCH):
                     good = usable([row.vector for row in batch], dimension)
                     found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
@@ -40,6 +42,9 @@ class VectorCheck:
     def drop(self, keys: Sequence[int]) -> None:
         """Take vectors out of the catalog, its counters and every projection."""
         if keys:
-            log.error("%d vectors of the catalog cannot be used; their chunks are embedded again", len(keys))
+            log.error(
+                "%d vectors of the catalog cannot be used; their chunks are embedded again",
+                len(keys),
+            )
             with self.database.write("drop_vectors") as sql:
                 drop_vectors(sql, keys)

@@ -22,7 +22,9 @@ _LIVE = (
     # The library is not asked for: with it SQLite would begin at all documents of the library.
     select(chunks.c.chunk_id, chunks.c.doc, documents.c.library, vectors.c.key)
     .join(documents, IS_LIVE)
-    .outerjoin(vectors, vectors.c.key == bindparam("of_build", type_=BigInteger) + chunks.c.chunk_id)
+    .outerjoin(
+        vectors, vectors.c.key == bindparam("of_build", type_=BigInteger) + chunks.c.chunk_id
+    )
     .where(chunks.c.chunk_id.in_(bindparam("ids", expanding=True)))
 )
 _OWNER = (
@@ -32,7 +34,11 @@ _OWNER = (
     .join(documents, OF_REVISION)
     .where(builds.c.build == bindparam("of_build"))
 )
-_EMBED = update(documents).where(documents.c.doc == bindparam("of")).values(embedded=documents.c.embedded + bindparam("more"))
+_EMBED = (
+    update(documents)
+    .where(documents.c.doc == bindparam("of"))
+    .values(embedded=documents.c.embedded + bindparam("more"))
+)
 
 
 def staged_key(library: Library) -> str:
@@ -62,7 +68,9 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
             )
     add_counts(sql, library, 0, 0, 0, 0)
     build = insert_build(sql, library, fingerprint)
-    sql.execute(update(libraries).where(libraries.c.library == library.value).values(live_build=build))
+    sql.execute(
+        update(libraries).where(libraries.c.library == library.value).values(live_build=build)
+    )
 
 
 def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
@@ -89,12 +97,21 @@ def _difference(held: Fingerprint, wanted: Fingerprint) -> str:
             f" {wanted.embedding_model!r} ({fingerprint8(wanted)}): set EMBEDDING_MODEL back, or run:"
         )
     before, now = asdict(held), asdict(wanted)
-    parts = [f"{name} {before[name]!r}, now it is {now[name]!r}" for name in before if before[name] != now[name]]
+    parts = [
+        f"{name} {before[name]!r}, now it is {now[name]!r}"
+        for name in before
+        if before[name] != now[name]
+    ]
     return f"was made with {'; '.join(parts)}: what it has serves on, new documents are found by words until you run:"
 
 
 def store_vectors(
-    sql: Connection, library: Library, by_id: Mapping[int, bytes], build: int | None = None, *, followed: bool = True
+    sql: Connection,
+    library: Library,
+    by_id: Mapping[int, bytes],
+    build: int | None = None,
+    *,
+    followed: bool = True,
 ) -> list[int]:
     """Insert packed float16 vectors of live chunks; return the live chunks.
 
@@ -109,7 +126,8 @@ def store_vectors(
         followed: Queue a change for a staged build too, because its projections are there already.
 
     Raises:
-        FingerprintMismatch: No fingerprint yet, another dimension, or a build that takes no vectors any more.
+        FingerprintMismatch: No fingerprint yet, another dimension, or a build that takes no vectors
+            any more.
     """
     number, made_with, is_live = _target(sql, library, build)
     dimension = len(next(iter(by_id.values()))) // 2
@@ -119,11 +137,15 @@ def store_vectors(
             f" not {dimension}: use that model, or run: documind reembed --library {library.value}"
         )
     asked = {"of_build": number << BUILD_SHIFT}
-    found = (row for ids in pieces(list(by_id)) for row in sql.execute(_LIVE, {"ids": ids, **asked}))
+    found = (
+        row for ids in pieces(list(by_id)) for row in sql.execute(_LIVE, {"ids": ids, **asked})
+    )
     live = [row for row in found if row.library == library.value]
     if not live:
         return []
-    rows = [{"key": vector_key(number, row.chunk_id), "vector": by_id[row.chunk_id]} for row in live]
+    rows = [
+        {"key": vector_key(number, row.chunk_id), "vector": by_id[row.chunk_id]} for row in live
+    ]
     put(sql, vectors, rows)
     ids = [row.chunk_id for row in live]
     if is_live:
@@ -159,12 +181,18 @@ def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
 
 def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, Fingerprint, bool]:
     """Return a writable build: number, fingerprint, whether it is live."""
-    live = sql.execute(select(libraries.c.live_build).where(libraries.c.library == library.value)).scalar()
+    live = sql.execute(
+        select(libraries.c.live_build).where(libraries.c.library == library.value)
+    ).scalar()
     if live is None:
-        raise FingerprintMismatch(f"library {library.value!r} has no fingerprint yet: claim it before writing vectors")
+        raise FingerprintMismatch(
+            f"library {library.value!r} has no fingerprint yet: claim it before writing vectors"
+        )
     number = live if build is None else build
     if number == live or str(number) == meta_value(sql, staged_key(library)):
         packed = sql.execute(select(builds.c.fingerprint).where(builds.c.build == number)).scalar()
         if packed is not None:
             return number, fingerprint_from(packed), number == live
-    raise FingerprintMismatch(f"library {library.value!r} was re-embedded while these vectors were made: they are not kept")
+    raise FingerprintMismatch(
+        f"library {library.value!r} was re-embedded while these vectors were made: they are not kept"
+    )

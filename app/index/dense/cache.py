@@ -50,7 +50,9 @@ class VectorCache:
         self._masks: dict[Filters, Mask] = {}
         self._positions: dict[int, int] = {}
         self._rows = np.empty((capacity, dimension), np.float32)
-        self._view = _View(self._rows[:0], Codes.empty(dimension), np.empty(0, np.int64), np.empty(0, np.bool_), 0)
+        self._view = _View(
+            self._rows[:0], Codes.empty(dimension), np.empty(0, np.int64), np.empty(0, np.bool_), 0
+        )
 
     # --- read
 
@@ -98,7 +100,11 @@ class VectorCache:
         """Return the rows that are here, float32 `[dimension]`."""
         with self._lock:
             view = self._view
-            at = {chunk_id: self._positions[chunk_id] for chunk_id in chunk_ids if chunk_id in self._positions}
+            at = {
+                chunk_id: self._positions[chunk_id]
+                for chunk_id in chunk_ids
+                if chunk_id in self._positions
+            }
         return dict(zip(at, view.rows[list(at.values())], strict=True))
 
     # --- write
@@ -116,7 +122,9 @@ class VectorCache:
             self.hide(chunk_ids)
             n, total = len(self._view.ids), len(self._view.ids) + len(ids)
             if total > len(self._rows):
-                larger = np.empty((max(total, len(self._rows) * 3 // 2), self.dimension), np.float32)
+                larger = np.empty(
+                    (max(total, len(self._rows) * 3 // 2), self.dimension), np.float32
+                )
                 larger[:n] = self._view.rows
                 self._rows = larger
             self._rows[n:total] = rows
@@ -134,7 +142,11 @@ class VectorCache:
     def hide(self, chunk_ids: Sequence[int]) -> None:
         """Stop finding rows; unknown ids are fine."""
         with self._lock:
-            gone = [self._positions.pop(chunk_id) for chunk_id in chunk_ids if chunk_id in self._positions]
+            gone = [
+                self._positions.pop(chunk_id)
+                for chunk_id in chunk_ids
+                if chunk_id in self._positions
+            ]
             if gone:
                 view = self._view
                 alive = view.alive.copy()

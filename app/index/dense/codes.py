@@ -87,7 +87,9 @@ class Codes:
 def _coded(rows: FloatArray) -> tuple[npt.NDArray[np.int8], FloatArray, FloatArray]:
     """Return codes, scales and error lengths of float32 `[n, dim]`; zeros have none."""
     largest = np.abs(rows).max(axis=1)
-    scales = np.where(largest > 0, largest / np.float32(_LARGEST), np.float32(1.0)).astype(np.float32)
+    scales = np.where(largest > 0, largest / np.float32(_LARGEST), np.float32(1.0)).astype(
+        np.float32
+    )
     scaled = rows / scales[:, np.newaxis]
     codes = np.rint(scaled)
     scaled -= codes

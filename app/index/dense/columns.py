@@ -47,9 +47,13 @@ class Columns:
 
     def append(self, rows: Sequence[RowFacts]) -> None:
         """Add rows whose documents were set before."""
-        documents = np.fromiter((self._documents.get(row.doc, -1) for row in rows), dtype=np.int32, count=len(rows))
+        documents = np.fromiter(
+            (self._documents.get(row.doc, -1) for row in rows), dtype=np.int32, count=len(rows)
+        )
         sections = np.fromiter(
-            (self._sections.setdefault(row.section, len(self._sections)) for row in rows), dtype=np.int32, count=len(rows)
+            (self._sections.setdefault(row.section, len(self._sections)) for row in rows),
+            dtype=np.int32,
+            count=len(rows),
         )
         self._row_document = np.concatenate([self._row_document, documents])
         self._row_section = np.concatenate([self._row_section, sections])
@@ -65,8 +69,15 @@ class Columns:
         if filters.sections:
             wanted = [self._sections[name] for name in filters.sections if name in self._sections]
             mask &= np.isin(self._row_section, wanted)
-        if filters.doc_ids or filters.types or filters.author or filters.year_from is not None or filters.year_to is not None:
-            # One extra entry for rows whose document is gone: index -1 reads it, and it never matches.
+        if (
+            filters.doc_ids
+            or filters.types
+            or filters.author
+            or filters.year_from is not None
+            or filters.year_to is not None
+        ):
+            # One extra entry for rows whose document is gone: index -1 reads it, and it never
+            # matches.
             mask &= np.append(self._document_mask(filters), np.False_)[self._row_document]
         return mask
 
@@ -74,10 +85,14 @@ class Columns:
         mask = np.ones(len(self._facts), dtype=np.bool_)
         if filters.doc_ids:
             wanted = set(filters.doc_ids)
-            mask &= np.fromiter((facts.doc_id in wanted for facts in self._facts), np.bool_, len(self._facts))
+            mask &= np.fromiter(
+                (facts.doc_id in wanted for facts in self._facts), np.bool_, len(self._facts)
+            )
         if filters.types:
             kinds = set(filters.types)
-            mask &= np.fromiter((facts.type in kinds for facts in self._facts), np.bool_, len(self._facts))
+            mask &= np.fromiter(
+                (facts.type in kinds for facts in self._facts), np.bool_, len(self._facts)
+            )
         if filters.year_from is not None or filters.year_to is not None:
             if self._years is None:
                 years = (NO_YEAR if facts.year is None else facts.year for facts in self._facts)
@@ -88,6 +103,8 @@ class Columns:
         name = author_key(filters.author or "")
         if name:
             mask &= np.fromiter(
-                (any(name in author for author in facts.authors) for facts in self._facts), np.bool_, len(self._facts)
+                (any(name in author for author in facts.authors) for facts in self._facts),
+                np.bool_,
+                len(self._facts),
             )
         return mask

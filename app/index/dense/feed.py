@@ -22,7 +22,14 @@ class CacheFeed:
     The owner serialises the calls that write.
     """
 
-    def __init__(self, library: Library, build: Build, most: int, change_log: ChangeLog, loader: CatalogLoader) -> None:
+    def __init__(
+        self,
+        library: Library,
+        build: Build,
+        most: int,
+        change_log: ChangeLog,
+        loader: CatalogLoader,
+    ) -> None:
         """Serve `build`; nothing is read before `catch_up`.
 
         Args:
@@ -92,11 +99,18 @@ class CacheFeed:
                 self._apply(cache, changes, limit)
                 self._applied = changes[-1].seq
             embedded = self._loader.embedded(self._build)
-            if not self._pending():  # counted after the last change, and nothing was written while it was
+            if (
+                not self._pending()
+            ):  # counted after the last change, and nothing was written while it was
                 break
         self._log.hold(self._library, self._holder, self._applied)
         if cache.count != min(embedded, limit):
-            log.warning("the cache of %s has %d rows, the catalog %d: filling it again", self._library, cache.count, embedded)
+            log.warning(
+                "the cache of %s has %d rows, the catalog %d: filling it again",
+                self._library,
+                cache.count,
+                embedded,
+            )
             self.publish(*self.read(limit))
         cache.compact()
 
@@ -126,7 +140,9 @@ class CacheFeed:
             wanted.update(ids)
             after = ids[-1]
         held = set(cache.ids())
-        wrong = [f"chunk {chunk_id} is cached but has no vector" for chunk_id in sorted(held - wanted)]
+        wrong = [
+            f"chunk {chunk_id} is cached but has no vector" for chunk_id in sorted(held - wanted)
+        ]
         if len(held) < min(len(wanted), limit):
             wrong += [f"chunk {chunk_id} is not cached" for chunk_id in sorted(wanted - held)]
         return wrong

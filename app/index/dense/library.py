@@ -46,8 +46,8 @@ class DenseLibrary:
             loader: Where vectors come from.
             replica: The library's collection in the store.
             wanted: Set when the store has something to do or failed.
-            follows: Whether the store is written here; False leaves that to a thread that waits for `wanted`, None to a later
-                process.
+            follows: Whether the store is written here; False leaves that to a thread that waits for
+                `wanted`, None to a later process.
         """
         self._library = library
         self._options = options
@@ -68,7 +68,9 @@ class DenseLibrary:
         serving = self._serving
         return 0 if serving is None else self._reader(serving).count
 
-    def search(self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None) -> list[Scored]:
+    def search(
+        self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
+    ) -> list[Scored]:
         """Return up to k chunks by cosine distance, ascending.
 
         Args:
@@ -88,7 +90,9 @@ class DenseLibrary:
                 live = self._loader.live_build(self._library)
                 if live is not None and live.number == build:
                     return []  # it was claimed just now; its first vectors are on their way
-                raise FingerprintMismatch(f"library {self._library.value!r} was re-embedded while this was searched: search again")
+                raise FingerprintMismatch(
+                    f"library {self._library.value!r} was re-embedded while this was searched: search again"
+                )
         if serving is None:
             return []
         if len(query) != serving.build.dimension:
@@ -162,11 +166,15 @@ class DenseLibrary:
             try:
                 self.replica.follow()
             except IndexDamaged:
-                log.exception("the vector store failed while it was written; it is checked when it is brought up")
+                log.exception(
+                    "the vector store failed while it was written; it is checked when it is brought up"
+                )
         self._wanted.set()
 
     def _feed(self, build: Build) -> CacheFeed:
-        return CacheFeed(self._library, build, self._options.vector_cache_vectors, self._log, self._loader)
+        return CacheFeed(
+            self._library, build, self._options.vector_cache_vectors, self._log, self._loader
+        )
 
     def _fills_at_once(self, build: Build) -> bool:
         return self._follows is not False or self._loader.embedded(build) <= FILLED_AT_ONCE
@@ -225,7 +233,9 @@ class DenseLibrary:
     def unstage(self) -> None:
         """Let the staged build go; its collection goes with the next staging or purge."""
         staged, self._staged = self._staged, None
-        if staged is not None and (self._serving is None or self._serving.build.number != staged.build.number):
+        if staged is not None and (
+            self._serving is None or self._serving.build.number != staged.build.number
+        ):
             staged.feed.release()
         self._log.hold(self._library, STAGED, None)
 
@@ -268,7 +278,9 @@ class DenseLibrary:
     def drop_others(self) -> None:
         """Remove the store's collections of builds that do not serve."""
         with self._lock:
-            builds = [serving.build for serving in (self._serving, self._staged) if serving is not None]
+            builds = [
+                serving.build for serving in (self._serving, self._staged) if serving is not None
+            ]
         if builds and self.replica.whole:
             self.replica.drop_others(builds)
 
@@ -278,7 +290,11 @@ class DenseLibrary:
         None when everything can be searched.
         """
         serving = self._serving
-        if self.replica.rebuilding is None and serving is not None and self._reader(serving).count == 0:
+        if (
+            self.replica.rebuilding is None
+            and serving is not None
+            and self._reader(serving).count == 0
+        ):
             waiting = self._loader.embedded(serving.build)
             return BuildState("rebuilding", 0, waiting) if waiting else None
         return self.replica.rebuilding

@@ -11,18 +11,27 @@ from app.core.types import FloatArray
 class VectorStore(Protocol):
     """Proposes a vector's neighbours; the catalog's vectors score them.
 
-    A collection holds the vectors of one build of one library, keyed by chunk id; it comes into being with its first vector. The
-    catalog can fill it again at any time, so a store may lose data. What it must promise:
+    A collection holds the vectors of one build of one library, keyed by chunk id; it comes into
+    being with its first vector. The catalog can fill it again at any time, so a store may lose
+    data. What it must promise:
 
     - What `upsert` and `delete` were told is durable and found by searches when they return.
-    - `search` may miss neighbours (recall) and may return chunks that were deleted. It never blocks longer than a few seconds.
+    - `search` may miss neighbours (recall) and may return chunks that were deleted. It never blocks
+      longer than a few seconds.
     - Every method is thread-safe, and a search does not wait until a long series of writes is over.
-    - A store that cannot do what it is asked raises one of two errors, in every method: `DiskFull` when there is no space, and
-      then nothing that was there is lost; `IndexDamaged` for everything else, and then its owner checks it, and fills it anew
-      after `set_aside` where the check fails. The next call after an error may work again.
+    - A store that cannot do what it is asked raises one of two errors, in every method: `DiskFull`
+      when there is no space, and then nothing that was there is lost; `IndexDamaged` for everything
+      else, and then its owner checks it, and fills it anew after `set_aside` where the check fails.
+      The next call after an error may work again.
     """
 
-    def upsert(self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, fields: Sequence[tuple[str, str]]) -> None:
+    def upsert(
+        self,
+        collection: str,
+        chunk_ids: Sequence[int],
+        rows: FloatArray,
+        fields: Sequence[tuple[str, str]],
+    ) -> None:
         """Add or replace vectors.
 
         Args:

@@ -69,13 +69,19 @@ class DenseReader:
             return _scored(query, few, k)
         if self.whole:
             try:
-                return self._filtered(query, k, filters) if filters else _scored(query, self._candidates(query, k + SPARE)[0], k)
+                return (
+                    self._filtered(query, k, filters)
+                    if filters
+                    else _scored(query, self._candidates(query, k + SPARE)[0], k)
+                )
             except IndexDamaged as exc:
                 log.warning("%s", exc.message)
                 self.on_failure()
         if not filters and (few := self._few(Filters())) is not None:
             return _scored(query, few, k)
-        raise IndexDamaged(f"the vectors of {self.build.library.value!r} are being checked or filled again")
+        raise IndexDamaged(
+            f"the vectors of {self.build.library.value!r} are being checked or filled again"
+        )
 
     def _few(self, filters: Filters) -> VectorRows | None:
         """Return the vectors that filters allow; None when there are more than SCANNED."""
@@ -105,7 +111,10 @@ class DenseReader:
 
 def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
     best, distances = nearest(query, stored.rows, np.array(stored.chunk_ids, dtype=np.int64), k)
-    return [Scored(stored.chunk_ids[at], float(distance)) for at, distance in zip(best, distances, strict=True)]
+    return [
+        Scored(stored.chunk_ids[at], float(distance))
+        for at, distance in zip(best, distances, strict=True)
+    ]
 
 
 def _only(stored: VectorRows, wanted: set[int]) -> VectorRows:

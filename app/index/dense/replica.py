@@ -39,12 +39,19 @@ class Replica:
     """The collection of a library's live build; thread-safe."""
 
     def __init__(
-        self, library: Library, options: IndexOptions, change_log: ChangeLog, loader: CatalogLoader, store: VectorStore
+        self,
+        library: Library,
+        options: IndexOptions,
+        change_log: ChangeLog,
+        loader: CatalogLoader,
+        store: VectorStore,
     ) -> None:
         """Serve `library` from `store`; nothing is asked of it yet."""
         self._library = library
         self._most = options.max_dense_vectors
-        self._prefix = options.collection_papers if library is Library.PAPERS else options.collection_public
+        self._prefix = (
+            options.collection_papers if library is Library.PAPERS else options.collection_public
+        )
         self._log = change_log
         self._loader = loader
         self.store = store
@@ -125,7 +132,10 @@ class Replica:
 
     def _upsert(self, name: str, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
-            fields = [(doc_id, facts.section) for doc_id, facts in zip(stored.doc_ids, stored.facts, strict=True)]
+            fields = [
+                (doc_id, facts.section)
+                for doc_id, facts in zip(stored.doc_ids, stored.facts, strict=True)
+            ]
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], fields[:room])
 
     def fill(self, build: Build, stop: threading.Event) -> int | None:
@@ -199,7 +209,8 @@ class Replica:
         build = self._loader.live_build(self._library)
         if build is None or not self.applied:
             return ""
-        # In this order, for others may be writing: what the sample or the count has and the collection lacks is then uncertain.
+        # In this order, for others may be writing: what the sample or the count has and the
+        # collection lacks is then uncertain.
         sample, embedded = self._loader.sample(build, SELF_QUERIES), self._loader.embedded(build)
         uncertain = self.uncertain()
         name, wanted = self.collection(build), min(embedded, self.limit)
@@ -208,7 +219,9 @@ class Replica:
             return f"{name} holds {held} vectors, the catalog {wanted}"
         if embedded > wanted:
             return ""  # which of the vectors it holds is not known
-        rows = self._loader.vectors(build, [chunk_id for chunk_id in sample if chunk_id not in uncertain])
+        rows = self._loader.vectors(
+            build, [chunk_id for chunk_id in sample if chunk_id not in uncertain]
+        )
         missed = sum(not self._finds(build, row) for row in rows.rows)
         if missed > max(FEW, FEW_SHARE * len(rows.rows)) or missed == len(rows.rows) > 0:
             return f"{name} finds {len(rows.rows) - missed} of {len(rows.rows)} of its vectors"
@@ -225,5 +238,7 @@ class Replica:
 
     def _finds(self, build: Build, row: FloatArray) -> bool:
         """Return whether a search for a stored vector proposes an equal one."""
-        proposed = self._loader.vectors(build, self.store.search(self.collection(build), row, NEIGHBOURS)).rows
+        proposed = self._loader.vectors(
+            build, self.store.search(self.collection(build), row, NEIGHBOURS)
+        ).rows
         return len(proposed) > 0 and float(np.min(cosine_distances(row, proposed))) <= SAME

@@ -26,7 +26,11 @@ class StoreSupervisor:
     """One store for all libraries; in a thread of its own, or in the caller's."""
 
     def __init__(
-        self, store: VectorStore, change_log: ChangeLog, dense: Mapping[Library, DenseLibrary], wanted: threading.Event
+        self,
+        store: VectorStore,
+        change_log: ChangeLog,
+        dense: Mapping[Library, DenseLibrary],
+        wanted: threading.Event,
     ) -> None:
         """Supervise `store` for the libraries in `dense`, whose writes set `wanted`."""
         self._store = store
@@ -124,7 +128,12 @@ class StoreSupervisor:
                 stack.enter_context(dense.replica.lock)
                 dense.replica.forget()
             moved = self._store.set_aside()
-        log.log(level, "the vector store is filled again from the catalog: %s%s", reason, f"; kept as {moved}" if moved else "")
+        log.log(
+            level,
+            "the vector store is filled again from the catalog: %s%s",
+            reason,
+            f"; kept as {moved}" if moved else "",
+        )
 
     @contextmanager
     def quiet(self) -> Iterator[None]:

@@ -24,7 +24,9 @@ class DenseVectorIndex:
         self._libraries = libraries
         self._build = build
 
-    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         """Return up to k chunks by cosine distance, ascending.
 
         `query` is float32 `[dim]`, norm 1.

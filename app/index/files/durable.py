@@ -29,7 +29,8 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Translate a full disk while writing `path`.
 
     Raises:
-        DiskFull: The system said no space, file too large or over quota; other errors pass unchanged.
+        DiskFull: The system said no space, file too large or over quota; other errors pass
+            unchanged.
     """
     try:
         yield
@@ -48,7 +49,10 @@ def disk_full(path: Path) -> DiskFull:
 
 def says_full(message: str) -> bool:
     """Return whether a message of SQLite, Chroma or the system means: disk full."""
-    return any(words in message for words in ("No space left", "disk is full", "File too large", "disk I/O error"))
+    return any(
+        words in message
+        for words in ("No space left", "disk is full", "File too large", "disk I/O error")
+    )
 
 
 def sync_file(path: Path, steps: Steps, step: str) -> None:

@@ -85,7 +85,9 @@ class DirectoryLock:
             self._write(handle)
 
     def _write(self, handle: int) -> None:
-        content = json.dumps({"pid": os.getpid(), "url": self._url, "lasting": self._lasting}).encode()
+        content = json.dumps(
+            {"pid": os.getpid(), "url": self._url, "lasting": self._lasting}
+        ).encode()
         os.ftruncate(handle, 0)
         os.pwrite(handle, content, 0)
 
@@ -99,7 +101,12 @@ class DirectoryLock:
         """Return the held lock."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Let go."""
         self.close()
 

@@ -28,7 +28,11 @@ def names_in(path: Path) -> set[str]:
     """
     if not path.is_dir():
         return set()
-    return {file.stem for file in path.iterdir() if file.suffix == _SUFFIX and _SHA256.fullmatch(file.stem)}
+    return {
+        file.stem
+        for file in path.iterdir()
+        if file.suffix == _SUFFIX and _SHA256.fullmatch(file.stem)
+    }
 
 
 class Originals:
@@ -49,7 +53,9 @@ class Originals:
             IndexDamaged: Not 64 hex digits: a name from outside is never a path.
         """
         if not _SHA256.fullmatch(sha256):
-            raise IndexDamaged(f"an original is named by 64 hex digits, not {sha256!r:.100}: run documind fsck")
+            raise IndexDamaged(
+                f"an original is named by 64 hex digits, not {sha256!r:.100}: run documind fsck"
+            )
         return self._path / f"{sha256}{_SUFFIX}"
 
     def store(self, content: bytes | Path) -> str:
@@ -63,7 +69,12 @@ class Originals:
         size = len(content) if isinstance(content, bytes) else content.stat().st_size
         if target.exists() and target.stat().st_size == size:
             return sha256
-        with disk_errors(target), tempfile.NamedTemporaryFile(dir=self._path, prefix=".", suffix=".part", delete=False) as file:
+        with (
+            disk_errors(target),
+            tempfile.NamedTemporaryFile(
+                dir=self._path, prefix=".", suffix=".part", delete=False
+            ) as file,
+        ):
             temporary = Path(file.name)
             try:
                 if isinstance(content, bytes):
@@ -106,7 +117,9 @@ class Originals:
 
         Nothing else may be storing.
         """
-        return sum(remove_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART))
+        return sum(
+            remove_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART)
+        )
 
     def exists(self, sha256: str) -> bool:
         """Return whether the bytes exist; False unless the name is 64 hex digits."""

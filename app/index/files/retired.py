@@ -10,7 +10,9 @@ from app.index.files.durable import remove_tree
 from app.index.files.steps import Steps
 
 _ROWS = re.compile(r"(papers|public)-\d+")
-_ROW_FILES = frozenset({"rows.f32", "ids.i64", "header.json", "rows.f32.tmp", "ids.i64.tmp", "header.json.tmp"})
+_ROW_FILES = frozenset(
+    {"rows.f32", "ids.i64", "header.json", "rows.f32.tmp", "ids.i64.tmp", "header.json.tmp"}
+)
 
 
 def remove_retired(data_dir: Path, steps: Steps) -> None:
@@ -29,4 +31,8 @@ def remove_retired(data_dir: Path, steps: Steps) -> None:
 
 
 def _only_rows(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and {entry.name for entry in path.iterdir()} <= _ROW_FILES
+    return (
+        path.is_dir()
+        and not path.is_symlink()
+        and {entry.name for entry in path.iterdir()} <= _ROW_FILES
+    )

@@ -14,7 +14,15 @@ ANALYZER = "documind"
 BODY, TITLE, SECTION = "body", "title", "section"
 """Analysed fields."""
 
-CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR = "chunk_id", "doc", "doc_id", "section_name", "type", "year", "author"
+CHUNK_ID, DOC, DOC_ID, SECTION_NAME, TYPE, YEAR, AUTHOR = (
+    "chunk_id",
+    "doc",
+    "doc_id",
+    "section_name",
+    "type",
+    "year",
+    "author",
+)
 """Exact fields: `doc` is the catalog's key and what deletions name; `author` holds one folded name per author."""
 
 
@@ -41,7 +49,9 @@ def build_analyzer() -> tantivy.TextAnalyzer:
     """
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(MAX_TOKEN_BYTES + 1))  # tantivy keeps what is shorter than its limit
+        .filter(
+            tantivy.Filter.remove_long(MAX_TOKEN_BYTES + 1)
+        )  # tantivy keeps what is shorter than its limit
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.stemmer("english"))
         .build()

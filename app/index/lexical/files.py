@@ -37,17 +37,26 @@ def damaged_files(index: Path, limit_bytes: int | None = None) -> list[str]:
     if not meta.exists():
         return []
     try:
-        segments = [str(segment["segment_id"]).replace("-", "") for segment in json.loads(meta.read_bytes())["segments"]]
+        segments = [
+            str(segment["segment_id"]).replace("-", "")
+            for segment in json.loads(meta.read_bytes())["segments"]
+        ]
     except (ValueError, KeyError, TypeError) as exc:
         return [f"meta.json cannot be read: {exc!r:.100}"]
     problems: list[str] = []
     files: list[Path] = []
     for segment in segments:
-        problems += [f"{segment}.{part} is missing" for part in _PARTS if not (index / f"{segment}.{part}").exists()]
+        problems += [
+            f"{segment}.{part} is missing"
+            for part in _PARTS
+            if not (index / f"{segment}.{part}").exists()
+        ]
         files += sorted(index.glob(f"{segment}.*"))
     if limit_bytes is not None and sum(path.stat().st_size for path in files) > limit_bytes:
         return problems
-    return problems + [f"{path.name} is not what was written" for path in files if not _intact(path)]
+    return problems + [
+        f"{path.name} is not what was written" for path in files if not _intact(path)
+    ]
 
 
 def lost_files(index: Path) -> bool:
@@ -55,7 +64,9 @@ def lost_files(index: Path) -> bool:
 
     A merge that removes old ones at that moment is no loss.
     """
-    return _lacks_files(index) and _lacks_files(index)  # the second look reads what the merge has written
+    return _lacks_files(index) and _lacks_files(
+        index
+    )  # the second look reads what the merge has written
 
 
 def _lacks_files(index: Path) -> bool:

@@ -74,11 +74,15 @@ class TantivyIndex:
             self._index.register_tokenizer(ANALYZER, build_analyzer())
             self._index.config_reader("manual")
             self._index.reload()
-        self._queries = QueryBuilder(self._schema, title_boost=options.title_boost, section_boost=options.section_boost)
+        self._queries = QueryBuilder(
+            self._schema, title_boost=options.title_boost, section_boost=options.section_boost
+        )
         self._writer: tantivy.IndexWriter | None = None
         """Held nowhere else, local variables included: an error keeps them, and tantivy's lock with them."""
         self._background = False
-        self._quiet = ThreadPoolExecutor(1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice)
+        self._quiet = ThreadPoolExecutor(
+            1, thread_name_prefix=f"tantivy-{path.name}", initializer=_be_nice
+        )
         self.failed = False
         """Whether tantivy could not read or write its files, a full disk aside."""
 
@@ -103,7 +107,9 @@ class TantivyIndex:
         scores = dict.fromkeys(chunk_ids, 0.0)
         query = self._queries.text(text)
         if query is not None and scores:
-            chosen = conjunction(query, [self._queries.chunks(list(scores))], required=False)  # faster: these alone are walked
+            chosen = conjunction(
+                query, [self._queries.chunks(list(scores))], required=False
+            )  # faster: these alone are walked
             scores.update((hit.chunk_id, hit.score) for hit in self._run(chosen, len(scores)))
         return scores
 
@@ -112,7 +118,8 @@ class TantivyIndex:
             searcher = self._index.searcher()
             limit = k + 1
             hits = searcher.search(query, limit, count=False).hits
-            # tantivy cuts a tie by segment; asking further lets the chunk id cut it, so that an imported library answers alike
+            # tantivy cuts a tie by segment; asking further lets the chunk id cut it, so that an
+            # imported library answers alike
             while len(hits) == limit and hits[k - 1][0] == hits[-1][0] and limit < k + MOST_TIED:
                 limit = min(4 * limit, k + MOST_TIED)
                 hits = searcher.search(query, limit, count=False).hits
@@ -126,8 +133,11 @@ class TantivyIndex:
         with self._translated():
             searcher = self._index.searcher()
             total = int(searcher.num_docs)
-            # Deleted chunks count until their segment is merged: never more than all that are alive.
-            return total, {token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens}
+            # Deleted chunks count until their segment is merged: never more than all that are
+            # alive.
+            return total, {
+                token: min(total, int(searcher.doc_freq(BODY, token))) for token in tokens
+            }
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
@@ -135,7 +145,9 @@ class TantivyIndex:
         In body or title.
         """
         terms = [
-            tantivy.Query.fuzzy_term_query(self._schema, field, token, distance=edits, transposition_cost_one=True)
+            tantivy.Query.fuzzy_term_query(
+                self._schema, field, token, distance=edits, transposition_cost_one=True
+            )
             for field in (BODY, TITLE)
         ]
         query = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
@@ -145,8 +157,15 @@ class TantivyIndex:
         """Return all committed chunk ids; duplicates repeat."""
         with self._translated():
             searcher = self._index.searcher()
-            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
-            return [int(chunk_id) for chunk_id in searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])]
+            hits = searcher.search(
+                tantivy.Query.all_query(), max(1, searcher.num_docs), count=False
+            ).hits
+            return [
+                int(chunk_id)
+                for chunk_id in searcher.fast_field_values(
+                    CHUNK_ID, [address for _, address in hits]
+                )
+            ]
 
     def finds(self, chunk_id: int, text: str) -> bool:
         """Return whether a chunk's own words find it; True without words."""
@@ -156,7 +175,10 @@ class TantivyIndex:
 
     def add(self, document: LexicalDocument) -> None:
         """Queue a document's chunks; searchable after `commit`."""
-        title, authors = lexical_form(document.title), [author_key(name) for name in document.authors]
+        title, authors = (
+            lexical_form(document.title),
+            [author_key(name) for name in document.authors],
+        )
         with self._writing():
             for chunk_id, section, text in document.chunks:
                 fields = tantivy.Document()  # field by field takes half the time of `from_dict`
@@ -194,7 +216,8 @@ class TantivyIndex:
                     self._quiet.submit(self._writer.commit).result()
                 else:
                     self._writer.commit()
-            # tantivy syncs its files and renames meta.json, but not the directory after that: a power cut could undo the rename.
+            # tantivy syncs its files and renames meta.json, but not the directory after that: a
+            # power cut could undo the rename.
             sync_directory(self.path, self._steps, "tantivy.fsync_directory")
             self._index.reload()
 
@@ -206,7 +229,8 @@ class TantivyIndex:
 
     def rollback(self) -> None:
         """Drop everything queued."""
-        # Dropping the writer frees its lock and its queue; unlike its own rollback this works after a failed commit too.
+        # Dropping the writer frees its lock and its queue; unlike its own rollback this works after
+        # a failed commit too.
         self._writer = None
 
     def clear(self) -> None:
@@ -236,8 +260,9 @@ class TantivyIndex:
             heap = max(self._options.tantivy_heap_bytes, MIN_HEAP_PER_THREAD * threads)
             opened = partial(self._index.writer, heap, threads)
             self._writer = self._quiet.submit(opened).result() if self._background else opened()
-            # A commit that was cut short leaves files of deletions that no segment names. The next commit that deletes as much
-            # takes the same name and fails on it at every start, unless they are removed.
+            # A commit that was cut short leaves files of deletions that no segment names. The next
+            # commit that deletes as much takes the same name and fails on it at every start, unless
+            # they are removed.
             self._writer.garbage_collect_files()
         return self._writer
 
@@ -259,11 +284,19 @@ class TantivyIndex:
         try:
             yield
         except BaseException as exc:
-            # tantivy-py raises ValueError for every error of the library; its panics are BaseExceptions of pyo3.
-            if not isinstance(exc, (ValueError, OSError)) and type(exc).__module__ != "pyo3_runtime":
+            # tantivy-py raises ValueError for every error of the library; its panics are
+            # BaseExceptions of pyo3.
+            if (
+                not isinstance(exc, (ValueError, OSError))
+                and type(exc).__module__ != "pyo3_runtime"
+            ):
                 raise
             message = str(exc)
-            if "No space left" in message or "File too large" in message or "quota exceeded" in message.lower():
+            if (
+                "No space left" in message
+                or "File too large" in message
+                or "quota exceeded" in message.lower()
+            ):
                 raise disk_full(self.path) from exc
             if says_no_files(message):
                 raise no_files() from exc
@@ -277,7 +310,9 @@ class TantivyIndex:
 def _be_nice() -> None:
     """Lower the priority of this thread, where threads have one."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))  # of this thread alone
+        os.setpriority(
+            os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0))
+        )  # of this thread alone
 
 
 class TantivyLexicalIndex:
@@ -287,7 +322,9 @@ class TantivyLexicalIndex:
         """Search `indexes`, which the projector may exchange while rebuilding."""
         self._indexes = indexes
 
-    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, text: str, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         """Return up to k chunks by BM25, descending; any text is a valid query."""
         return self._indexes[library].search(text, k, filters)
 
@@ -295,7 +332,9 @@ class TantivyLexicalIndex:
         """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
         return self._indexes[library].score(text, chunk_ids)
 
-    def document_frequencies(self, library: Library, tokens: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def document_frequencies(
+        self, library: Library, tokens: Sequence[str]
+    ) -> tuple[int, dict[str, int]]:
         """Return the number of indexed chunks, and of chunks that hold each token.
 
         Tokens are stemmed; only bodies count.

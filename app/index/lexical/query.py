@@ -13,7 +13,17 @@ from app.core.function_words import content_or_all
 from app.core.text import tokenise
 from app.core.types import Filters
 from app.index.catalog.rows import author_key
-from app.index.lexical.analyzer import AUTHOR, BODY, CHUNK_ID, DOC_ID, SECTION, SECTION_NAME, TITLE, TYPE, YEAR
+from app.index.lexical.analyzer import (
+    AUTHOR,
+    BODY,
+    CHUNK_ID,
+    DOC_ID,
+    SECTION,
+    SECTION_NAME,
+    TITLE,
+    TYPE,
+    YEAR,
+)
 
 MAX_QUERY_TERMS = 1024
 """Distinct terms of one query; a longer text (a pasted page) is searched by its most frequent ones."""
@@ -31,15 +41,20 @@ class QueryBuilder:
         """Set weights of title and section against the body's 1.0; 0 is not searched."""
         self._schema = schema
         self._recent = lru_cache(maxsize=_RECENT)(self._text)
-        self._fields = [(name, boost) for name, boost in ((BODY, 1.0), (TITLE, title_boost), (SECTION, section_boost)) if boost > 0]
+        self._fields = [
+            (name, boost)
+            for name, boost in ((BODY, 1.0), (TITLE, title_boost), (SECTION, section_boost))
+            if boost > 0
+        ]
 
     def text(self, text: str) -> tantivy.Query | None:
         """Return the disjunction of a text's content terms; None without a term.
 
-        Where it holds nothing but function words, they are searched. They would cost most of a search (a word of every document
-        has the longest postings), and their scores only add noise.
+        Where it holds nothing but function words, they are searched. They would cost most of a
+        search (a word of every document has the longest postings), and their scores only add noise.
 
-        Those of the last few texts are at hand: a question is asked once for hits and once more for the scores of other chunks.
+        Those of the last few texts are at hand: a question is asked once for hits and once more for
+        the scores of other chunks.
         """
         return self._recent(text)
 
@@ -61,18 +76,27 @@ class QueryBuilder:
     def filters(self, filters: Filters) -> list[tantivy.Query]:
         """Return the conditions, each of which must hold."""
         conditions: list[tantivy.Query] = []
-        for field, values in ((SECTION_NAME, filters.sections), (DOC_ID, filters.doc_ids), (TYPE, filters.types)):
+        for field, values in (
+            (SECTION_NAME, filters.sections),
+            (DOC_ID, filters.doc_ids),
+            (TYPE, filters.types),
+        ):
             if values:
                 conditions.append(tantivy.Query.term_set_query(self._schema, field, list(values)))
         if filters.year_from is not None or filters.year_to is not None:
             conditions.append(
                 tantivy.Query.range_query(
-                    self._schema, YEAR, tantivy.FieldType.Integer, lower_bound=filters.year_from, upper_bound=filters.year_to
+                    self._schema,
+                    YEAR,
+                    tantivy.FieldType.Integer,
+                    lower_bound=filters.year_from,
+                    upper_bound=filters.year_to,
                 )
             )
         name = author_key(filters.author or "")
         if name:
-            # As code points: tantivy's dialect gives meaning to more escaped signs than the usual ones.
+            # As code points: tantivy's dialect gives meaning to more escaped signs than the usual
+            # ones.
             pattern = _NOT_WORD.sub(lambda sign: f"\\x{{{ord(sign.group()):X}}}", name)
             conditions.append(tantivy.Query.regex_query(self._schema, AUTHOR, f"(?s).*{pattern}.*"))
         return conditions
@@ -82,17 +106,25 @@ class QueryBuilder:
 
         A term set would walk the whole dictionary of ids: 0.45 ms against 0.1 at 50,000 chunks.
         """
-        terms = [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, CHUNK_ID, chunk_id)) for chunk_id in chunk_ids]
+        terms = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, CHUNK_ID, chunk_id))
+            for chunk_id in chunk_ids
+        ]
         return tantivy.Query.boolean_query(terms)
 
 
-def conjunction(scored: tantivy.Query, conditions: Sequence[tantivy.Query], *, required: bool = True) -> tantivy.Query:
+def conjunction(
+    scored: tantivy.Query, conditions: Sequence[tantivy.Query], *, required: bool = True
+) -> tantivy.Query:
     """Return a query of all conditions, scored by `scored` alone.
 
     When not `required`, conditions alone suffice (score 0).
     """
     if not conditions:
         return scored
-    parts = [(tantivy.Occur.Must, tantivy.Query.const_score_query(condition, 0.0)) for condition in conditions]
+    parts = [
+        (tantivy.Occur.Must, tantivy.Query.const_score_query(condition, 0.0))
+        for condition in conditions
+    ]
     parts.append((tantivy.Occur.Must if required else tantivy.Occur.Should, scored))
     return tantivy.Query.boolean_query(parts)

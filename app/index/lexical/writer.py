@@ -27,11 +27,16 @@ class WordQueue:
 
     Call `settle` under the write lock before writing to it from elsewhere. `put` is called with the
     write lock held, so that words come in the order of the catalog's changes. A group that fails is
-    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where `settle`
-    replays the words.
+    dropped, and so is all that follows until `settle`: the rows are in the catalog, from where
+    `settle` replays the words.
     """
 
-    def __init__(self, library: Library, indexes: Mapping[Library, TantivyIndex], committed: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        library: Library,
+        indexes: Mapping[Library, TantivyIndex],
+        committed: Callable[[int], None],
+    ) -> None:
         """Feed the index of `library`; report applied changes to `committed`.
 
         The index is looked up at each use.
@@ -93,7 +98,12 @@ class WordQueue:
     # --- in the thread
 
     def _take(
-        self, documents: Sequence[LexicalDocument], replaced: frozenset[int], seq: int, chunks: int, background: bool
+        self,
+        documents: Sequence[LexicalDocument],
+        replaced: frozenset[int],
+        seq: int,
+        chunks: int,
+        background: bool,
     ) -> None:
         try:
             if self._error is None:

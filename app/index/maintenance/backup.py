@@ -1,7 +1,7 @@
 """Back up a data directory while the server works, and restore it.
 
-A backup holds the truth: the catalog, copied page by page by SQLite on one snapshot, and the originals. Projections are made
-again from the catalog when a restored directory is first opened.
+A backup holds the truth: the catalog, copied page by page by SQLite on one snapshot, and the
+originals. Projections are made again from the catalog when a restored directory is first opened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from pathlib import Path
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.index.catalog.database import Database, refuse_newer, schema_of
 from app.index.catalog.sqlite import end_backups
-from app.index.files.durable import disk_errors, remove_tree, replace_file, sync_directory, sync_file, utc_now
+from app.index.files.durable import (
+    disk_errors,
+    remove_tree,
+    replace_file,
+    sync_directory,
+    sync_file,
+    utc_now,
+)
 from app.index.files.originals import Originals
 from app.index.files.steps import Steps
 from app.index.maintenance.start_checks import CATALOG_NAME, SEEN_NAME
@@ -72,7 +79,11 @@ def backup(
 
 
 def _write_all(
-    database: Database, originals: Originals, target: Path, steps: Steps, progress: Callable[[int, int], None] | None
+    database: Database,
+    originals: Originals,
+    target: Path,
+    steps: Steps,
+    progress: Callable[[int, int], None] | None,
 ) -> BackupReport:
     (target / "originals").mkdir(parents=True, exist_ok=True)
     with disk_errors(target):
@@ -90,7 +101,9 @@ def _write_all(
             if progress is not None:
                 progress(done, len(names))
         sync_directory(target / "originals", steps, "backup.fsync_directory")
-        report = BackupReport(str(target), utc_now(), (target / "catalog.sqlite3").stat().st_size, len(names), size)
+        report = BackupReport(
+            str(target), utc_now(), (target / "catalog.sqlite3").stat().st_size, len(names), size
+        )
         manifest = {
             "kind": "documind backup",
             "created_at": report.created_at,
@@ -118,7 +131,12 @@ def _copy_catalog(database: Database, target: Path, steps: Steps) -> None:
 def _original_names(catalog: Path) -> list[str]:
     connection = sqlite3.connect(f"file:{catalog}?mode=ro", uri=True)
     try:
-        return [row[0] for row in connection.execute("SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 ORDER BY 1")]
+        return [
+            row[0]
+            for row in connection.execute(
+                "SELECT DISTINCT sha256 FROM revisions WHERE has_original = 1 ORDER BY 1"
+            )
+        ]
     finally:
         connection.close()
 
@@ -160,7 +178,15 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
         replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"
         replaced.mkdir()
         # The catalog is moved last in both directions: a catalog never lies next to another's data.
-        for name in ("chroma", "tantivy", "originals", SEEN_NAME, "catalog.sqlite3-shm", "catalog.sqlite3-wal", "catalog.sqlite3"):
+        for name in (
+            "chroma",
+            "tantivy",
+            "originals",
+            SEEN_NAME,
+            "catalog.sqlite3-shm",
+            "catalog.sqlite3-wal",
+            "catalog.sqlite3",
+        ):
             if (data_dir / name).exists():
                 with steps.at("restore.move_out"):
                     (data_dir / name).rename(replaced / name)
@@ -181,14 +207,23 @@ def verify(source: Path) -> list[str]:
     """
     try:
         manifest = json.loads((source / MANIFEST).read_bytes())
-        wanted, names = str(manifest["catalog_sha256"]), [str(name) for name in manifest["originals"]]
+        wanted, names = (
+            str(manifest["catalog_sha256"]),
+            [str(name) for name in manifest["originals"]],
+        )
     except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise InvalidInput(f"{str(source)!r} is no complete backup: it has no readable {MANIFEST}") from exc
+        raise InvalidInput(
+            f"{str(source)!r} is no complete backup: it has no readable {MANIFEST}"
+        ) from exc
     if not (source / "catalog.sqlite3").exists() or _sha256(source / "catalog.sqlite3") != wanted:
-        raise IndexDamaged(f"the catalog of the backup {str(source)!r} is damaged; use another backup")
+        raise IndexDamaged(
+            f"the catalog of the backup {str(source)!r} is damaged; use another backup"
+        )
     refuse_newer(source / "catalog.sqlite3", schema_of(source / "catalog.sqlite3"))
     for name in names:
         path = source / "originals" / f"{name}.bin"
         if not path.exists() or _sha256(path) != name:
-            raise IndexDamaged(f"original {name[:12]} of the backup {str(source)!r} is damaged; use another backup")
+            raise IndexDamaged(
+                f"original {name[:12]} of the backup {str(source)!r} is damaged; use another backup"
+            )
     return names

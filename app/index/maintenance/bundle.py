@@ -18,7 +18,16 @@ from sqlalchemy import select
 
 from app.core.errors import FingerprintMismatch
 from app.core.ids import fingerprint8
-from app.core.types import CODES_VERSION, ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata, PageSpan, PassageCode
+from app.core.types import (
+    CODES_VERSION,
+    ChunkSpan,
+    DocumentDraft,
+    Fingerprint,
+    Library,
+    Metadata,
+    PageSpan,
+    PassageCode,
+)
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.loading import CatalogLoader
@@ -32,7 +41,15 @@ from app.index.files.steps import Steps
 from app.index.maintenance.bundle_check import BundleCheck, BundleReport, count_parts
 from app.index.maintenance.bundle_file import MAGIC, Block, read_blocks, write_block
 from app.index.maintenance.bundle_parts import BundleReader, Part
-from app.index.maintenance.bundle_records import DocumentRecord, Documents, FingerprintRecord, Header, Original, Trailer, code_bytes
+from app.index.maintenance.bundle_records import (
+    DocumentRecord,
+    Documents,
+    FingerprintRecord,
+    Header,
+    Original,
+    Trailer,
+    code_bytes,
+)
 from app.index.writer import CatalogIndexWriter
 
 Progress = Callable[[int, int], None]
@@ -59,7 +76,9 @@ class Bundler:
 
     # --- export
 
-    def export(self, library: Library, target: Path, progress: Progress | None = None) -> BundleReport:
+    def export(
+        self, library: Library, target: Path, progress: Progress | None = None
+    ) -> BundleReport:
         """Write the library into the file `target`, which appears when it is complete.
 
         Args:
@@ -87,15 +106,29 @@ class Bundler:
     def _write(self, file: IO[bytes], library: Library, progress: Progress | None) -> BundleReport:
         fingerprint = self.catalog.fingerprint(library)
         held = FingerprintRecord(**asdict(fingerprint)) if fingerprint else None
-        write_block(file, Block(Header(library=library.value, created_at=utc_now(), fingerprint=held, codes=CODES_VERSION)))
+        write_block(
+            file,
+            Block(
+                Header(
+                    library=library.value,
+                    created_at=utc_now(),
+                    fingerprint=held,
+                    codes=CODES_VERSION,
+                )
+            ),
+        )
         total = self.catalog.counts(library).documents
         counts: Counter[str] = Counter(blocks=1)
         written: set[str] = set()
         reader = BundleReader(self.database, self.catalog, self.loader, self.originals)
         for parts in reader.batches(library):
             records = [part.record for part in parts]
-            for sha256 in sorted({record.sha256 for record in records if record.has_original} - written):
-                write_block(file, Block(Original(sha256=sha256), self.originals.path(sha256).read_bytes()))
+            for sha256 in sorted(
+                {record.sha256 for record in records if record.has_original} - written
+            ):
+                write_block(
+                    file, Block(Original(sha256=sha256), self.originals.path(sha256).read_bytes())
+                )
                 written.add(sha256)
                 counts.update(blocks=1)
             write_block(file, Block(Documents(documents=records), _payload(parts)))
@@ -134,7 +167,8 @@ class Bundler:
         Raises:
             InvalidInput: Not a bundle.
             IndexDamaged: A byte or a field is wrong or missing; nothing was written.
-            Conflict: A document of the library has the id or the source key of another one; nothing was written.
+            Conflict: A document of the library has the id or the source key of another one; nothing
+                was written.
             FingerprintMismatch: The library holds vectors of another model; nothing was written.
             DiskFull: No space; run it again, it goes on.
         """
@@ -167,7 +201,9 @@ class Bundler:
                     if progress is not None:
                         progress(done, report.documents)
         finally:
-            self.writer.settle(into)  # cut short too: what was stored is found, and the next upload does not take its time
+            self.writer.settle(
+                into
+            )  # cut short too: what was stored is found, and the next upload does not take its time
         self.writer.apply(into)
         return report
 
@@ -205,7 +241,9 @@ class Bundler:
 
     def _chunk_ids(self, library: Library, doc_id: str) -> dict[int, int]:
         of = (documents.c.library == library.value) & (documents.c.doc_id == doc_id)
-        rows = self.database.rows(select(chunks.c.ordinal, chunks.c.chunk_id).join(documents, OF_REVISION).where(of))
+        rows = self.database.rows(
+            select(chunks.c.ordinal, chunks.c.chunk_id).join(documents, OF_REVISION).where(of)
+        )
         return dict(rows)
 
     def _without_vector(self, library: Library, blobs: dict[int, bytes]) -> dict[int, bytes]:
@@ -223,7 +261,10 @@ class Bundler:
 
 def _payload(parts: list[Part]) -> bytes:
     """Return the vectors of a block's documents, then their codes."""
-    return b"".join([blob for part in parts for blob in part.blobs] + [blob for part in parts for blob in part.codes])
+    return b"".join(
+        [blob for part in parts for blob in part.blobs]
+        + [blob for part in parts for blob in part.codes]
+    )
 
 
 def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> DocumentDraft:
@@ -240,7 +281,10 @@ def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> Docume
         pages=tuple(PageSpan(*page) for page in record.pages),
         source_url=record.source_url,
         licence=record.licence,
-        flags=(*inspect(record.text), *(flag for flag in record.flags if _KEPT_FLAGS.fullmatch(flag))),
+        flags=(
+            *inspect(record.text),
+            *(flag for flag in record.flags if _KEPT_FLAGS.fullmatch(flag)),
+        ),
         has_original=record.has_original,
         source_revision=record.source_revision,
     )

@@ -17,7 +17,14 @@ from app.index.catalog.database import Database
 from app.index.catalog.schema import documents as held
 from app.index.catalog.statements import pieces
 from app.index.maintenance.bundle_file import Block, damaged, read_blocks
-from app.index.maintenance.bundle_records import DocumentRecord, Documents, Header, Original, Trailer, code_bytes
+from app.index.maintenance.bundle_records import (
+    DocumentRecord,
+    Documents,
+    Header,
+    Original,
+    Trailer,
+    code_bytes,
+)
 
 NORM_TOLERANCE = 0.01
 """How far from 1 the norm of a vector may be; float16 rounds by less than 0.001."""
@@ -74,7 +81,9 @@ class BundleCheck:
                     self._original(record, block.payload)
                 elif isinstance(record, Documents):
                     self._documents(record, block)
-                    _refuse_conflicts(database, library or Library(report.library), record.documents)
+                    _refuse_conflicts(
+                        database, library or Library(report.library), record.documents
+                    )
                 else:
                     self._trailer(record, report)
         except FileNotFoundError as exc:
@@ -82,13 +91,20 @@ class BundleCheck:
         return BundleReport(report.library, *self._held(), report.fingerprint)
 
     def _held(self) -> tuple[int, int, int, int]:
-        return self._counts["documents"], self._counts["chunks"], self._counts["vectors"], len(self._originals)
+        return (
+            self._counts["documents"],
+            self._counts["chunks"],
+            self._counts["vectors"],
+            len(self._originals),
+        )
 
     def _header(self, record: Header) -> BundleReport:
         self.codes = record.codes
         if record.fingerprint is not None:
             self.fingerprint = Fingerprint(**record.fingerprint.model_dump())
-        return BundleReport(record.library, 0, 0, 0, 0, fingerprint8(self.fingerprint) if self.fingerprint else None)
+        return BundleReport(
+            record.library, 0, 0, 0, 0, fingerprint8(self.fingerprint) if self.fingerprint else None
+        )
 
     def _original(self, record: Original, payload: bytes) -> None:
         if hashlib.sha256(payload).hexdigest() != record.sha256:
@@ -103,10 +119,14 @@ class BundleCheck:
                     raise damaged(self._path, f"{field}: {name[:100]} is there twice")
                 self._seen.add(name)
             if document.has_original and document.sha256 not in self._originals:
-                raise damaged(self._path, f"{field}.has_original: no block before has the bytes of its sha256")
+                raise damaged(
+                    self._path, f"{field}.has_original: no block before has the bytes of its sha256"
+                )
         chunks, vectors = count_parts(record.documents)
         self._counts.update(documents=len(record.documents), chunks=chunks, vectors=vectors)
-        codes = sum(sum(code_bytes(sizes)) for document in record.documents for sizes in document.codes)
+        codes = sum(
+            sum(code_bytes(sizes)) for document in record.documents for sizes in document.codes
+        )
         self._vectors(vectors, block.payload, codes)
 
     def _vectors(self, count: int, payload: bytes, code_size: int) -> None:
@@ -119,25 +139,39 @@ class BundleCheck:
             )
         if not count:
             return
-        rows = np.frombuffer(payload[: 2 * dimension * count], dtype="<f2").reshape(count, dimension)
+        rows = np.frombuffer(payload[: 2 * dimension * count], dtype="<f2").reshape(
+            count, dimension
+        )
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-        wrong = np.flatnonzero(~(np.abs(norms - 1) <= NORM_TOLERANCE))  # NaN and infinity are wrong too
+        wrong = np.flatnonzero(
+            ~(np.abs(norms - 1) <= NORM_TOLERANCE)
+        )  # NaN and infinity are wrong too
         if len(wrong):
-            raise damaged(self._path, f"{self._where}, payload: vector {wrong[0]} is not finite and of norm 1")
+            raise damaged(
+                self._path, f"{self._where}, payload: vector {wrong[0]} is not finite and of norm 1"
+            )
 
     def _trailer(self, record: Trailer, report: BundleReport) -> None:
         names = ("library", "documents", "chunks", "vectors", "originals", "fingerprint")
-        for name, found in zip(names, (report.library, *self._held(), report.fingerprint), strict=True):
+        for name, found in zip(
+            names, (report.library, *self._held(), report.fingerprint), strict=True
+        ):
             if getattr(record, name) != found:
-                raise damaged(self._path, f"{self._where}, {name}: {getattr(record, name)!r} for {found!r}")
+                raise damaged(
+                    self._path, f"{self._where}, {name}: {getattr(record, name)!r} for {found!r}"
+                )
 
 
 def count_parts(documents: list[DocumentRecord]) -> tuple[int, int]:
     """Return how many chunks and how many vectors documents have."""
-    return sum(len(document.chunks) for document in documents), sum(len(document.vectors) for document in documents)
+    return sum(len(document.chunks) for document in documents), sum(
+        len(document.vectors) for document in documents
+    )
 
 
-def _refuse_conflicts(database: Database, library: Library, documents: list[DocumentRecord]) -> None:
+def _refuse_conflicts(
+    database: Database, library: Library, documents: list[DocumentRecord]
+) -> None:
     ids = {document.source_key: document.doc_id for document in documents}
     keys = {document.doc_id: document.source_key for document in documents}
     of = select(held.c.doc_id, held.c.source_key).where(held.c.library == library.value)

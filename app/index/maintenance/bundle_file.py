@@ -1,10 +1,12 @@
 """Read and write the bundle format: checksummed blocks, constant memory.
 
     magic       DOCUMIND-BUNDLE 1, newline
-    block*      4 bytes length, 32 bytes SHA-256 of the packed content, then the content: zstd(4 bytes length, JSON, raw bytes)
+    block*      4 bytes length, 32 bytes SHA-256 of the packed content, then the content: zstd(4
+    bytes length, JSON, raw bytes)
 
-The first block's JSON has `kind` header, the last one's trailer with the number of blocks before it: a file that was cut short
-has none. A block says how large it is before it is unpacked, and no more than its kind may take is ever unpacked.
+The first block's JSON has `kind` header, the last one's trailer with the number of blocks before
+it: a file that was cut short has none. A block says how large it is before it is unpacked, and no
+more than its kind may take is ever unpacked.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Block:
 def write_block(file: IO[bytes], block: Block) -> None:
     """Append a block."""
     fields = block.record.model_dump_json().encode()
-    packed = zstandard.ZstdCompressor(level=3).compress(_LENGTH.pack(len(fields)) + fields + block.payload)
+    packed = zstandard.ZstdCompressor(level=3).compress(
+        _LENGTH.pack(len(fields)) + fields + block.payload
+    )
     file.write(_LENGTH.pack(len(packed)) + hashlib.sha256(packed).digest() + packed)
 
 
@@ -57,11 +61,14 @@ def read_blocks(path: Path, max_original_bytes: int) -> Iterator[Block]:
 
     Raises:
         InvalidInput: Not a bundle.
-        IndexDamaged: A block is not what its checksum or the schema says, or the file was cut short; the message names both.
+        IndexDamaged: A block is not what its checksum or the schema says, or the file was cut
+            short; the message names both.
     """
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise InvalidInput(f"{path.name!r} is no bundle; expected a file made by: documind export")
+            raise InvalidInput(
+                f"{path.name!r} is no bundle; expected a file made by: documind export"
+            )
         count, ended = 0, False
         while head := file.read(_HEAD_BYTES):
             where = f"block {count + 1}"
@@ -84,7 +91,9 @@ def read_blocks(path: Path, max_original_bytes: int) -> Iterator[Block]:
 
 def damaged(path: Path, what: str) -> IndexDamaged:
     """Return the error for a malformed bundle; `what` names block and field."""
-    return IndexDamaged(f"the bundle {path.name!r} is damaged: {what}; nothing was imported: export or copy it again")
+    return IndexDamaged(
+        f"the bundle {path.name!r} is damaged: {what}; nothing was imported: export or copy it again"
+    )
 
 
 class _Wrong(Exception):
@@ -106,7 +115,9 @@ def _read_block(file: IO[bytes], head: bytes, max_original_bytes: int) -> Block:
     try:
         if (stated := zstandard.frame_content_size(packed)) > most:
             raise _Wrong(f"size: it unpacks to {stated:,} bytes, at most {most:,} are read")
-        with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(packed) as content:
+        with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(
+            packed
+        ) as content:
             return _unpack(content, max_original_bytes)
     except zstandard.ZstdError as exc:
         raise _Wrong(f"content: {exc}") from exc

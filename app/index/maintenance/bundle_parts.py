@@ -66,17 +66,27 @@ class BundleReader:
             for document, source_revision in self.loader.live_documents(docs):
                 held = self._vectors(library, document, build) if build else []
                 try:
-                    record = self._record(document, source_revision, [ordinal for ordinal, _ in held])
+                    record = self._record(
+                        document, source_revision, [ordinal for ordinal, _ in held]
+                    )
                 except NotFound:
                     continue  # deleted while we read
                 codes = self._codes(library, document)
-                sizes = [(n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS) for n, s, t in codes]
+                sizes = [
+                    (n, len(s) // STATE_DIMENSION, len(t) * 8 // TOKEN_BITS) for n, s, t in codes
+                ]
                 record = record.model_copy(update={"codes": sizes})
-                part = _part(record, [blob for _, blob in held], [blob for _, *pair in codes for blob in pair])
+                part = _part(
+                    record,
+                    [blob for _, blob in held],
+                    [blob for _, *pair in codes for blob in pair],
+                )
                 yield part if part.size <= ROOM_BYTES else _without_vectors(part)
             after = docs[-1]
 
-    def _record(self, document: Document, source_revision: str | None, vectors: list[int]) -> DocumentRecord:
+    def _record(
+        self, document: Document, source_revision: str | None, vectors: list[int]
+    ) -> DocumentRecord:
         library, doc_id, revision = document.library, document.doc_id, document.revision
         chunks = self.catalog.chunks(library, doc_id, revision)
         return DocumentRecord.model_construct(
@@ -90,8 +100,14 @@ class BundleReader:
             authors=list(document.authors),
             year=document.year,
             arxiv_id=document.arxiv_id,
-            chunks=[(chunk.ordinal, chunk.start, chunk.end, chunk.section, chunk.page) for chunk in chunks],
-            pages=[(page.number, page.start, page.end) for page in self.catalog.pages(library, doc_id, revision)],
+            chunks=[
+                (chunk.ordinal, chunk.start, chunk.end, chunk.section, chunk.page)
+                for chunk in chunks
+            ],
+            pages=[
+                (page.number, page.start, page.end)
+                for page in self.catalog.pages(library, doc_id, revision)
+            ],
             source_url=document.source_url,
             licence=document.licence,
             flags=list(document.flags),
@@ -100,9 +116,13 @@ class BundleReader:
             vectors=vectors,
         )
 
-    def _vectors(self, library: Library, document: Document, build: Build) -> list[tuple[int, bytes]]:
+    def _vectors(
+        self, library: Library, document: Document, build: Build
+    ) -> list[tuple[int, bytes]]:
         has = vectors.c.key == key_of(build.number)
-        found = _of(select(chunks.c.ordinal, vectors.c.vector).join(vectors, has), library, document)
+        found = _of(
+            select(chunks.c.ordinal, vectors.c.vector).join(vectors, has), library, document
+        )
         rows = [(row.ordinal, row.vector) for row in self.database.rows(found)]
         fit = usable([row[1] for row in rows], build.dimension)
         return [row for row, good in zip(rows, fit, strict=True) if good]
@@ -118,7 +138,11 @@ def _of(query: Select[Any], library: Library, document: Document) -> Select[Any]
     """Return a query on chunks for those of a document's revision alone, in order."""
     of = and_(documents.c.library == library.value, documents.c.doc_id == document.doc_id)
     revision = chunks.c.revision == document.revision
-    return query.join(documents, documents.c.doc == chunks.c.doc).where(of, revision).order_by(chunks.c.ordinal)
+    return (
+        query.join(documents, documents.c.doc == chunks.c.doc)
+        .where(of, revision)
+        .order_by(chunks.c.ordinal)
+    )
 
 
 def _part(record: DocumentRecord, blobs: list[bytes], codes: list[bytes]) -> Part:
@@ -136,5 +160,7 @@ def _without_vectors(part: Part) -> Part:
     """
     bare = _part(part.record.model_copy(update={"vectors": [], "codes": []}), [], [])
     if bare.size > ROOM_BYTES:
-        raise TooLarge(f"document {part.record.doc_id!r} takes {bare.size:,} bytes; a block of a bundle holds {ROOM_BYTES:,}")
+        raise TooLarge(
+            f"document {part.record.doc_id!r} takes {bare.size:,} bytes; a block of a bundle holds {ROOM_BYTES:,}"
+        )
     return bare

@@ -24,8 +24,15 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Fingerprint8 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]
 Line = Annotated[str, StringConstraints(max_length=100_000)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=4_096)]
-SourceKey = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")]
-ArxivId = Annotated[str, StringConstraints(pattern=r"^(\d{4}\.\d{4,5}|[a-z-]+(\.[A-Z]{2})?/\d{7})(v\d+)?$")]
+SourceKey = Annotated[
+    str,
+    StringConstraints(
+        min_length=1, max_length=4_096, pattern=r"^[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+    ),
+]
+ArxivId = Annotated[
+    str, StringConstraints(pattern=r"^(\d{4}\.\d{4,5}|[a-z-]+(\.[A-Z]{2})?/\d{7})(v\d+)?$")
+]
 Flag = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_:.-]{0,63}$")]
 Kind = Literal["pdf", "docx", "html", "markdown", "text", "wikitext"]
 Count = Annotated[int, Field(ge=0, lt=1 << 40)]
@@ -33,7 +40,11 @@ Offset = Annotated[int, Field(ge=0, lt=1 << 31)]
 PageNumber = Annotated[int, Field(ge=0, lt=1 << 31)]
 Chunk = tuple[Offset, Offset, Offset, Line, PageNumber | None]
 """Ordinal, start, end, section, page."""
-CodeSizes = tuple[Offset, Annotated[int, Field(ge=1, le=MAX_SENTENCES)], Annotated[int, Field(ge=1, le=MAX_TOKENS)]]
+CodeSizes = tuple[
+    Offset,
+    Annotated[int, Field(ge=1, le=MAX_SENTENCES)],
+    Annotated[int, Field(ge=1, le=MAX_TOKENS)],
+]
 """Ordinal of a chunk, rows of its sentences and of its tokens, which follow behind the vectors of the block."""
 Page = tuple[PageNumber, Offset, Offset]
 """Number, start, end."""
@@ -62,7 +73,9 @@ class Header(Record):
 
     kind: Literal["header"] = "header"
     library: Literal["public", "papers"]
-    created_at: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
+    created_at: Annotated[
+        str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+    ]
     fingerprint: FingerprintRecord | None
     codes: Name | None = None
     """Of which version the codes for late interaction are; None without any, as in bundles of older releases."""
@@ -104,18 +117,24 @@ class DocumentRecord(Record):
         if ".." in self.source_key.split("/"):
             raise ValueError(f"source_key {self.source_key!r:.100} climbs out of its folder")
         made = {document_id(library, self.source_key) for library in Library}
-        if self.doc_id not in made and not (self.doc_id == self.source_key and _GIVEN_ID.fullmatch(self.doc_id)):
+        if self.doc_id not in made and not (
+            self.doc_id == self.source_key and _GIVEN_ID.fullmatch(self.doc_id)
+        ):
             raise ValueError(f"doc_id {self.doc_id!r:.100} is not the id of its source_key")
         length = len(self.text)
         before = -1
         for ordinal, start, end, _, _ in self.chunks:
             if not before < ordinal or not start < end <= length:
-                raise ValueError(f"chunks: {ordinal} spans {start}..{end} of {length} characters, after chunk {before}")
+                raise ValueError(
+                    f"chunks: {ordinal} spans {start}..{end} of {length} characters, after chunk {before}"
+                )
             before = ordinal
         for number, start, end in self.pages:
             if not start <= end <= length:
                 raise ValueError(f"pages: {number} spans {start}..{end} of {length} characters")
-        if len(set(self.vectors)) != len(self.vectors) or not set(self.vectors) <= {chunk[0] for chunk in self.chunks}:
+        if len(set(self.vectors)) != len(self.vectors) or not set(self.vectors) <= {
+            chunk[0] for chunk in self.chunks
+        }:
             raise ValueError("vectors: not each of one of the chunks")
         coded = {ordinal for ordinal, _, _ in self.codes}
         if len(coded) != len(self.codes) or not coded <= {chunk[0] for chunk in self.chunks}:

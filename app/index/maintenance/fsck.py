@@ -45,10 +45,12 @@ class Fsck:
 
         Args:
             repair: Whether to repair.
-            recover: Makes an entry for each original that the catalog does not know; without it they are reported only.
+            recover: Makes an entry for each original that the catalog does not know; without it
+                they are reported only.
 
         Returns:
-            The faults in the order they were found. The catalog comes first: what is wrong there would mislead the rest.
+            The faults in the order they were found. The catalog comes first: what is wrong there
+                would mislead the rest.
         """
         started, clock = utc_now(), time.monotonic()
         checked: dict[str, int] = {}
@@ -66,8 +68,12 @@ class Fsck:
                     faults += self._cache(library, repair=repair)
                 faults += self.vectors.run(repair=repair)
         if not any(fault.code == "catalog_pages" for fault in faults):
-            faults += self._unknown(recover if repair else None)  # without the write lock: reading files takes its time
-        return FsckReport(started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked)
+            faults += self._unknown(
+                recover if repair else None
+            )  # without the write lock: reading files takes its time
+        return FsckReport(
+            started, round(time.monotonic() - clock, 3), repair, tuple(faults), checked
+        )
 
     def _foreign(self, *, repair: bool) -> Iterator[Fault]:
         """Find indexes of a newer catalog; a repair fills the vectors from this one."""
@@ -78,9 +84,13 @@ class Fsck:
             if self.vectors.options.chroma_dir.exists():
                 self.vectors.supervisor.refill("the indexes are of another catalog")
             note_change(self.vectors.options.data_dir, last, self.steps)
-        yield Fault("catalog_older", "", seen - last, f"the indexes know change {seen} of {last}", repair)
+        yield Fault(
+            "catalog_older", "", seen - last, f"the indexes know change {seen} of {last}", repair
+        )
 
-    def _lexical(self, library: Library, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
+    def _lexical(
+        self, library: Library, *, repair: bool, checked: dict[str, int]
+    ) -> Iterator[Fault]:
         index = self.lexical[library]
         damaged = damaged_files(index.path)
         if damaged:  # asking such an index would say nothing
@@ -94,16 +104,32 @@ class Fsck:
         missing, phantom = wanted - set(held), set(held) - wanted
         repeated = len(held) - len(set(held))
         if missing:
-            faults.append(Fault("lexical_missing", library.value, len(missing), f"chunk {min(missing)}", repair))
+            faults.append(
+                Fault(
+                    "lexical_missing", library.value, len(missing), f"chunk {min(missing)}", repair
+                )
+            )
         if phantom or repeated:
             detail = f"chunk {min(phantom)}" if phantom else "chunks that are there twice"
-            faults.append(Fault("lexical_phantom", library.value, len(phantom) + repeated, detail, repair))
+            faults.append(
+                Fault("lexical_phantom", library.value, len(phantom) + repeated, detail, repair)
+            )
         sample = sorted(wanted - missing)
         step = max(1, len(sample) // CONTENT_SAMPLE)
-        wrong = [chunk_id for chunk_id, text in self.loader.chunk_texts(sample[::step]) if not index.finds(chunk_id, text)]
+        wrong = [
+            chunk_id
+            for chunk_id, text in self.loader.chunk_texts(sample[::step])
+            if not index.finds(chunk_id, text)
+        ]
         if wrong:
             faults.append(
-                Fault("lexical_content", library.value, len(wrong), f"chunk {wrong[0]} is not found by its words", repair)
+                Fault(
+                    "lexical_content",
+                    library.value,
+                    len(wrong),
+                    f"chunk {wrong[0]} is not found by its words",
+                    repair,
+                )
             )
         if faults and repair:
             self.projector.rebuild_lexical(library, self.loader.documents(library))
@@ -114,12 +140,25 @@ class Fsck:
         refused = recover(unknown) if recover is not None and unknown else {}
         recovered = 0 if recover is None else len(unknown) - len(refused)
         if recovered:
-            yield Fault("original_unknown", "", recovered, "in no document; an entry was made for each", repaired=True)
+            yield Fault(
+                "original_unknown",
+                "",
+                recovered,
+                "in no document; an entry was made for each",
+                repaired=True,
+            )
         if refused:
             name, reason = next(iter(refused.items()))
-            yield Fault("original_unknown", "", len(refused), f"{name}.bin stays without an entry: {reason}")
+            yield Fault(
+                "original_unknown", "", len(refused), f"{name}.bin stays without an entry: {reason}"
+            )
         elif unknown and recover is None:
-            yield Fault("original_unknown", "", len(unknown), f"{unknown[0]}.bin is in no document; --repair makes an entry for it")
+            yield Fault(
+                "original_unknown",
+                "",
+                len(unknown),
+                f"{unknown[0]}.bin is in no document; --repair makes an entry for it",
+            )
 
     def _cache(self, library: Library, *, repair: bool) -> Iterator[Fault]:
         dense = self.dense[library]

@@ -50,16 +50,22 @@ _COUNTED = (
     .group_by(documents.c.library)
     .subquery()
 )
-_OF_TYPE = select(func.count()).where(_LIVE, documents.c.library == type_counts.c.library, documents.c.type == type_counts.c.type)
+_OF_TYPE = select(func.count()).where(
+    _LIVE, documents.c.library == type_counts.c.library, documents.c.type == type_counts.c.type
+)
 _WRONG_COUNTERS = (
     select(libraries.c.library)
     .outerjoin(_COUNTED, _COUNTED.c.library == libraries.c.library)
     .where(or_(*(libraries.c[name] != func.coalesce(_COUNTED.c[name], 0) for name in _COUNTERS)))
-    .union(select(type_counts.c.library).where(type_counts.c.documents != _OF_TYPE.scalar_subquery()))
+    .union(
+        select(type_counts.c.library).where(type_counts.c.documents != _OF_TYPE.scalar_subquery())
+    )
 )
 _FOUND, _EMBEDDED = func.count(chunks.c.chunk_id), func.count(vectors.c.key)
 _WRONG_DOCUMENTS = (
-    select(documents.c.doc, documents.c.library, _FOUND.label("found"), _EMBEDDED.label("with_vector"))
+    select(
+        documents.c.doc, documents.c.library, _FOUND.label("found"), _EMBEDDED.label("with_vector")
+    )
     .join(libraries, libraries.c.library == documents.c.library)
     .outerjoin(chunks, OF_REVISION)
     .outerjoin(vectors, vectors.c.key == key_of(libraries.c.live_build))
@@ -74,14 +80,24 @@ _ORPHAN_VECTORS = (
     .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
 )
 _TEXTS = select(documents.c.doc_id, revisions.c.text, revisions.c.characters).join(documents)
-_HAS_TEXT = exists().where(revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision)
+_HAS_TEXT = exists().where(
+    revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision
+)
 _WITHOUT_TEXT = select(documents.c.doc_id).where(~_HAS_TEXT)
 _BAD_SPANS = (
     select(documents.c.doc_id)
     .select_from(chunks)
     .join(documents, documents.c.doc == chunks.c.doc)
-    .join(revisions, and_(revisions.c.doc == chunks.c.doc, revisions.c.revision == chunks.c.revision))
-    .where(or_(chunks.c.start < 0, chunks.c.end <= chunks.c.start, chunks.c.end > revisions.c.characters))
+    .join(
+        revisions, and_(revisions.c.doc == chunks.c.doc, revisions.c.revision == chunks.c.revision)
+    )
+    .where(
+        or_(
+            chunks.c.start < 0,
+            chunks.c.end <= chunks.c.start,
+            chunks.c.end > revisions.c.characters,
+        )
+    )
     .union_all(_WITHOUT_TEXT)
 )
 _FIRSTS = (
@@ -93,11 +109,16 @@ _FIRSTS = (
 _ORIGINAL = documents.alias()
 _WRONG_DUPLICATES = (
     select(documents.c.library, documents.c.sha256)
-    .join(_FIRSTS, and_(_FIRSTS.c.library == documents.c.library, _FIRSTS.c.sha256 == documents.c.sha256))
+    .join(
+        _FIRSTS,
+        and_(_FIRSTS.c.library == documents.c.library, _FIRSTS.c.sha256 == documents.c.sha256),
+    )
     .join(_ORIGINAL, _ORIGINAL.c.doc == _FIRSTS.c.first)
     .where(
         _LIVE,
-        documents.c.duplicate_of.is_distinct_from(case((documents.c.doc == _FIRSTS.c.first, None), else_=_ORIGINAL.c.doc_id)),
+        documents.c.duplicate_of.is_distinct_from(
+            case((documents.c.doc == _FIRSTS.c.first, None), else_=_ORIGINAL.c.doc_id)
+        ),
     )
 )
 
@@ -116,7 +137,12 @@ class CatalogCheck:
         """Yield faults; `checked` is filled with how many things were looked at."""
         pages = self.database.check()
         if pages:
-            yield Fault("catalog_pages", "", len(pages), f"{pages[0]}; stop the server and run: documind restore BACKUP")
+            yield Fault(
+                "catalog_pages",
+                "",
+                len(pages),
+                f"{pages[0]}; stop the server and run: documind restore BACKUP",
+            )
             return
         yield from self._texts(checked)
         yield from self._vectors(repair=repair, checked=checked)
@@ -137,10 +163,18 @@ class CatalogCheck:
             spans = sql.execute(_BAD_SPANS).all()
             checked["chunks"] = sql.execute(select(func.count()).select_from(chunks)).scalar_one()
         if damaged:
-            yield Fault("catalog_text", "", len(damaged), f"the text of document {damaged[0]}; ingest it again or restore a backup")
+            yield Fault(
+                "catalog_text",
+                "",
+                len(damaged),
+                f"the text of document {damaged[0]}; ingest it again or restore a backup",
+            )
         if spans:
             yield Fault(
-                "catalog_spans", "", len(spans), f"a chunk of document {spans[0].doc_id}; ingest it again or restore a backup"
+                "catalog_spans",
+                "",
+                len(spans),
+                f"a chunk of document {spans[0].doc_id}; ingest it again or restore a backup",
             )
 
     def _vectors(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
@@ -150,7 +184,12 @@ class CatalogCheck:
             last = self.log.last()
         unusable = self.vectors.find()
         if orphans:
-            yield self._drop_vectors("catalog_orphan_vectors", orphans, "vectors of chunks that are not live", repair=repair)
+            yield self._drop_vectors(
+                "catalog_orphan_vectors",
+                orphans,
+                "vectors of chunks that are not live",
+                repair=repair,
+            )
         if unusable:
             if repair:
                 self.vectors.drop(unusable)
@@ -161,12 +200,23 @@ class CatalogCheck:
                 library, projection = mark.split("/")
                 if repair:
                     self.log.set_mark(Library(library), projection, 0)  # type: ignore[arg-type]  # the table holds projections only
-                yield Fault("catalog_watermarks", library, 1, f"{projection} claims change {seq} of {last}", repair)
+                yield Fault(
+                    "catalog_watermarks",
+                    library,
+                    1,
+                    f"{projection} claims change {seq} of {last}",
+                    repair,
+                )
 
-    def _drop_vectors(self, code: FaultCode, keys: list[int], detail: str, *, repair: bool) -> Fault:
+    def _drop_vectors(
+        self, code: FaultCode, keys: list[int], detail: str, *, repair: bool
+    ) -> Fault:
         if repair:
             with self.database.write("fsck") as sql:
-                sql.execute(delete(vectors).where(vectors.c.key == bindparam("of")), [{"of": key} for key in keys])
+                sql.execute(
+                    delete(vectors).where(vectors.c.key == bindparam("of")),
+                    [{"of": key} for key in keys],
+                )
         return Fault(code, "", len(keys), detail, repair)
 
     def _counts(self, *, repair: bool) -> Iterator[Fault]:
@@ -177,43 +227,90 @@ class CatalogCheck:
                 right = update(documents).where(documents.c.doc == bindparam("of"))
                 right = right.values(chunks=bindparam("found"), embedded=bindparam("with_vector"))
                 with self.database.write("fsck") as sql:
-                    sql.execute(right, [{"of": row.doc, "found": row.found, "with_vector": row.with_vector} for row in wrong])
-            yield Fault("catalog_document_counts", wrong[0].library, len(wrong), f"document {wrong[0].doc}", repair)
+                    sql.execute(
+                        right,
+                        [
+                            {"of": row.doc, "found": row.found, "with_vector": row.with_vector}
+                            for row in wrong
+                        ],
+                    )
+            yield Fault(
+                "catalog_document_counts",
+                wrong[0].library,
+                len(wrong),
+                f"document {wrong[0].doc}",
+                repair,
+            )
         counters = [row.library for row in self.database.rows(_WRONG_COUNTERS)]
         duplicates = self.database.rows(_WRONG_DUPLICATES)
         if counters:
             if repair:
                 with self.database.write("fsck") as sql:
                     recount(sql)
-            yield Fault("catalog_counters", counters[0], len(counters), "counts of documents, chunks or vectors", repair)
+            yield Fault(
+                "catalog_counters",
+                counters[0],
+                len(counters),
+                "counts of documents, chunks or vectors",
+                repair,
+            )
         if duplicates:
             if repair:
                 with self.database.write("fsck") as sql:
                     for library in {row[0] for row in duplicates}:
-                        repoint_duplicates(sql, Library(library), {row[1] for row in duplicates if row[0] == library})
-            yield Fault("catalog_duplicates", duplicates[0][0], len(duplicates), f"content {duplicates[0][1][:12]}", repair)
+                        repoint_duplicates(
+                            sql,
+                            Library(library),
+                            {row[1] for row in duplicates if row[0] == library},
+                        )
+            yield Fault(
+                "catalog_duplicates",
+                duplicates[0][0],
+                len(duplicates),
+                f"content {duplicates[0][1][:12]}",
+                repair,
+            )
 
     def _originals(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
         names = {row.sha256 for row in self.database.rows(ORIGINALS)}
         checked["originals"] = len(names)
         missing = [name for name in sorted(names) if not self.originals.exists(name)]
-        damaged = [name for name in sorted(names) if name not in missing and self.originals.damaged(name)]
-        lost: dict[FaultCode, list[str]] = {"original_missing": missing, "original_damaged": damaged}
+        damaged = [
+            name for name in sorted(names) if name not in missing and self.originals.damaged(name)
+        ]
+        lost: dict[FaultCode, list[str]] = {
+            "original_missing": missing,
+            "original_damaged": damaged,
+        }
         for code, files in lost.items():
             if files:
                 if repair:
                     self._disown(files)
-                yield Fault(code, "", len(files), f"{files[0]}.bin; the text stays, upload the file again to have it", repair)
+                yield Fault(
+                    code,
+                    "",
+                    len(files),
+                    f"{files[0]}.bin; the text stays, upload the file again to have it",
+                    repair,
+                )
         orphans = sorted(self.unlinks.due())
         if orphans:
             if repair:
                 self.unlinks.settle()
-            yield Fault("original_orphan", "", len(orphans), f"{orphans[0]}.bin was deleted or never accepted", repair)
+            yield Fault(
+                "original_orphan",
+                "",
+                len(orphans),
+                f"{orphans[0]}.bin was deleted or never accepted",
+                repair,
+            )
 
     def _disown(self, names: list[str]) -> None:
         with self.database.write("fsck") as sql:
             for table in (documents, revisions):
-                disowned = update(table).where(table.c.sha256 == bindparam("name")).values(has_original=0)
+                disowned = (
+                    update(table).where(table.c.sha256 == bindparam("name")).values(has_original=0)
+                )
                 sql.execute(disowned, [{"name": name} for name in names])
         for name in names:
             self.originals.remove(name)
@@ -226,6 +323,8 @@ def recount(sql: Connection) -> None:
     sql.execute(update(libraries).values(counted).where(_COUNTED.c.library == libraries.c.library))
     sql.execute(delete(type_counts))
     by_type = (
-        select(documents.c.library, documents.c.type, func.count()).where(_LIVE).group_by(documents.c.library, documents.c.type)
+        select(documents.c.library, documents.c.type, func.count())
+        .where(_LIVE)
+        .group_by(documents.c.library, documents.c.type)
     )
     sql.execute(insert(type_counts).from_select(["library", "type", "documents"], by_type))

@@ -34,17 +34,32 @@ class VectorStoreCheck:
             if not at_rest:
                 return
             faults = self._faults(repair=repair)
-            used = any(self.loader.live_build(library) and self.dense[library].replica.applied for library in Library)
-        broken = [path.name for path in self.options.data_dir.rglob(f"*{BROKEN_MARK}*")] if used else []
+            used = any(
+                self.loader.live_build(library) and self.dense[library].replica.applied
+                for library in Library
+            )
+        broken = (
+            [path.name for path in self.options.data_dir.rglob(f"*{BROKEN_MARK}*")] if used else []
+        )
         if faults and repair:
             self.supervisor.refill("; ".join(fault.detail for fault in faults[:3]))
         if broken:
-            yield Fault("leftovers", "", len(broken), f"{broken[0]} was moved aside; documind purge removes it", repaired=True)
+            yield Fault(
+                "leftovers",
+                "",
+                len(broken),
+                f"{broken[0]} was moved aside; documind purge removes it",
+                repaired=True,
+            )
         yield from faults
 
     def _faults(self, *, repair: bool) -> list[Fault]:
         try:
-            return [fault for library in Library for fault in self._of(library, self.dense[library].replica, repair=repair)]
+            return [
+                fault
+                for library in Library
+                for fault in self._of(library, self.dense[library].replica, repair=repair)
+            ]
         except IndexDamaged as exc:
             return [Fault("chroma_store", "", 1, exc.message, repair)]
 
@@ -59,8 +74,12 @@ class VectorStoreCheck:
         held = replica.store.ids(replica.collection(build))
         missing, phantom = wanted - held, held - wanted - uncertain
         if missing and len(held) < min(len(wanted), replica.limit):
-            yield Fault("chroma_missing", library.value, len(missing), f"chunk {min(missing)}", repair)
+            yield Fault(
+                "chroma_missing", library.value, len(missing), f"chunk {min(missing)}", repair
+            )
         elif phantom:
-            yield Fault("chroma_phantom", library.value, len(phantom), f"chunk {min(phantom)}", repair)
+            yield Fault(
+                "chroma_phantom", library.value, len(phantom), f"chunk {min(phantom)}", repair
+            )
         elif problem := replica.problem():
             yield Fault("chroma_store", library.value, 1, problem, repair)

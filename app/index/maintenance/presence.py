@@ -36,7 +36,11 @@ class Presence:
         `catalog`, `lexical index of ...`.
         """
         missing = [] if self._catalog_is_there() else ["catalog"]
-        missing += [f"lexical index of {library.value}" for library, index in self._lexical.items() if lost_files(index.path)]
+        missing += [
+            f"lexical index of {library.value}"
+            for library, index in self._lexical.items()
+            if lost_files(index.path)
+        ]
         return tuple(missing)
 
     def _catalog_is_there(self) -> bool:
@@ -50,7 +54,9 @@ class Presence:
                 return False
             # Never opened without SQLite: closing a file drops this process's locks on it (POSIX).
             with closing(
-                sqlite3.connect(f"file:{quote(str(self._catalog.absolute()))}?mode=ro", uri=True, timeout=1)
+                sqlite3.connect(
+                    f"file:{quote(str(self._catalog.absolute()))}?mode=ro", uri=True, timeout=1
+                )
             ) as connection:
                 connection.execute("SELECT version_num FROM alembic_version").fetchone()
         except OSError:

@@ -50,8 +50,9 @@ class Purger:
     def run(self) -> PurgeReport:
         """Purge what is due, rebuild affected projections, and compact the catalog.
 
-        Searches go on: the lexical index is renewed a batch at a time and finds every document at every moment, and so does the
-        cache; a library too large for it has no dense search while its collection is filled.
+        Searches go on: the lexical index is renewed a batch at a time and finds every document at
+        every moment, and so does the cache; a library too large for it has no dense search while
+        its collection is filled.
 
         Raises:
             DiskFull: Compacting the catalog needs as much space again as it takes.
@@ -67,8 +68,8 @@ class Purger:
             self.projector.compact_lexical(library)
             self.dense[library].compact_cache()
         if libraries and self.options.chroma_dir.exists():
-            # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md): only a new store, in a process that
-            # never held them, is free of them.
+            # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md): only a new
+            # store, in a process that never held them, is free of them.
             self.supervisor.refill("a purge fills it without deleted vectors")
         removed = self._remove_broken()
         for library, at in deletions.items():
@@ -76,11 +77,17 @@ class Purger:
                 self.remover.forget_deletions(library, at)
         self.projector.log.save()
         self.database.vacuum()
-        return PurgeReport(documents, tuple(library.value for library in libraries), removed, before, self._size())
+        return PurgeReport(
+            documents, tuple(library.value for library in libraries), removed, before, self._size()
+        )
 
     def _remove_broken(self) -> int:
         removed = 0
-        for root in {self.options.data_dir, self.options.chroma_dir, self.options.chroma_dir.parent}:
+        for root in {
+            self.options.data_dir,
+            self.options.chroma_dir,
+            self.options.chroma_dir.parent,
+        }:
             for path in list(root.glob(f"*{BROKEN_MARK}*")) + list(root.glob(f"*/*{BROKEN_MARK}*")):
                 if not _is_ours(path):
                     continue
@@ -95,7 +102,9 @@ class Purger:
         roots = [self.options.data_dir]
         if self.options.data_dir not in self.options.chroma_dir.parents:
             roots.append(self.options.chroma_dir)
-        return sum(path.stat().st_size for root in roots for path in root.rglob("*") if path.is_file())
+        return sum(
+            path.stat().st_size for root in roots for path in root.rglob("*") if path.is_file()
+        )
 
 
 def _is_ours(path: Path) -> bool:

@@ -1,8 +1,8 @@
 """Re-embed a library: a new build next to the live one, swap, and revert.
 
-The catalog is filled first (`app.ingest.embedding` through a `BuildView`), then the projections are made from it, then one
-transaction changes the live build. Until that transaction the old build serves; after a crash the vectors so far are kept and the
-projections are made again.
+The catalog is filled first (`app.ingest.embedding` through a `BuildView`), then the projections are
+made from it, then one transaction changes the live build. Until that transaction the old build
+serves; after a crash the vectors so far are kept and the projections are made again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class BuildView:
         self._writer = writer
         self.number = number
 
-    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         """Return up to k chunks by cosine distance, ascending.
 
         Raises:
@@ -52,7 +54,9 @@ class BuildView:
         """Return how many vectors can be searched."""
         return self._vectors.count(library)
 
-    def pending_vectors(self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None) -> list[Chunk]:
+    def pending_vectors(
+        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
+    ) -> list[Chunk]:
         """Return up to `limit` live chunks without a vector in this build.
 
         Raises:
@@ -60,7 +64,9 @@ class BuildView:
         """
         return self._writer.pending_vectors(library, limit, order, doc_ids, self.number)
 
-    def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+    def write_vectors(
+        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+    ) -> None:
         """Store rows `[n, dim]` in this build.
 
         Raises:
@@ -110,7 +116,9 @@ class Reembedding:
         """Return how many live chunks have no vector in a build."""
         build = self.loader.build(number)
         with self.database.read_raw() as cursor:
-            row = cursor.execute("SELECT chunks FROM libraries WHERE library = ?", (library.value,)).fetchone()
+            row = cursor.execute(
+                "SELECT chunks FROM libraries WHERE library = ?", (library.value,)
+            ).fetchone()
         return max(0, (row[0] if row else 0) - (self.loader.embedded(build) if build else 0))
 
     @contextmanager
@@ -129,7 +137,9 @@ class Reembedding:
         """
         build = self.loader.build(number)
         if build is None:
-            raise Conflict(f"build {number} of library {library.value!r} is gone: start the re-embedding again")
+            raise Conflict(
+                f"build {number} of library {library.value!r} is gone: start the re-embedding again"
+            )
         dense = self.dense[library]
         with self.supervisor.quiet():
             try:
@@ -172,7 +182,9 @@ class Reembedding:
         self.builds.stage(library, previous.fingerprint)
         with self.beside(library, previous.number, stop) as complete:
             if not complete:
-                raise Conflict("stopped before the previous vectors could be searched; run it again")
+                raise Conflict(
+                    "stopped before the previous vectors could be searched; run it again"
+                )
             self.swap(library, previous.number)
         self.complete(library, stop)
         return live, previous

@@ -99,16 +99,35 @@ def _read(catalog: Path) -> _Knowledge:
     if not catalog.exists():
         return _Knowledge()
     with closing(sqlite3.connect(catalog)) as connection:
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
         if not {"revisions", "jobs", "changes", "watermarks", "meta"} <= tables:
             return _Knowledge()
-        named = {row[0] for row in connection.execute("SELECT sha256 FROM revisions WHERE has_original = 1")}
-        waiting = connection.execute("SELECT payload FROM jobs WHERE state NOT IN (?, ?, ?)", FINISHED)
+        named = {
+            row[0]
+            for row in connection.execute("SELECT sha256 FROM revisions WHERE has_original = 1")
+        }
+        waiting = connection.execute(
+            "SELECT payload FROM jobs WHERE state NOT IN (?, ?, ?)", FINISHED
+        )
         named |= {name for (payload,) in waiting for name in originals_in(payload)}
-        recorded = {row[0] for row in connection.execute("SELECT sha256 FROM unlinks")} if "unlinks" in tables else set()
+        recorded = (
+            {row[0] for row in connection.execute("SELECT sha256 FROM unlinks")}
+            if "unlinks" in tables
+            else set()
+        )
         deletions = connection.execute(
-            "SELECT count(*) FROM meta WHERE key = ? OR key LIKE 'deleted_since_purge/%'", (UNLINKED_KEY,)
+            "SELECT count(*) FROM meta WHERE key = ? OR key LIKE 'deleted_since_purge/%'",
+            (UNLINKED_KEY,),
         ).fetchone()[0]
-        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
-        marks = connection.execute("SELECT projection || ' of ' || library, seq FROM watermarks").fetchall()
-    return _Knowledge(frozenset(named), bool(recorded or deletions), int(row[0]) if row else 0, tuple(marks))
+        row = connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
+        ).fetchone()
+        marks = connection.execute(
+            "SELECT projection || ' of ' || library, seq FROM watermarks"
+        ).fetchall()
+    return _Knowledge(
+        frozenset(named), bool(recorded or deletions), int(row[0]) if row else 0, tuple(marks)
+    )

@@ -43,7 +43,9 @@ class DirectParser:
                 " split it and send the parts"
             )
         if not parsed.text or parsed.text.isspace():
-            raise Unreadable(f"{filename!r} holds no readable text; check that it is the right file")
+            raise Unreadable(
+                f"{filename!r} holds no readable text; check that it is the right file"
+            )
         return parsed
 
     def page_boxes(self, content: bytes | Path, pages: Sequence[PageText]) -> tuple[PageBoxes, ...]:
@@ -57,10 +59,16 @@ def _read(content: bytes | Path, filename: str, limit: int) -> bytes:
     if isinstance(content, Path):
         try:
             if content.stat().st_size > limit:
-                raise TooLarge(f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it")
+                raise TooLarge(
+                    f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it"
+                )
             return content.read_bytes()
         except OSError as exc:
-            raise Unreadable(f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be read") from exc
+            raise Unreadable(
+                f"{filename!r} cannot be read ({exc.strerror}); check that it exists and may be read"
+            ) from exc
     if len(content) > limit:
-        raise TooLarge(f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it")
+        raise TooLarge(
+            f"{filename!r} is larger than {limit:,} bytes; raise MAX_FILE_SIZE_MB or split it"
+        )
     return content

@@ -41,7 +41,9 @@ def find_boxes(content: bytes, pages: Sequence[PageText]) -> tuple[PageBoxes, ..
     try:
         return tuple(_page_boxes(document, page) for page in pages)
     except (pypdfium2.PdfiumError, IndexError) as exc:
-        raise Unreadable(f"the PDF has no readable page among {[p.number for p in pages]!r}; upload it again") from exc
+        raise Unreadable(
+            f"the PDF has no readable page among {[p.number for p in pages]!r}; upload it again"
+        ) from exc
     finally:
         document.close()
 
@@ -51,10 +53,22 @@ def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
     textpage = page.get_textpage()
     try:
         width, height = page.get_size()
-        codes = [pdfium.FPDFText_GetUnicode(textpage, index) for index in range(textpage.count_chars())]
+        codes = [
+            pdfium.FPDFText_GetUnicode(textpage, index) for index in range(textpage.count_chars())
+        ]
         matched = align(wanted.text, codes)
-        indices = [matched[at] for at in range(wanted.start, min(wanted.end, len(matched))) if matched[at] >= 0]
-        rects = _merge_lines([rect for index in indices if (rect := _char_rect(page, textpage, index, width, height)) is not None])
+        indices = [
+            matched[at]
+            for at in range(wanted.start, min(wanted.end, len(matched)))
+            if matched[at] >= 0
+        ]
+        rects = _merge_lines(
+            [
+                rect
+                for index in indices
+                if (rect := _char_rect(page, textpage, index, width, height)) is not None
+            ]
+        )
         return PageBoxes(wanted.number, round(width, 2), round(height, 2), tuple(rects))
     finally:
         textpage.close()
@@ -64,8 +78,9 @@ def _page_boxes(document: pypdfium2.PdfDocument, wanted: PageText) -> PageBoxes:
 def align(text: str, codes: Sequence[int]) -> list[int]:
     """Return PDFium's index for each character of stored text; -1 if unknown or blank.
 
-    Both sequences hold the same visible characters in the same order, except where parsing joined a broken word, composed accents
-    or stripped an invisible character; a short look-ahead bridges those.
+    Both sequences hold the same visible characters in the same order, except where parsing joined a
+    broken word, composed accents or stripped an invisible character; a short look-ahead bridges
+    those.
 
     Args:
         text: Stored text of the page.
@@ -103,17 +118,29 @@ def _visible(characters: Iterator[tuple[int, str]] | enumerate[str]) -> Iterator
                 yield index, part
 
 
-def _resume(ours: list[tuple[int, str]], theirs: list[tuple[int, str]], i: int, j: int) -> tuple[int, int]:
+def _resume(
+    ours: list[tuple[int, str]], theirs: list[tuple[int, str]], i: int, j: int
+) -> tuple[int, int]:
     """Return the nearest pair of positions where two characters in a row agree again."""
     for distance in range(1, 2 * _LOOK_AHEAD):
         for skip in range(max(0, distance - _LOOK_AHEAD), min(distance, _LOOK_AHEAD) + 1):
             a, b = i + distance - skip, j + skip
-            if [c for _, c in ours[a : a + 2]] == [c for _, c in theirs[b : b + 2]] and a < len(ours) and b < len(theirs):
+            if (
+                [c for _, c in ours[a : a + 2]] == [c for _, c in theirs[b : b + 2]]
+                and a < len(ours)
+                and b < len(theirs)
+            ):
                 return a, b
     return i + 1, j + 1
 
 
-def _char_rect(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, index: int, width: float, height: float) -> Rect | None:
+def _char_rect(
+    page: pypdfium2.PdfPage,
+    textpage: pypdfium2.PdfTextPage,
+    index: int,
+    width: float,
+    height: float,
+) -> Rect | None:
     """Return a character's loose box on the page as shown.
 
     PDFium applies rotation and crop box.
@@ -121,12 +148,17 @@ def _char_rect(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, index: 
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFText_GetLooseCharBox(textpage, index, box):
         return None
-    (x0, y0), (x1, y1) = (_to_device(page, x, y, width, height) for x, y in ((box.left, box.top), (box.right, box.bottom)))
+    (x0, y0), (x1, y1) = (
+        _to_device(page, x, y, width, height)
+        for x, y in ((box.left, box.top), (box.right, box.bottom))
+    )
     rect = (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
     return rect if rect[2] > rect[0] and rect[3] > rect[1] else None
 
 
-def _to_device(page: pypdfium2.PdfPage, x: float, y: float, width: float, height: float) -> tuple[float, float]:
+def _to_device(
+    page: pypdfium2.PdfPage, x: float, y: float, width: float, height: float
+) -> tuple[float, float]:
     across, down = ctypes.c_int(), ctypes.c_int()
     size = (round(width * _DEVICE_UNITS), round(height * _DEVICE_UNITS))
     pdfium.FPDF_PageToDevice(page, 0, 0, *size, 0, x, y, across, down)
@@ -139,7 +171,12 @@ def _merge_lines(rects: list[Rect]) -> list[Rect]:
     for rect in rects:
         if merged and _same_line(merged[-1], rect):
             last = merged[-1]
-            merged[-1] = (min(last[0], rect[0]), min(last[1], rect[1]), max(last[2], rect[2]), max(last[3], rect[3]))
+            merged[-1] = (
+                min(last[0], rect[0]),
+                min(last[1], rect[1]),
+                max(last[2], rect[2]),
+                max(last[3], rect[3]),
+            )
         else:
             merged.append(rect)
     return merged
@@ -148,4 +185,8 @@ def _merge_lines(rects: list[Rect]) -> list[Rect]:
 def _same_line(line: Rect, rect: Rect) -> bool:
     overlap = min(line[3], rect[3]) - max(line[1], rect[1])
     height = max(rect[3] - rect[1], 0.1)
-    return overlap > 0.5 * min(height, line[3] - line[1]) and rect[0] >= line[0] - height and rect[0] - line[2] < 4 * height
+    return (
+        overlap > 0.5 * min(height, line[3] - line[1])
+        and rect[0] >= line[0] - height
+        and rect[0] - line[2] < 4 * height
+    )

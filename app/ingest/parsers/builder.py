@@ -43,7 +43,9 @@ class TextBuilder:
         if self._length:
             self._append(gap)
         if level is not None:
-            self.headings.append(Heading(self._length, self._length + len(clean), level, " ".join(clean.split())))
+            self.headings.append(
+                Heading(self._length, self._length + len(clean), level, " ".join(clean.split()))
+            )
         self._append(clean)
 
     def _append(self, text: str) -> None:

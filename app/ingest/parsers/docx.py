@@ -30,7 +30,12 @@ MAX_RATIO = 100
 _RATIO_FLOOR_BYTES = 8 * 1024 * 1024
 """Small parts of repeated markup may pass the ratio; they cannot hurt."""
 
-_TEXT, _TAB, _BREAKS, _HYPHEN = (qn("w:t"), qn("m:t")), qn("w:tab"), (qn("w:br"), qn("w:cr")), qn("w:noBreakHyphen")
+_TEXT, _TAB, _BREAKS, _HYPHEN = (
+    (qn("w:t"), qn("m:t")),
+    qn("w:tab"),
+    (qn("w:br"), qn("w:cr")),
+    qn("w:noBreakHyphen"),
+)
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc"), qn("w:r")
 _CONTAINERS = (qn("w:sdt"), qn("w:sdtContent"), qn("w:ins"), qn("w:smartTag"), qn("w:customXml"))
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -55,7 +60,15 @@ def parse_docx(content: bytes, filename: str, *_: object) -> ParsedDocument:
         reader.read()
         properties = document.core_properties
         title, author = properties.title, properties.author
-    except (zipfile.BadZipFile, PackageNotFoundError, etree.XMLSyntaxError, KeyError, ValueError, AttributeError, EOFError) as exc:
+    except (
+        zipfile.BadZipFile,
+        PackageNotFoundError,
+        etree.XMLSyntaxError,
+        KeyError,
+        ValueError,
+        AttributeError,
+        EOFError,
+    ) as exc:
         raise Unreadable(
             f"{filename!r} is a damaged DOCX ({type(exc).__name__}); open it in a word processor and save it again"
         ) from exc
@@ -74,8 +87,11 @@ def _check_archive(content: bytes, filename: str) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError) as exc:
-        raise Unreadable(f"{filename!r} is a damaged DOCX; open it in a word processor and save it again") from exc
-    # Python stops reading an entry at its declared size, so that sizes that lie low cannot unpack to more.
+        raise Unreadable(
+            f"{filename!r} is a damaged DOCX; open it in a word processor and save it again"
+        ) from exc
+    # Python stops reading an entry at its declared size, so that sizes that lie low cannot unpack
+    # to more.
     unpacked = sum(entry.file_size for entry in entries)
     packed = max(1, sum(entry.compress_size for entry in entries))
     if (
@@ -96,12 +112,19 @@ class _DocxReader:
         self.hidden = 0
         self._document = document
         self._levels = _style_levels(document)
-        self._list_styles = {style.style_id for style in document.styles if (style.name or "").lower().startswith("list ")}
+        self._list_styles = {
+            style.style_id
+            for style in document.styles
+            if (style.name or "").lower().startswith("list ")
+        }
 
     def read(self) -> None:
         self._read_blocks(self._document.element.body)
         for relation in self._document.part.rels.values():
-            if relation.reltype in (RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES) and not relation.is_external:
+            if (
+                relation.reltype in (RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES)
+                and not relation.is_external
+            ):
                 for note in parse_xml(relation.target_part.blob):
                     self._read_blocks(note)
 
@@ -117,9 +140,16 @@ class _DocxReader:
         level = self._level(paragraph)
         if level == 0:
             self.title = self.title or " ".join(text.split())
-        numbered = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None or _style_of(paragraph) in self._list_styles
+        numbered = (
+            paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None
+            or _style_of(paragraph) in self._list_styles
+        )
         is_item = numbered and level is None
-        self.builder.add(f"- {text}" if is_item and text.strip() else text, gap="\n" if is_item else "\n\n", level=level or None)
+        self.builder.add(
+            f"- {text}" if is_item and text.strip() else text,
+            gap="\n" if is_item else "\n\n",
+            level=level or None,
+        )
 
     def _level(self, paragraph: etree._Element) -> int | None:
         """Heading level from 1, 0 for the title, None for running text."""
@@ -133,7 +163,12 @@ class _DocxReader:
         marked = False
         for row in table.iterchildren(_ROW):
             marked |= not rows and row.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
-            rows.append([" ".join(self._text(p) for p in cell.iter(_PARAGRAPH)) for cell in row.iterchildren(_CELL)])
+            rows.append(
+                [
+                    " ".join(self._text(p) for p in cell.iter(_PARAGRAPH))
+                    for cell in row.iterchildren(_CELL)
+                ]
+            )
         for index, line in enumerate(table_lines(rows, header=marked or None)):
             self.builder.add(line, gap="\n" if index else "\n\n")
 
@@ -156,7 +191,9 @@ class _DocxReader:
                 continue
             elif node.tag == _RUN and node.find(f"{qn('w:rPr')}/{qn('w:vanish')}") is not None:
                 self.hidden += sum(len("".join((t.text or "").split())) for t in node.iter(*_TEXT))
-            elif node.tag == _PARAGRAPH and node is not element:  # of a text box, which hangs on a word of this one
+            elif (
+                node.tag == _PARAGRAPH and node is not element
+            ):  # of a text box, which hangs on a word of this one
                 stack += [None, *reversed(node), None]
             else:
                 stack.extend(reversed(node))

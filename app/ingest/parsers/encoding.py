@@ -14,7 +14,8 @@ _BOMS = (  # UTF-32 before UTF-16: its little-endian mark starts with the other'
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Bytes that plain text of any 8-bit encoding hardly ever holds; tab, line ends, form feed, backspace and escape are allowed.
+# Bytes that plain text of any 8-bit encoding hardly ever holds; tab, line ends, form feed,
+# backspace and escape are allowed.
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 _MAX_CONTROL_SHARE = 0.01
 _UTF16_SAMPLE_BYTES = 4096
@@ -30,18 +31,22 @@ def is_text(content: bytes) -> bool:
     """
     if any(content.startswith(bom) for bom, _ in _BOMS) or _utf16_without_mark(content):
         return True
-    return len(content) - len(content.translate(None, _CONTROL)) <= len(content) * _MAX_CONTROL_SHARE
+    return (
+        len(content) - len(content.translate(None, _CONTROL)) <= len(content) * _MAX_CONTROL_SHARE
+    )
 
 
 def decode(content: bytes, declared: str | None = None) -> tuple[str, tuple[str, ...]]:
     """Return the text and warnings about what had to be assumed.
 
-    Tried in order: byte-order mark, UTF-8, UTF-16 without a mark, the declared encoding, then a guess with a warning
-    (charset-normalizer, or Windows-1252 for text that is mostly ASCII). Nothing is dropped silently.
+    Tried in order: byte-order mark, UTF-8, UTF-16 without a mark, the declared encoding, then a
+    guess with a warning (charset-normalizer, or Windows-1252 for text that is mostly ASCII).
+    Nothing is dropped silently.
 
     Args:
         content: The file.
-        declared: What the file itself says, for example in an HTML `meta`; used when UTF-8 does not fit.
+        declared: What the file itself says, for example in an HTML `meta`; used when UTF-8 does not
+            fit.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -71,7 +76,9 @@ def _decode_with_warning(content: bytes, encoding: str) -> tuple[str, tuple[str,
         return content.decode(encoding), ()
     except UnicodeDecodeError:
         text = content.decode(encoding, "replace")
-        return text, (f"{text.count(chr(0xFFFD))} characters are damaged ({encoding}) and shown as U+FFFD",)
+        return text, (
+            f"{text.count(chr(0xFFFD))} characters are damaged ({encoding}) and shown as U+FFFD",
+        )
 
 
 def _utf16_without_mark(content: bytes) -> str | None:

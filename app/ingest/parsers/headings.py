@@ -31,7 +31,10 @@ _CANDIDATE = re.compile(
     re.MULTILINE,
 )
 # "Abstract-We show" and "Abstract. We show" run on in the same line (IEEE, Springer).
-_RUN_IN = re.compile(r"^[ \t]*(?P<known>abstract)[ \t]*(?:\u2014|\u2013|\.[ \t]|:[ \t])(?=\S)", re.MULTILINE | re.IGNORECASE)
+_RUN_IN = re.compile(
+    r"^[ \t]*(?P<known>abstract)[ \t]*(?:\u2014|\u2013|\.[ \t]|:[ \t])(?=\S)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _CONTENTS = re.compile(
     r"^[ \t]*(?:table of contents|contents|inhalt(?:sverzeichnis)?|sommaire|table des mati\u00e8res)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
@@ -40,7 +43,9 @@ _ENDS_WITH_PAGE = re.compile(r"(?<=[ .\t])[\divx]{1,5}[ \t]*\Z")
 _LEAST_ENTRIES = 0.4
 """Share of the lines below "Contents"; entries of two lines, and heads of pages, are among them."""
 _FRAME = re.compile(rf"(?i:{_ENDS})[ \t]*:?\Z")
-_NOT_A_TITLE = re.compile(r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\Achapter \d", re.IGNORECASE)
+_NOT_A_TITLE = re.compile(
+    r"\d[.,]\d|\.{3}|\. \.|@|https?:|[=<>{}|\\\ufffd]|\Achapter \d", re.IGNORECASE
+)
 _NO_END = ".,;:!\u3002\uff0c\u3001\uff1b\uff1a"
 _INDEXED = re.compile(r", ?\d+[ \t]*\Z")
 """An index names pages behind its words."""
@@ -50,16 +55,20 @@ _FRONT_MATTER_CHARACTERS = 8_000
 """An abstract or introduction that starts later does not open a paper."""
 
 
-def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_caps: bool = False) -> list[Heading]:
+def find_headings(
+    text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_caps: bool = False
+) -> list[Heading]:
     """Return the headings of a plain text, in order.
 
-    In a paper, only its abstract or introduction opens the text: title and affiliations before it may look like headings. Top-level
-    numbers must count upwards. Where headings are numbered, unnumbered ones are only those that papers never number.
+    In a paper, only its abstract or introduction opens the text: title and affiliations before it
+    may look like headings. Top-level numbers must count upwards. Where headings are numbered,
+    unnumbered ones are only those that papers never number.
 
     Args:
         text: Text with newline line ends.
         apart: Half-open spans where nothing is a heading: the running heads of pages.
-        isolated_caps: A line in capitals must stand between blank lines (plain text, where emphasis is written so).
+        isolated_caps: A line in capitals must stand between blank lines (plain text, where emphasis
+            is written so).
     """
     found = sorted(_candidates(text, isolated_caps), key=lambda c: c.heading.start)
     found = [candidate for candidate in found if not _within(candidate.heading.start, apart)]
@@ -78,7 +87,9 @@ def find_headings(text: str, apart: Sequence[tuple[int, int]] = (), *, isolated_
             headings.append(heading)
     ends = [*(heading.start for heading in headings[1:]), len(text)]
     return [
-        h for h, end in zip(headings, ends, strict=False) if not _CONTENTS.fullmatch(h.title) or _lists_pages(text[h.end : end])
+        h
+        for h, end in zip(headings, ends, strict=False)
+        if not _CONTENTS.fullmatch(h.title) or _lists_pages(text[h.end : end])
     ]
 
 
@@ -88,7 +99,9 @@ def _lists_pages(text: str) -> bool:
     Unknown headings after such a list would make the text part of it.
     """
     lines = [line for line in text.split("\n") if line.strip()]
-    return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(lines)
+    return sum(_ENDS_WITH_PAGE.search(line) is not None for line in lines) >= _LEAST_ENTRIES * len(
+        lines
+    )
 
 
 def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
@@ -100,17 +113,35 @@ def _within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
 def _candidates(text: str, isolated_caps: bool) -> Iterator[HeadingCandidate]:
     run_in = _RUN_IN.search(text, 0, _FRONT_MATTER_CHARACTERS)
     if run_in is not None:
-        yield HeadingCandidate(_heading(text, run_in.start("known"), run_in.end("known"), 1), "known")
+        yield HeadingCandidate(
+            _heading(text, run_in.start("known"), run_in.end("known"), 1), "known"
+        )
     for match in _CANDIDATE.finditer(text):
         line = match.group()
-        start, end = match.start() + len(line) - len(line.lstrip()), match.end() - len(line) + len(line.rstrip())
+        start, end = (
+            match.start() + len(line) - len(line.lstrip()),
+            match.end() - len(line) + len(line.rstrip()),
+        )
         number, title = match["number"] or match["chapter"], (match["title"] or "").rstrip()
         if match["known"]:
             if not line.lstrip()[0].islower():
                 yield HeadingCandidate(_heading(text, start, end, 1), "known")
-        elif number and _is_title(title) and not _continues(text, end) and (number[0].isdigit() or len(title) > 3):
-            yield HeadingCandidate(_heading(text, start, end, number.count(".") + 1), "number", number, title, _style(match))
-        elif _is_capital_line(line) and (not isolated_caps or _stands_alone(text, match.start(), match.end())):
+        elif (
+            number
+            and _is_title(title)
+            and not _continues(text, end)
+            and (number[0].isdigit() or len(title) > 3)
+        ):
+            yield HeadingCandidate(
+                _heading(text, start, end, number.count(".") + 1),
+                "number",
+                number,
+                title,
+                _style(match),
+            )
+        elif _is_capital_line(line) and (
+            not isolated_caps or _stands_alone(text, match.start(), match.end())
+        ):
             yield HeadingCandidate(_heading(text, start, end, 1), "caps")
 
 
@@ -130,10 +161,17 @@ def _heading(text: str, start: int, end: int, level: int) -> Heading:
 
 
 def _is_title(title: str) -> bool:
-    if len(title.split()) > _MAX_WORDS or title[0].islower() or title[-1] in _NO_END or _NOT_A_TITLE.search(title):
+    if (
+        len(title.split()) > _MAX_WORDS
+        or title[0].islower()
+        or title[-1] in _NO_END
+        or _NOT_A_TITLE.search(title)
+    ):
         return False
     letters = sum(map(str.isalpha, title))
-    return letters >= (2 if title[0] > "\u2e80" else 3) and letters >= 0.6 * len(title.replace(" ", ""))
+    return letters >= (2 if title[0] > "\u2e80" else 3) and letters >= 0.6 * len(
+        title.replace(" ", "")
+    )
 
 
 def _continues(text: str, end: int) -> bool:
@@ -155,4 +193,6 @@ def _is_capital_line(line: str) -> bool:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    return (start == 0 or text[max(0, start - 2) : start] in ("\n\n", "\n")) and text[end : end + 2] in ("", "\n", "\n\n")
+    return (start == 0 or text[max(0, start - 2) : start] in ("\n\n", "\n")) and text[
+        end : end + 2
+    ] in ("", "\n", "\n\n")

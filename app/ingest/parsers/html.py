@@ -43,17 +43,26 @@ _DEEPEST = 2_000
 """Browsers stop at 512; unclosed formatting of old pages counts here as well."""
 _MANY_OPTIONS = 500
 _SPACE = re.compile(r"[ \t\n\r\f]+")
-_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
+_META_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE
+)
 _META_WINDOW_BYTES = 4096
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)\b")
 _AUTHOR_NAMES = frozenset({"author", "citation_author", "dc.creator", "dcterms.creator"})
-_DATE_NAMES = ("citation_publication_date", "citation_date", "dc.date", "article:published_time", "date")
+_DATE_NAMES = (
+    "citation_publication_date",
+    "citation_date",
+    "dc.date",
+    "article:published_time",
+    "date",
+)
 
 
 def parse_html(content: bytes, filename: str = "the page", *_: object) -> ParsedDocument:
     """Return the visible text of a page.
 
-    Scripts, styles, navigation, forms and hidden elements are left out; the characters of hidden elements are counted as stripped.
+    Scripts, styles, navigation, forms and hidden elements are left out; the characters of hidden
+    elements are counted as stripped.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -104,12 +113,17 @@ def _within_bounds(source: str, filename: str) -> str:
     Raises:
         Unreadable: Over one of the bounds.
     """
-    if source.count("<") > _MOST_ELEMENTS and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS:
+    if (
+        source.count("<") > _MOST_ELEMENTS
+        and sum(1 for _ in _OPEN_TAG.finditer(source)) > _MOST_ELEMENTS
+    ):
         raise Unreadable(
             f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; save the part that you need as a page of its own"
         )
     if _nests(source) > _DEEPEST:
-        raise Unreadable(f"{filename!r} has more than {_DEEPEST:,} elements within one another; save its text and add that")
+        raise Unreadable(
+            f"{filename!r} has more than {_DEEPEST:,} elements within one another; save its text and add that"
+        )
     return _OPTION.sub(" ", source) if len(_OPTION.findall(source)) > _MANY_OPTIONS else source
 
 
@@ -225,7 +239,9 @@ class _HtmlReader:
             header |= not rows and bool(cells) and all(cell.tag == "th" for cell in cells)
             rows.append([self._cell_text(cell) for cell in cells])
         caption = table.css_first("caption")
-        lines = ([self._cell_text(caption)] if caption else []) + table_lines(rows, header=header or None)
+        lines = ([self._cell_text(caption)] if caption else []) + table_lines(
+            rows, header=header or None
+        )
         for index, line in enumerate(lines):
             self.builder.add(line, gap="\n" if index else "\n\n")
 
@@ -249,7 +265,13 @@ class _HtmlReader:
         attributes = node.attributes
         if not attributes:
             return False
-        hidden = "hidden" in attributes or bool(_INVISIBLE_STYLE.search(attributes.get("style") or ""))
+        hidden = "hidden" in attributes or bool(
+            _INVISIBLE_STYLE.search(attributes.get("style") or "")
+        )
         if hidden:
             self.hidden += len(_SPACE.sub("", node.text()))
-        return hidden or attributes.get("aria-hidden") == "true" or attributes.get("role") == "navigation"
+        return (
+            hidden
+            or attributes.get("aria-hidden") == "true"
+            or attributes.get("role") == "navigation"
+        )

@@ -49,7 +49,9 @@ def require_text(filename: str, texts: Sequence[str]) -> None:
     """
     if sum(map(len, texts)) < MIN_CHARACTERS_PER_PAGE * len(texts):
         pages = "1 page" if len(texts) == 1 else f"{len(texts)} pages"
-        raise NoTextLayer(f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the result")
+        raise NoTextLayer(
+            f"{filename!r} has {pages} but hardly any text (a scan?); run OCR on it and upload the result"
+        )
 
 
 def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tuple[str, ...]:
@@ -71,7 +73,9 @@ def judge(filename: str, parsed: ParsedDocument, scanned: Sequence[int]) -> tupl
     warnings = []
     if scanned:
         where = _pages(scanned, len(parsed.pages))
-        warnings.append(f"pictures without text on {where}; if they show text, run OCR on the file and send the result")
+        warnings.append(
+            f"pictures without text on {where}; if they show text, run OCR on the file and send the result"
+        )
     if unnamed := _unnamed_pages(parsed):
         warnings.append(
             f"fonts that do not say which characters they show on {_pages(unnamed, len(parsed.pages))}; "
@@ -84,7 +88,11 @@ def _unnamed_pages(parsed: ParsedDocument) -> list[int]:
     if "\ufffd" not in parsed.text:
         return []
     texts = [(page.number, parsed.text[page.start : page.end]) for page in parsed.pages]
-    return [number for number, text in texts if len(text) >= MIN_CHARACTERS_PER_PAGE and _unnamed(text) >= _UNNAMED_PAGE]
+    return [
+        number
+        for number, text in texts
+        if len(text) >= MIN_CHARACTERS_PER_PAGE and _unnamed(text) >= _UNNAMED_PAGE
+    ]
 
 
 def _unnamed(text: str) -> float:

@@ -10,7 +10,9 @@ from app.ingest.parsers.encoding import decode
 from app.ingest.parsers.formats import FORMATS
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FRONT_MATTER_FIELD = re.compile(r"^(title|authors?|date|year)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_FRONT_MATTER_FIELD = re.compile(
+    r"^(title|authors?|date|year)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
 _FRONT_MATTER_ITEM = re.compile(r"^[ \t]*-[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
@@ -45,7 +47,11 @@ def parse_markdown(content: bytes, *_: object) -> ParsedDocument:
         media_type=FORMATS["markdown"].media_type,
         headings=tuple(headings),
         title=fields.get("title") or None,
-        authors=tuple(name.strip() for name in fields.get("author", fields.get("authors", "")).split("\n") if name.strip()),
+        authors=tuple(
+            name.strip()
+            for name in fields.get("author", fields.get("authors", "")).split("\n")
+            if name.strip()
+        ),
         year=int(year[1]) if year else None,
         warnings=warnings,
         stripped_characters=stripped + hidden,
@@ -66,7 +72,9 @@ def _read_front_matter(block: str) -> dict[str, str]:
             value = "\n".join(_FRONT_MATTER_ITEM.findall(listed[0])) if listed else ""
         elif value.startswith("["):
             value = value.strip("[]").replace(",", "\n")
-        fields[match[1].lower()] = "\n".join(item.strip().strip("\"'") for item in value.split("\n"))
+        fields[match[1].lower()] = "\n".join(
+            item.strip().strip("\"'") for item in value.split("\n")
+        )
     return fields
 
 
@@ -94,10 +102,19 @@ def _read_lines(source: list[str]) -> tuple[list[str], list[Heading]]:
             underline = _SETEXT.match(line)
             if atx:
                 level, shown = len(atx[1]), _readable(atx[2])
-            elif underline and lines and _can_be_title(lines[-1]) and (not headings or headings[-1].end < position - 1):
+            elif (
+                underline
+                and lines
+                and _can_be_title(lines[-1])
+                and (not headings or headings[-1].end < position - 1)
+            ):
                 previous = lines[-1].strip()
                 start = position - 1 - len(lines[-1].lstrip())
-                headings.append(Heading(start, start + len(previous), 1 if underline[1][0] == "=" else 2, previous))
+                headings.append(
+                    Heading(
+                        start, start + len(previous), 1 if underline[1][0] == "=" else 2, previous
+                    )
+                )
                 continue
             else:
                 shown = _readable(line)
@@ -109,7 +126,11 @@ def _read_lines(source: list[str]) -> tuple[list[str], list[Heading]]:
 
 
 def _can_be_title(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith(("-", "*", "+", ">", "|", "#")) and len(line) <= 120
+    return (
+        bool(line.strip())
+        and not line.lstrip().startswith(("-", "*", "+", ">", "|", "#"))
+        and len(line) <= 120
+    )
 
 
 def _readable(line: str) -> str:

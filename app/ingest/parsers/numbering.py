@@ -20,7 +20,20 @@ _SHORTEST_SECTION = 400
 _MOST_OF_SECTIONS = 0.9
 """Numbers of one style are preferred that find so many of the sections which all find."""
 _LISTS = ("references", "bibliography")
-_ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9, "X": 10, "XI": 11, "XII": 12}
+_ROMAN = {
+    "I": 1,
+    "II": 2,
+    "III": 3,
+    "IV": 4,
+    "V": 5,
+    "VI": 6,
+    "VII": 7,
+    "VIII": 8,
+    "IX": 9,
+    "X": 10,
+    "XI": 11,
+    "XII": 12,
+}
 
 
 class HeadingCandidate(NamedTuple):
@@ -39,8 +52,8 @@ class HeadingCandidate(NamedTuple):
 def counting(found: list[HeadingCandidate], contents: int | None) -> list[HeadingCandidate]:
     """Return candidates in order whose numbers count up, or that have none.
 
-    Numbers are Arabic ones with letters for appendices, or, where the first to count are, Roman ones with letters below them and
-    Arabic ones below those (IEEE, APS).
+    Numbers are Arabic ones with letters for appendices, or, where the first to count are, Roman
+    ones with letters below them and Arabic ones below those (IEEE, APS).
 
     Args:
         found: In order.
@@ -53,16 +66,23 @@ def counting(found: list[HeadingCandidate], contents: int | None) -> list[Headin
     first = next((c for c in arabic if c.number[:1].isdigit()), None)
     romans = [c for c in roman if c.number in _ROMAN]
     dotted = any(c.number[:1].isdigit() and "." in c.number for c in arabic)
-    if len(romans) >= 2 and not dotted and (first is None or romans[0].heading.start < first.heading.start):
+    if (
+        len(romans) >= 2
+        and not dotted
+        and (first is None or romans[0].heading.start < first.heading.start)
+    ):
         return roman
     return arabic
 
 
-def _without_contents(found: list[HeadingCandidate], contents: int | None) -> list[HeadingCandidate]:
+def _without_contents(
+    found: list[HeadingCandidate], contents: int | None
+) -> list[HeadingCandidate]:
     """Drop the entries of a table of contents.
 
-    They stand close together and end with page numbers that do not fall; one of them comes again as a heading, or the text says
-    what they are. Otherwise they would count first, and the headings themselves would be out of sequence.
+    They stand close together and end with page numbers that do not fall; one of them comes again as
+    a heading, or the text says what they are. Otherwise they would count first, and the headings
+    themselves would be out of sequence.
     """
     again = [(c.number, c.title.casefold()) for c in found]
     last = {key: at for at, key in enumerate(again)}
@@ -79,8 +99,12 @@ def _without_contents(found: list[HeadingCandidate], contents: int | None) -> li
         before = start, page
     dropped: set[int] = set()
     for run in runs:
-        announced = contents is not None and 0 < found[run[0]].heading.start - contents < _FARTHEST_ENTRY
-        if len(run) >= _LEAST_ENTRIES and (announced or any(last.get(_heading_of(found[at]), -1) > at for at in run)):
+        announced = (
+            contents is not None and 0 < found[run[0]].heading.start - contents < _FARTHEST_ENTRY
+        )
+        if len(run) >= _LEAST_ENTRIES and (
+            announced or any(last.get(_heading_of(found[at]), -1) > at for at in run)
+        ):
             dropped.update(run)
     return [candidate for at, candidate in enumerate(found) if at not in dropped]
 
@@ -107,7 +131,10 @@ def _by_style(found: list[HeadingCandidate]) -> Iterator[list[HeadingCandidate]]
 def _sections(kept: list[HeadingCandidate]) -> int:
     """Count the numbered ones that text follows."""
     starts = [c.heading.start for c in kept]
-    return sum(bool(c.number) and end - c.heading.start > _SHORTEST_SECTION for c, end in zip(kept, starts[1:], strict=False))
+    return sum(
+        bool(c.number) and end - c.heading.start > _SHORTEST_SECTION
+        for c, end in zip(kept, starts[1:], strict=False)
+    )
 
 
 def _arabic(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
@@ -157,12 +184,18 @@ def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
     section, letter, item = 0, "", 0
     for candidate in found:
         if candidate.kind == "known" and candidate.heading.title.lower().startswith(_LISTS):
-            return kept + [c for c in found if c.heading.start >= candidate.heading.start and not c.number]
+            return kept + [
+                c for c in found if c.heading.start >= candidate.heading.start and not c.number
+            ]
         top, *deeper = candidate.number.split(".")
         level = 1 + len(deeper)
         if top in _ROMAN:
             value = _ROMAN[top]
-            if value != (section if deeper else section + 1) and (section, value, deeper) != (0, 2, []):
+            if value != (section if deeper else section + 1) and (section, value, deeper) != (
+                0,
+                2,
+                [],
+            ):
                 continue
             section, letter, item = value, deeper[0] if deeper else "", 0
         elif top.isdigit():
@@ -173,5 +206,9 @@ def _roman(found: list[HeadingCandidate]) -> list[HeadingCandidate]:
             if deeper or not section or top != (chr(ord(letter) + 1) if letter else "A"):
                 continue
             letter, item, level = top, 0, 2
-        kept.append(candidate._replace(heading=replace(candidate.heading, level=level)) if top else candidate)
+        kept.append(
+            candidate._replace(heading=replace(candidate.heading, level=level))
+            if top
+            else candidate
+        )
     return kept

@@ -22,8 +22,9 @@ from app.ingest.parsers.legible import judge, pages_of_pictures, require_text
 from app.ingest.parsers.running_heads import set_apart
 from app.ingest.parsers.tex_fonts import has_codes, name_tex_codes
 
-# PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with it. All patterns of this module
-# start with a literal character where they can: those are found at memory speed, others cost as much as PDFium itself.
+# PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with
+# it. All patterns of this module start with a literal character where they can: those are found at
+# memory speed, others cost as much as PDFium itself.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_PART = 40
@@ -38,13 +39,15 @@ _FRONT_MATTER_LINES = 40
 def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDocument:
     """Return the text of a PDF with its page map and headings.
 
-    Every character that PDFium names is kept; ligatures of TeX fonts are named, other codes without a Unicode value become U+FFFD.
-    Words broken at a line end are joined again, line ends within a paragraph become spaces, one for one, so that offsets stay, and
-    a blank line parts running heads and feet from the text.
+    Every character that PDFium names is kept; ligatures of TeX fonts are named, other codes without
+    a Unicode value become U+FFFD. Words broken at a line end are joined again, line ends within a
+    paragraph become spaces, one for one, so that offsets stay, and a blank line parts running heads
+    and feet from the text.
 
     Raises:
         Encrypted: It wants a password (the empty one was tried).
-        NoTextLayer: Fewer than 20 characters per page on average, or a third of them without a meaning.
+        NoTextLayer: Fewer than 20 characters per page on average, or a third of them without a
+            meaning.
         TooLarge: More pages than `options.max_pages`.
         Unreadable: PDFium cannot open it.
     """
@@ -61,7 +64,9 @@ def parse_pdf(content: bytes, filename: str, options: IngestOptions) -> ParsedDo
         require_text(filename, raw)
         scanned = pages_of_pictures(document, raw)
     except pypdfium2.PdfiumError as exc:
-        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that") from exc
+        raise Unreadable(
+            f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
+        ) from exc
     finally:
         document.close()
     parsed = _assemble(raw, information)
@@ -73,8 +78,12 @@ def _open(content: bytes, filename: str) -> pypdfium2.PdfDocument:
         return pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as exc:
         if exc.err_code == pdfium.FPDF_ERR_PASSWORD:
-            raise Encrypted(f"{filename!r} is protected by a password; save a copy without one and send that") from exc
-        raise Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that") from exc
+            raise Encrypted(
+                f"{filename!r} is protected by a password; save a copy without one and send that"
+            ) from exc
+        raise Unreadable(
+            f"{filename!r} is a damaged PDF ({exc}); save it again and upload that"
+        ) from exc
 
 
 def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
@@ -114,7 +123,11 @@ def _assemble(raw: list[str], information: dict[str, str]) -> ParsedDocument:
 
 
 def _mark_unnamed(text: str) -> str:
-    return _UNNAMED.sub("\ufffd", text) if has_codes(text) or any(code in text for code in "\x02\ufffe\uffff") else text
+    return (
+        _UNNAMED.sub("\ufffd", text)
+        if has_codes(text) or any(code in text for code in "\x02\ufffe\uffff")
+        else text
+    )
 
 
 def _compounds(raw: list[str]) -> set[str]:
@@ -181,11 +194,13 @@ def _flow_page(text: str, page: PageSpan, headings: list[Heading]) -> str:
         if heading.start >= page.end:
             break
         block = text[position : heading.start]
-        # Title, authors and affiliations of a first page stay on lines of their own for the metadata.
+        # Title, authors and affiliations of a first page stay on lines of their own for the
+        # metadata.
         front = page.number == 1 and position == 0 and block.count("\n") <= _FRONT_MATTER_LINES
         parts += (block if front else _flow(block), text[heading.start : heading.end])
         position = heading.end
-    # The lines of a title page are short, none of them runs on: only the whole document tells how long a full line is.
+    # The lines of a title page are short, none of them runs on: only the whole document tells how
+    # long a full line is.
     is_title_page = page.number == 1 and position == page.start
     parts.append(_flow(text[position : page.end], text if is_title_page else None))
     return "".join(parts)
@@ -202,7 +217,11 @@ def _flow(block: str, of: str | None = None) -> str:
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
     leaders = "...." in block or ". . . ." in block
     entries = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
-    return wrapped.sub(lambda end: "\n" if end.start() in entries else " ", block) if entries else wrapped.sub(" ", block)
+    return (
+        wrapped.sub(lambda end: "\n" if end.start() in entries else " ", block)
+        if entries
+        else wrapped.sub(" ", block)
+    )
 
 
 def _usual_length(text: str) -> int:

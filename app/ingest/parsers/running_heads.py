@@ -84,28 +84,41 @@ class _Repeated:
         self._words = Counter((line.edge, line.words) for line in lines)
         self._counts = Counter(line.counts for line in lines)
         self._shapes = Counter((line.edge, line.shape) for line in lines)
-        self._heads = [next((line.words for line in found if line.edge == "head"), "") for found in edges]
+        self._heads = [
+            next((line.words for line in found if line.edge == "head"), "") for found in edges
+        ]
         self._least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
 
     def is_alike(self, line: _Line) -> bool:
         """Return whether a line repeats on pages, numbers aside."""
-        return self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least) and len(line.words.split()) >= _SHORTEST_ALIKE
+        return (
+            self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least)
+            and len(line.words.split()) >= _SHORTEST_ALIKE
+        )
 
     def is_running(self, line: _Line, at: int) -> bool:
         """Return whether a line names the document, its part or the page."""
         same = self._words[line.edge, line.words]
-        if line.counts is not None and self._counts[line.counts] >= self._least and (not line.words or same > 1):
+        if (
+            line.counts is not None
+            and self._counts[line.counts] >= self._least
+            and (not line.words or same > 1)
+        ):
             return True
         if not line.words or _ENDS_SENTENCE.search(line.words):
             return False
-        return same >= self._least or (line.edge == "head" and " " in line.words and line.words in self._heads_before(at))
+        return same >= self._least or (
+            line.edge == "head" and " " in line.words and line.words in self._heads_before(at)
+        )
 
     def _heads_before(self, at: int) -> list[str]:
         """Return the heads of the two pages before: a left and a right one.
 
         The first page with a head may bear the heading itself.
         """
-        return self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
+        return (
+            self._heads[max(0, at - 2) : at] if len(self._heads) >= _LEAST_PAGES_OF_SECTIONS else []
+        )
 
 
 def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int) -> list[_Line]:
@@ -122,12 +135,20 @@ def _line(edge: Edge, text: str, number: int) -> _Line:
     if found is None or found.lastgroup is None:
         return _Line(edge, text, None, shape)
     words = (text[: found.start()] + text[found.end() :]).strip()
-    return _Line(edge, words, (edge, found.lastgroup if words else "", int(found[found.lastgroup]) - number), shape)
+    return _Line(
+        edge,
+        words,
+        (edge, found.lastgroup if words else "", int(found[found.lastgroup]) - number),
+        shape,
+    )
 
 
 def _framed(page: list[str], heads: int, feet: int) -> FramedPage:
     end = len(page) - feet
     head, body, foot = ("\n".join(part) for part in (page[:heads], page[heads:end], page[end:]))
     text = "\n\n".join([*([head] if heads else []), body, *([foot] if feet else [])])
-    spans = [*([(0, len(head))] if heads else []), *([(len(text) - len(foot), len(text))] if feet else [])]
+    spans = [
+        *([(0, len(head))] if heads else []),
+        *([(len(text) - len(foot), len(text))] if feet else []),
+    ]
     return FramedPage(text, tuple(spans))

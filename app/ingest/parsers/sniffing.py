@@ -55,10 +55,16 @@ def identify(content: bytes, filename: str) -> FileType:
         return _identify_zip(content, filename)
     if content.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in content:
-            raise Encrypted(f"{filename!r} is protected by a password; save a copy without one and send that")
-        raise UnsupportedType(f"{filename!r} is an old Office file; save it as DOCX or PDF and send that")
+            raise Encrypted(
+                f"{filename!r} is protected by a password; save a copy without one and send that"
+            )
+        raise UnsupportedType(
+            f"{filename!r} is an old Office file; save it as DOCX or PDF and send that"
+        )
     if content.startswith(b"{\\rtf"):
-        raise UnsupportedType(f"{filename!r} is rich text (RTF); save it as DOCX or PDF and send that")
+        raise UnsupportedType(
+            f"{filename!r} is rich text (RTF); save it as DOCX or PDF and send that"
+        )
     image = _named(content, _IMAGES)
     if image or not is_text(content):
         named = image or _named(content, _FOREIGN) or "binary content of an unknown kind"
@@ -75,11 +81,16 @@ def _identify_zip(content: bytes, filename: str) -> FileType:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as exc:
-        raise Unreadable(f"{filename!r} is a damaged ZIP container; upload it again or save it again first") from exc
+        raise Unreadable(
+            f"{filename!r} is a damaged ZIP container; upload it again or save it again first"
+        ) from exc
     for name, one in FORMATS.items():
         if one.zip_part in names:
             return name
-    known = {"xl/workbook.xml": "a spreadsheet (XLSX)", "ppt/presentation.xml": "a presentation (PPTX)"}
+    known = {
+        "xl/workbook.xml": "a spreadsheet (XLSX)",
+        "ppt/presentation.xml": "a presentation (PPTX)",
+    }
     named = next((label for part, label in known.items() if part in names), "a ZIP archive")
     raise UnsupportedType(f"{filename!r} is {named}; send {accepted()}")
 
@@ -89,7 +100,9 @@ def _identify_text(content: bytes, suffix: str) -> FileType:
     named: FileType = next(texts, "text")
     head = content[:2048].replace(b"\0", b"").lower().lstrip(b"\xef\xbb\xbf\xfe\xff \t\r\n")
     if named in ("text", "html"):
-        if head.startswith((b"<!doctype html", b"<html")) or (head.startswith(b"<") and (b"<html" in head or b"<body" in head)):
+        if head.startswith((b"<!doctype html", b"<html")) or (
+            head.startswith(b"<") and (b"<html" in head or b"<body" in head)
+        ):
             return "html"
         return "html" if named == "html" and b"<" in head else "text"
     return named

@@ -16,7 +16,11 @@ def table_lines(rows: Sequence[Sequence[str]], *, header: bool | None = None) ->
         rows: Cell texts, row by row; blank rows are dropped.
         header: Whether the first row names the columns; None decides by its look.
     """
-    filled = [[" ".join(cell.split()) for cell in row] for row in rows if any(cell.strip() for cell in row)]
+    filled = [
+        [" ".join(cell.split()) for cell in row]
+        for row in rows
+        if any(cell.strip() for cell in row)
+    ]
     if not filled:
         return []
     labels = filled[0]
@@ -24,7 +28,10 @@ def table_lines(rows: Sequence[Sequence[str]], *, header: bool | None = None) ->
         header = _looks_like_labels(labels)
     if not header or len(filled) < 2 or len(labels) < 2:
         return [" | ".join(cell for cell in row if cell) for row in filled]
-    return [" | ".join(label for label in labels if label), *(_labelled(row, labels) for row in filled[1:])]
+    return [
+        " | ".join(label for label in labels if label),
+        *(_labelled(row, labels) for row in filled[1:]),
+    ]
 
 
 def _looks_like_labels(cells: Sequence[str]) -> bool:
@@ -32,7 +39,9 @@ def _looks_like_labels(cells: Sequence[str]) -> bool:
     return (
         len(named) >= len(cells) - 1  # the corner cell is often blank
         and len(set(named)) == len(named)
-        and all(len(cell) <= _MAX_LABEL_CHARACTERS and any(map(str.isalpha, cell)) for cell in named)
+        and all(
+            len(cell) <= _MAX_LABEL_CHARACTERS and any(map(str.isalpha, cell)) for cell in named
+        )
     )
 
 

@@ -1,9 +1,10 @@
 """Convert wikitext to readable text, fast; mwparserfromhell for doubtful pages.
 
-Markup is removed innermost first by passes of compiled expressions, each linear and at most a hundred of them. A page that still
-holds a few unmatched brackets afterwards is doubtful and goes through the full parser, whose time grows with the square of their
-number; with more of them the brackets are left out. Speed and agreement with the reference are measured by
-`make bench-bulk` (evaluation/reports/bulk.md).
+Markup is removed innermost first by passes of compiled expressions, each linear and at most a
+hundred of them. A page that still holds a few unmatched brackets afterwards is doubtful and goes
+through the full parser, whose time grows with the square of their number; with more of them the
+brackets are left out. Speed and agreement with the reference are measured by `make bench-bulk`
+(evaluation/reports/bulk.md).
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _PARAMETER = re.compile(r"\{\{\{[^{}]*\}\}\}")
 _TABLE = re.compile(r"^[ \t:*]*\{\||\|\}(?!\})", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
 _BRACKETS_IN_LINK = re.compile(r"(?<!\[)\[([^\[\]]*)\](?!\])")
-_EXTERNAL = re.compile(r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*+[ \t]*+([^\[\]\n]*+)\]", re.IGNORECASE)
+_EXTERNAL = re.compile(
+    r"\[(?:(?:https?|ftp|irc|news|mailto):|//)[^\s\[\]]*+[ \t]*+([^\[\]\n]*+)\]", re.IGNORECASE
+)
 _QUOTES = re.compile(r"'{2,}")
 _BREAK = re.compile(r"<br\s*/?>|</?(?:p|div|blockquote|center|li|tr)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
@@ -53,14 +56,17 @@ _MOST_PASSES = 100
 """Templates and links are nested no deeper than this; MediaWiki itself expands 100 levels."""
 _LOOSE = re.compile(r"\[\[|\]\]|\}\}|^\|\}", re.MULTILINE)
 
-_FILE_PREFIXES = frozenset("file image category media datei bild kategorie fichier archivo imagen categoría".split())
+_FILE_PREFIXES = frozenset(
+    "file image category media datei bild kategorie fichier archivo imagen categoría".split()
+)
 
 
 def parse_wikitext(source: str, title: str) -> ParsedDocument:
     """Return the readable text of a page with its section headings.
 
-    Templates, tables, references, files and categories are dropped; a few templates that stand for text (`lang`, `convert`,
-    `nowrap`, ...) keep it. Paragraphs are separated by blank lines, list items start with "- ".
+    Templates, tables, references, files and categories are dropped; a few templates that stand for
+    text (`lang`, `convert`, `nowrap`, ...) keep it. Paragraphs are separated by blank lines, list
+    items start with "- ".
     """
     resolved = _resolved(source)
     text = _inline(resolved)
@@ -71,11 +77,18 @@ def parse_wikitext(source: str, title: str) -> ParsedDocument:
             warnings = ("unbalanced markup: parsed with mwparserfromhell",)
         else:
             text = re.sub(r"\{\{|\{\|", "", text)
-            warnings = ("unbalanced markup: too much of it to be parsed with care, brackets without an end were left out",)
+            warnings = (
+                "unbalanced markup: too much of it to be parsed with care, brackets without an end were left out",
+            )
     text, stripped = normalise(text)
     body, headings = assemble(text)
     return ParsedDocument(
-        body, "text/x-wiki", headings=tuple(headings), title=title, warnings=warnings, stripped_characters=stripped
+        body,
+        "text/x-wiki",
+        headings=tuple(headings),
+        title=title,
+        warnings=warnings,
+        stripped_characters=stripped,
     )
 
 
@@ -94,10 +107,13 @@ def _resolved(text: str) -> str:
     return _resolve_links(text)
 
 
-def _without_elements(text: str, opening: re.Pattern[str], closing: re.Pattern[str], *, literal: bool = False) -> str:
+def _without_elements(
+    text: str, opening: re.Pattern[str], closing: re.Pattern[str], *, literal: bool = False
+) -> str:
     """Return text without elements from opening to closing tag; unclosed ones stay.
 
-    Both patterns name the element in their first group, an opening that closes itself has a second. Every tag is looked at once.
+    Both patterns name the element in their first group, an opening that closes itself has a second.
+    Every tag is looked at once.
 
     Args:
         text: Wikitext.
@@ -183,7 +199,13 @@ def _link_text(match: re.Match[str]) -> str:
     prefix, colon, _ = target.partition(":")
     if colon and prefix.strip().lower() in _FILE_PREFIXES:
         return ""
-    if colon and not bar and 2 <= len(prefix) <= 12 and prefix.islower() and prefix.replace("-", "").isascii():
+    if (
+        colon
+        and not bar
+        and 2 <= len(prefix) <= 12
+        and prefix.islower()
+        and prefix.replace("-", "").isascii()
+    ):
         return ""  # an interlanguage link
     if bar:
         return label.rpartition("|")[2] or target.split("(")[0].rpartition(":")[2].strip()
@@ -210,10 +232,14 @@ def _careful(source: str) -> str:
     """
     import mwparserfromhell  # noqa: PLC0415  # 40 ms of import that only doubtful pages need
 
-    code = mwparserfromhell.parse(_without_elements(_COMMENT.sub("", source), _ELEMENT, _ELEMENT_END), skip_style_tags=True)
+    code = mwparserfromhell.parse(
+        _without_elements(_COMMENT.sub("", source), _ELEMENT, _ELEMENT_END), skip_style_tags=True
+    )
     for table in code.filter_tags(matches=lambda node: str(node.tag) == "table", recursive=False):
         code.remove(table)
-    for link in code.filter_wikilinks(matches=lambda node: str(node.title).partition(":")[0].strip().lower() in _FILE_PREFIXES):
+    for link in code.filter_wikilinks(
+        matches=lambda node: str(node.title).partition(":")[0].strip().lower() in _FILE_PREFIXES
+    ):
         try:
             code.remove(link)
         except ValueError:  # it stood inside a link that is gone already

@@ -35,7 +35,9 @@ def assemble(text: str) -> tuple[str, list[Heading]]:
     pieces: list[str] = []
     headings: list[Heading] = []
     length = 0
-    for level, block in _without_empty_sections([block for block in _BLANK.split(text.strip()) if block.strip()]):
+    for level, block in _without_empty_sections(
+        [block for block in _BLANK.split(text.strip()) if block.strip()]
+    ):
         if pieces:
             length += 2
         if level:

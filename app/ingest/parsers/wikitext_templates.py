@@ -35,7 +35,9 @@ def template_text(match: re.Match[str]) -> str:
         return ""
     if name in {"val", "coord"}:
         named = dict(part.split("=", 1) for part in map(str.strip, parts) if "=" in part)
-        return _number(values[0], named) if name == "val" else _place(values, named.get("display", ""))
+        return (
+            _number(values[0], named) if name == "val" else _place(values, named.get("display", ""))
+        )
     if name in {"convert", "cvt"}:
         return _quantity(values)
     if name in {"frac", "sfrac"}:
@@ -57,7 +59,9 @@ def _place(values: list[str], display: str) -> str:
     numbers: list[str] = []
     for value in values[:8]:
         if value in {"N", "S", "E", "W"}:
-            parts.append("".join(map("".join, zip(numbers, "\u00b0\u2032\u2033", strict=False))) + value)
+            parts.append(
+                "".join(map("".join, zip(numbers, "\u00b0\u2032\u2033", strict=False))) + value
+            )
             numbers = []
         else:
             numbers.append(value)

@@ -143,13 +143,16 @@ def _open_folder(path: Path, workers: int) -> Iterable[Article]:
 
 def _is_dump(path: Path) -> bool:
     name = path.name.lower()
-    return path.is_file() and (name.endswith(_DUMP_SUFFIXES) or (".xml-p" in name and name.endswith((".bz2", ".gz"))))
+    return path.is_file() and (
+        name.endswith(_DUMP_SUFFIXES) or (".xml-p" in name and name.endswith((".bz2", ".gz")))
+    )
 
 
 def source_name(source: str) -> str:
     """Return a source's name in the ledger: equal for all dumps of an encyclopedia.
 
-    A dump says its own name (`enwiki`); other files are called like the file without suffix and date.
+    A dump says its own name (`enwiki`); other files are called like the file without suffix and
+    date.
 
     Raises:
         NotFound: There is no such file.

@@ -34,8 +34,8 @@ class XmlDump:
     """A MediaWiki export, read once from the start in constant memory.
 
     Args:
-        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` in the same folder lets
-            `workers` threads decompress streams at the same time.
+        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` in the
+            same folder lets `workers` threads decompress streams at the same time.
         workers: Decompression threads, from 1.
     """
 
@@ -59,14 +59,17 @@ class XmlDump:
             with self._open() as file:
                 found = mwxml.Dump.from_file(file).site_info.dbname
         except _MALFORMED as exc:
-            raise Unreadable(f"{self._path.name!r} does not begin like a MediaWiki dump: {exc}") from exc
+            raise Unreadable(
+                f"{self._path.name!r} does not begin like a MediaWiki dump: {exc}"
+            ) from exc
         return str(found) if found else None
 
     def __iter__(self) -> Iterator[Article]:
         """Yield the newest revision of each page.
 
         Raises:
-            Unreadable: The file is no MediaWiki export or ends early; the message names the last good page.
+            Unreadable: The file is no MediaWiki export or ends early; the message names the last
+                good page.
         """
         last = "none"
         with self._open() as file:
@@ -125,7 +128,11 @@ def multistream_index(path: Path) -> Path | None:
     """Return a multistream dump's index if it is in the same folder."""
     if "multistream" not in path.name:
         return None
-    stem = path.name.replace("multistream", "multistream-index").removesuffix(".bz2").removesuffix(".xml")
+    stem = (
+        path.name.replace("multistream", "multistream-index")
+        .removesuffix(".bz2")
+        .removesuffix(".xml")
+    )
     for name in (f"{stem}.txt.bz2", f"{stem}.txt"):
         if (path.parent / name).exists():
             return path.parent / name

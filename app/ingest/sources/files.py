@@ -21,7 +21,8 @@ IGNORE_FILE = ".documindignore"
 class FileSource:
     """A `Source` of single files by name, and folders by relative paths.
 
-    Hidden files and folders (a leading dot), symbolic links inside folders and what a folder's ignore file names are left out.
+    Hidden files and folders (a leading dot), symbolic links inside folders and what a folder's
+    ignore file names are left out.
     """
 
     paths: tuple[Path, ...]
@@ -35,7 +36,9 @@ class FileSource:
         for path in self.paths:
             if path.is_dir():
                 for file in visible_files(path):
-                    yield RawDocument(source_key(file.relative_to(path).as_posix()), display_name(file.name), file)
+                    yield RawDocument(
+                        source_key(file.relative_to(path).as_posix()), display_name(file.name), file
+                    )
             elif path.is_file():
                 yield RawDocument(source_key(path.name), display_name(path.name), path)
             else:
@@ -80,10 +83,13 @@ def read_ignore_file(root: Path) -> GitIgnoreSpec:
     """Return the rules of a folder's `.documindignore`, none when there is none.
 
     Raises:
-        InvalidInput: The file cannot be read or has an invalid rule; without it, too much would be indexed.
+        InvalidInput: The file cannot be read or has an invalid rule; without it, too much would be
+            indexed.
     """
     path = root / IGNORE_FILE
     try:
-        return GitIgnoreSpec.from_lines(path.read_text("utf-8").splitlines() if path.exists() else ())
+        return GitIgnoreSpec.from_lines(
+            path.read_text("utf-8").splitlines() if path.exists() else ()
+        )
     except (OSError, ValueError) as exc:
         raise InvalidInput(f"{str(path)!r} cannot be read ({exc}); fix it or remove it") from exc

@@ -37,7 +37,9 @@ class SampleDocuments:
         licence = f"{LICENCE}; {INVENTED}" if self.library is Library.PAPERS else LICENCE
         folder = self.root / self.library.value
         if not folder.is_dir():
-            raise NotFound(f"the sample documents are not at {str(folder)!r}; run from a checkout or the image")
+            raise NotFound(
+                f"the sample documents are not at {str(folder)!r}; run from a checkout or the image"
+            )
         for path in sorted(folder.iterdir()):
             if path.is_file() and not path.name.startswith("."):
                 name = SAMPLE_PREFIX + path.stem

@@ -1,8 +1,9 @@
 """Folder sync: what to add, replace and remove so that a library mirrors a folder.
 
-Which documents came from a folder is kept by the server, and only those are ever removed: not uploads, not those of another folder,
-and nothing when the folder's disk is not mounted. The hidden manifest in the folder only spares reading files again and decides
-nothing about removals. See docs/decisions/0011-sync-manifest.md.
+Which documents came from a folder is kept by the server, and only those are ever removed: not
+uploads, not those of another folder, and nothing when the folder's disk is not mounted. The hidden
+manifest in the folder only spares reading files again and decides nothing about removals. See
+docs/decisions/0011-sync-manifest.md.
 """
 
 from __future__ import annotations
@@ -93,12 +94,21 @@ class Manifest:
         """Write the manifest, whole or not at all.
 
         Raises:
-            InvalidInput: The folder is read-only: documents are indexed, but the next sync reads every file again.
+            InvalidInput: The folder is read-only: documents are indexed, but the next sync reads
+                every file again.
         """
-        values = {name: {key: asdict(entry) for key, entry in sorted(entries.items())} for name, entries in self._libraries.items()}
+        values = {
+            name: {key: asdict(entry) for key, entry in sorted(entries.items())}
+            for name, entries in self._libraries.items()
+        }
         fresh = self._path.with_name(f"{MANIFEST_FILE}.new")
         try:
-            fresh.write_text(json.dumps({"version": _VERSION, "libraries": values}, indent=1, ensure_ascii=False), "utf-8")
+            fresh.write_text(
+                json.dumps(
+                    {"version": _VERSION, "libraries": values}, indent=1, ensure_ascii=False
+                ),
+                "utf-8",
+            )
             fresh.replace(self._path)
         except OSError as exc:
             with suppress(OSError):
@@ -115,17 +125,27 @@ def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
         if value["version"] != _VERSION:
             return {}
         return {
-            str(name): {str(key): ManifestEntry(str(e["sha256"]), int(e["size"]), int(e["mtime_ns"])) for key, e in entries.items()}
+            str(name): {
+                str(key): ManifestEntry(str(e["sha256"]), int(e["size"]), int(e["mtime_ns"]))
+                for key, e in entries.items()
+            }
             for name, entries in value["libraries"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[str, str], claimed: Collection[str]) -> SyncPlan:
+def plan_sync(
+    root: Path,
+    library: Library,
+    manifest: Manifest,
+    live: Mapping[str, str],
+    claimed: Collection[str],
+) -> SyncPlan:
     """Compare a folder with what is indexed.
 
-    A file of the size and time that the manifest knows is not read again; every other one is compared by its bytes.
+    A file of the size and time that the manifest knows is not read again; every other one is
+    compared by its bytes.
 
     Args:
         root: The folder.
@@ -141,20 +161,37 @@ def plan_sync(root: Path, library: Library, manifest: Manifest, live: Mapping[st
         raise InvalidInput(f"{str(root)!r} is no folder; give the folder to sync")
     failed: list[tuple[str, str]] = []
     found: dict[str, FolderFile] = {}
-    for path in visible_files(root, lambda error: failed.append((_relative(root, error.filename), error.strerror or "unreadable"))):
+    for path in visible_files(
+        root,
+        lambda error: failed.append(
+            (_relative(root, error.filename), error.strerror or "unreadable")
+        ),
+    ):
         try:
             file = _look(root, path, manifest.entries)
         except (OSError, InvalidInput) as exc:
-            failed.append((_relative(root, path), exc.message if isinstance(exc, InvalidInput) else exc.strerror or "unreadable"))
+            failed.append(
+                (
+                    _relative(root, path),
+                    exc.message if isinstance(exc, InvalidInput) else exc.strerror or "unreadable",
+                )
+            )
         else:
             found[file.source_key] = file
     groups: dict[str, list[FolderFile]] = {"add": [], "replace": [], "unchanged": []}
     for key, file in found.items():
         sha256 = live.get(document_id(library, key))
-        groups["add" if sha256 is None else "unchanged" if sha256 == file.entry.sha256 else "replace"].append(file)
+        groups[
+            "add" if sha256 is None else "unchanged" if sha256 == file.entry.sha256 else "replace"
+        ].append(file)
     gone = (key for key in claimed if key not in found and not _within(key, failed))
     return SyncPlan(
-        library, tuple(groups["add"]), tuple(groups["replace"]), tuple(sorted(gone)), tuple(groups["unchanged"]), tuple(failed)
+        library,
+        tuple(groups["add"]),
+        tuple(groups["replace"]),
+        tuple(sorted(gone)),
+        tuple(groups["unchanged"]),
+        tuple(failed),
     )
 
 
@@ -164,7 +201,9 @@ def _look(root: Path, path: Path, known: Mapping[str, ManifestEntry]) -> FolderF
     entry = known.get(key)
     if entry is not None and (entry.size, entry.mtime_ns) == (status.st_size, status.st_mtime_ns):
         return FolderFile(key, path, entry)
-    return FolderFile(key, path, ManifestEntry(content_sha256(path), status.st_size, status.st_mtime_ns))
+    return FolderFile(
+        key, path, ManifestEntry(content_sha256(path), status.st_size, status.st_mtime_ns)
+    )
 
 
 def _relative(root: Path, path: Path | str) -> str:

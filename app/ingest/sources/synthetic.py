@@ -1,6 +1,7 @@
 """Generate encyclopedias from a seed, with the markup of a real dump.
 
-Made for scale and crash tests, where a real dump is too large to carry. The same seed gives the same bytes.
+Made for scale and crash tests, where a real dump is too large to carry. The same seed gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -70,11 +71,24 @@ class SyntheticEncyclopedia:
                 target = self._title(int(rng.integers(1, number)))
                 yield self._article(number, revision, title, f"#REDIRECT [[{target}]]", target)
             else:
-                yield self._article(number, revision, title, self._page(rng, title, number, revision), None)
+                yield self._article(
+                    number, revision, title, self._page(rng, title, number, revision), None
+                )
 
-    def _article(self, number: int, revision: int, title: str, source: str, redirect_to: str | None) -> Article:
+    def _article(
+        self, number: int, revision: int, title: str, source: str, redirect_to: str | None
+    ) -> Article:
         url = _BASE_URL + title.replace(" ", "_")
-        return Article(str(number), f"{number}{revision:03d}", title, "wikitext", source, url, "CC BY-SA 4.0", redirect_to)
+        return Article(
+            str(number),
+            f"{number}{revision:03d}",
+            title,
+            "wikitext",
+            source,
+            url,
+            "CC BY-SA 4.0",
+            redirect_to,
+        )
 
     def _title(self, number: int) -> str:
         """Return a unique title: two words from the digits of the number."""
@@ -113,11 +127,15 @@ class SyntheticEncyclopedia:
             words[int(rng.integers(count))] = f"[[{target}|{words[-1]}]]"
         if rng.random() < 0.2:
             words.append(str(int(rng.integers(1000, 2030))))
-        reference = f"<ref>{{{{cite web|title={words[0]}|year=2001}}}}</ref>" if rng.random() < 0.25 else ""
+        reference = (
+            f"<ref>{{{{cite web|title={words[0]}|year=2001}}}}</ref>" if rng.random() < 0.25 else ""
+        )
         return " ".join(words).capitalize() + "." + reference + " ", count
 
     def _table(self, rng: np.random.Generator) -> str:
-        rows = "".join(f"|-\n| {a} || {b}\n" for a, b in zip(*[iter(self._draw(rng, 8))] * 2, strict=True))
+        rows = "".join(
+            f"|-\n| {a} || {b}\n" for a, b in zip(*[iter(self._draw(rng, 8))] * 2, strict=True)
+        )
         return f'\n{{| class="wikitable"\n! Name !! Value\n{rows}|}}\n'
 
     def _draw(self, rng: np.random.Generator, count: int) -> list[str]:
@@ -130,7 +148,9 @@ def _vocabulary(rng: np.random.Generator, size: int) -> list[str]:
     while len(words) < size:
         syllables = 1 + len(words).bit_length() // 7
         word = "".join(
-            _ONSETS[rng.integers(len(_ONSETS))] + _VOWELS[rng.integers(len(_VOWELS))] + _CODAS[rng.integers(len(_CODAS))]
+            _ONSETS[rng.integers(len(_ONSETS))]
+            + _VOWELS[rng.integers(len(_VOWELS))]
+            + _CODAS[rng.integers(len(_CODAS))]
             for _ in range(syllables)
         )
         words.setdefault(word if word not in words else word + _VOWELS[rng.integers(len(_VOWELS))])
@@ -142,7 +162,11 @@ def write_xml(encyclopedia: SyntheticEncyclopedia, file: IO[str]) -> int:
     file.write(HEAD)
     pages = 0
     for pages, article in enumerate(encyclopedia, 1):  # noqa: B007  # the count is the result
-        target = f'    <redirect title="{escape(article.redirect_to)}" />\n' if article.redirect_to else ""
+        target = (
+            f'    <redirect title="{escape(article.redirect_to)}" />\n'
+            if article.redirect_to
+            else ""
+        )
         file.write(
             f"  <page>\n    <title>{escape(article.title)}</title>\n    <ns>0</ns>\n    <id>{article.key}</id>\n{target}"
             f"    <revision>\n      <id>{article.revision}</id>\n      <timestamp>2026-01-01T00:00:00Z</timestamp>\n"

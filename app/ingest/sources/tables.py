@@ -38,7 +38,8 @@ class JsonLines:
         """Yield articles in file order.
 
         Raises:
-            Unreadable: A line is no JSON object with `title` and `text`; the message names the line.
+            Unreadable: A line is no JSON object with `title` and `text`; the message names the
+                line.
         """
         with self._path.open("rb") as self._raw, self._open(self._raw) as file:
             for number, line in enumerate(file, 1):
@@ -77,12 +78,16 @@ class ParquetFiles:
         try:
             from pyarrow import ArrowException, parquet  # noqa: PLC0415  # an extra: 40 MB that only this source needs
         except ImportError as exc:
-            raise InvalidInput("reading Parquet needs the extra 'bulk'; run: pip install pyarrow") from exc
+            raise InvalidInput(
+                "reading Parquet needs the extra 'bulk'; run: pip install pyarrow"
+            ) from exc
         files = sorted(self._path.glob("**/*.parquet")) if self._path.is_dir() else [self._path]
         self._read = 0
         for path in files:
             try:
-                self._rows = self._rows or sum(parquet.read_metadata(file).num_rows for file in files)
+                self._rows = self._rows or sum(
+                    parquet.read_metadata(file).num_rows for file in files
+                )
                 table = parquet.ParquetFile(path)
                 columns = [name for name in _COLUMNS if name in table.schema_arrow.names]
                 for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
@@ -116,13 +121,19 @@ class HubDataset:
         try:
             import datasets  # noqa: PLC0415  # an extra that brings pandas and pyarrow
         except ImportError as exc:
-            raise InvalidInput("reading from the hub needs the extra 'bulk'; run: pip install datasets") from exc
+            raise InvalidInput(
+                "reading from the hub needs the extra 'bulk'; run: pip install datasets"
+            ) from exc
         try:
-            rows = datasets.load_dataset(self._name, self._configuration or None, split=self._split, streaming=True)
+            rows = datasets.load_dataset(
+                self._name, self._configuration or None, split=self._split, streaming=True
+            )
             for row in rows:
                 yield article_of(row)
         except (OSError, ValueError, KeyError) as exc:
-            raise Unreadable(f"data set {self._name!r} cannot be read: {exc}; check its name and the network") from exc
+            raise Unreadable(
+                f"data set {self._name!r} cannot be read: {exc}; check its name and the network"
+            ) from exc
 
 
 def article_of(row: Mapping[str, object], default_key: str = "") -> Article:
@@ -133,7 +144,9 @@ def article_of(row: Mapping[str, object], default_key: str = "") -> Article:
     """
     text = str(row["text"])
     revision = (
-        row.get("revision") or row.get("revision_id") or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        row.get("revision")
+        or row.get("revision_id")
+        or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     )
     return Article(
         key=str(row.get("id") or default_key or row["title"]),

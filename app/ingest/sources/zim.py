@@ -37,15 +37,26 @@ class ZimArchive:
         try:
             from libzim.reader import Archive  # noqa: PLC0415  # an extra (GPL), never needed by the server itself
         except ImportError as exc:
-            raise InvalidInput("reading ZIM archives needs libzim; run: pip install libzim") from exc
+            raise InvalidInput(
+                "reading ZIM archives needs libzim; run: pip install libzim"
+            ) from exc
         try:
             archive = Archive(self._path)
             for number in range(archive.all_entry_count):
                 self._position = number / archive.all_entry_count
-                entry = archive._get_entry_by_id(number)  # libzim documents no other way to list entries
+                entry = archive._get_entry_by_id(
+                    number
+                )  # libzim documents no other way to list entries
                 if entry.is_redirect:
                     target = entry.get_redirect_entry()
-                    yield Article(entry.path, "redirect:" + target.path, entry.title, "html", "", redirect_to=target.title)
+                    yield Article(
+                        entry.path,
+                        "redirect:" + target.path,
+                        entry.title,
+                        "html",
+                        "",
+                        redirect_to=target.title,
+                    )
                     continue
                 item = entry.get_item()
                 if not item.mimetype.startswith("text/html"):

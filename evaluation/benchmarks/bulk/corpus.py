@@ -39,8 +39,17 @@ class TextPool:
         rng = np.random.default_rng(self._seed + 1)
         for number in range(count):
             chosen = rng.integers(0, _SENTENCES, _SENTENCES_PER_ARTICLE)
-            paragraphs = [" ".join(self.sentences[i] for i in chosen[at : at + 6]) for at in range(0, len(chosen), 6)]
-            yield Article(str(number + 1), "1", f"{_word(number % _VOCABULARY)} {number}", "text", "\n\n".join(paragraphs))
+            paragraphs = [
+                " ".join(self.sentences[i] for i in chosen[at : at + 6])
+                for at in range(0, len(chosen), 6)
+            ]
+            yield Article(
+                str(number + 1),
+                "1",
+                f"{_word(number % _VOCABULARY)} {number}",
+                "text",
+                "\n\n".join(paragraphs),
+            )
 
     def queries(self, count: int) -> list[str]:
         """Return windows of 8 to 12 words of indexed sentences."""

@@ -17,9 +17,15 @@ from evaluation.benchmarks.bulk.growth import Figures
 Law = Literal["linear", "logarithmic"]
 
 LAWS: dict[str, tuple[Law, str]] = {
-    "index_cpu_s": ("linear", "every chunk is cut, stored and indexed once, and merged a few times"),
+    "index_cpu_s": (
+        "linear",
+        "every chunk is cut, stored and indexed once, and merged a few times",
+    ),
     "disk_mb": ("linear", "every chunk has its rows and its postings"),
-    "bm25_p95_ms": ("linear", "a posting list is as long as its word is frequent, and the words of a question are read through"),
+    "bm25_p95_ms": (
+        "linear",
+        "a posting list is as long as its word is frequent, and the words of a question are read through",
+    ),
     "index_pss_mb": (
         "logarithmic",
         "heaps and caches have fixed sizes; what is added is a segment for each doubling or so, and its share of a merge",
@@ -63,10 +69,23 @@ def fit(steps: Sequence[Figures]) -> list[Fit]:
 
 
 def _fit(name: str, law: Law, why: str, small: Sequence[Figures], largest: Figures) -> Fit:
-    along: Callable[[npt.ArrayLike], npt.NDArray[np.float64]] = np.log if law == "logarithmic" else np.asarray
-    slope, intercept = np.polyfit(along([figures["chunks"] for figures in small]), [figures[name] for figures in small], 1)
+    along: Callable[[npt.ArrayLike], npt.NDArray[np.float64]] = (
+        np.log if law == "logarithmic" else np.asarray
+    )
+    slope, intercept = np.polyfit(
+        along([figures["chunks"] for figures in small]), [figures[name] for figures in small], 1
+    )
 
     def at(chunks: float) -> float:
         return float(intercept + slope * along(chunks))
 
-    return Fit(name, law, why, float(slope), float(intercept), at(largest["chunks"]), largest[name], at(WIKIPEDIA_CHUNKS))
+    return Fit(
+        name,
+        law,
+        why,
+        float(slope),
+        float(intercept),
+        at(largest["chunks"]),
+        largest[name],
+        at(WIKIPEDIA_CHUNKS),
+    )

@@ -1,7 +1,7 @@
 """Grow a library step by step: indexing, disk, memory, retrieval, start-up.
 
-Each part runs in a process of its own, whose proportional set size (PSS, with that of its children) a parent samples; a part prints
-its figures as JSON.
+Each part runs in a process of its own, whose proportional set size (PSS, with that of its children)
+a parent samples; a part prints its figures as JSON.
 """
 
 from __future__ import annotations
@@ -74,11 +74,21 @@ def index(path: Path, chunks: int) -> Figures:
     articles = TextPool().articles(round(chunks / CHUNKS_PER_ARTICLE))
     with IndexStore(options(path), vector_store="off") as store:
         started, cpu = time.perf_counter(), time.process_time()
-        BulkIndexer(store.writer, store.ledger).run(BulkTask(LIBRARY, "bench", IngestOptions()), articles, BulkOptions())
-        figures = {"index_s": time.perf_counter() - started, "index_cpu_s": time.process_time() - cpu}
+        BulkIndexer(store.writer, store.ledger).run(
+            BulkTask(LIBRARY, "bench", IngestOptions()), articles, BulkOptions()
+        )
+        figures = {
+            "index_s": time.perf_counter() - started,
+            "index_cpu_s": time.process_time() - cpu,
+        }
         counts = store.catalog.counts(LIBRARY)
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    return {**figures, "chunks": counts.chunks, "text_mb": counts.bytes / 1e6, "disk_mb": size / 1e6}
+    return {
+        **figures,
+        "chunks": counts.chunks,
+        "text_mb": counts.bytes / 1e6,
+        "disk_mb": size / 1e6,
+    }
 
 
 def lexical(path: Path, _: int) -> Figures:
@@ -97,7 +107,11 @@ def lexical(path: Path, _: int) -> Figures:
 
     with IndexStore(options(path), vector_store="off") as store:
         ours, theirs = _alternate(lambda text: store.lexical.search(LIBRARY, text, POOL), ask_bare)
-    return {"bm25_p50_ms": _ms(ours, 50), "bm25_p95_ms": _ms(ours, 95), "tantivy_p95_ms": _ms(theirs, 95)}
+    return {
+        "bm25_p50_ms": _ms(ours, 50),
+        "bm25_p95_ms": _ms(ours, 95),
+        "tantivy_p95_ms": _ms(theirs, 95),
+    }
 
 
 def embed(path: Path, vectors: int) -> Figures:
@@ -105,10 +119,19 @@ def embed(path: Path, vectors: int) -> Figures:
     embedder = RandomEmbedder()
     with IndexStore(options(path), vector_store="foreground") as store:
         identity = embedder.identity
-        store.writer.claim(LIBRARY, Fingerprint(identity.model, identity.digest, DIMENSION, "", "", "bench", "en_stem"))
+        store.writer.claim(
+            LIBRARY,
+            Fingerprint(identity.model, identity.digest, DIMENSION, "", "", "bench", "en_stem"),
+        )
         started, done = time.perf_counter(), 0
-        while done < vectors and (page := store.writer.pending_vectors(LIBRARY, min(2000, vectors - done))):
-            store.writer.write_vectors(LIBRARY, [chunk.chunk_id for chunk in page], embedder.embed_passages([""] * len(page)))
+        while done < vectors and (
+            page := store.writer.pending_vectors(LIBRARY, min(2000, vectors - done))
+        ):
+            store.writer.write_vectors(
+                LIBRARY,
+                [chunk.chunk_id for chunk in page],
+                embedder.embed_passages([""] * len(page)),
+            )
             done += len(page)
         store.writer.apply(LIBRARY)
         return {"vectors": done, "embed_s": time.perf_counter() - started}
@@ -136,7 +159,11 @@ def full(path: Path, _: int) -> Figures:
             store.catalog.passages(LIBRARY, ids)
 
         ours, theirs = _alternate(whole, floor)
-    return {"full_p50_ms": _ms(ours, 50), "full_p95_ms": _ms(ours, 95), "floor_p50_ms": _ms(theirs, 50)}
+    return {
+        "full_p50_ms": _ms(ours, 50),
+        "full_p95_ms": _ms(ours, 95),
+        "floor_p50_ms": _ms(theirs, 50),
+    }
 
 
 def start(path: Path, _: int) -> Figures:
@@ -163,7 +190,14 @@ def run_part(part: str, path: Path, amount: int = 0) -> Figures:
     Raises:
         subprocess.CalledProcessError: It failed.
     """
-    arguments = [sys.executable, "-m", "evaluation.benchmarks.bulk.growth", part, str(path), str(amount)]
+    arguments = [
+        sys.executable,
+        "-m",
+        "evaluation.benchmarks.bulk.growth",
+        part,
+        str(path),
+        str(amount),
+    ]
     most = 0
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
@@ -191,7 +225,9 @@ def pss_bytes(pid: int) -> int:
     return total
 
 
-def _alternate(ours: Callable[[str], object], theirs: Callable[[str], object]) -> tuple[list[float], list[float]]:
+def _alternate(
+    ours: Callable[[str], object], theirs: Callable[[str], object]
+) -> tuple[list[float], list[float]]:
     """Time both on the same questions in turn, after a warm-up; seconds.
 
     Each question counts with its fastest round.

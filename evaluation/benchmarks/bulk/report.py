@@ -26,7 +26,9 @@ class Limit:
     @property
     def met(self) -> bool:
         """Return whether it holds."""
-        return self.judged and (self.found >= self.limit if self.at_least else self.found <= self.limit)
+        return self.judged and (
+            self.found >= self.limit if self.at_least else self.found <= self.limit
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ class Report:
 def read(found: Mapping[str, Any]) -> Report:
     """Return the report that a file holds."""
     speed = found["throughput"]
-    costs = {name: Cost(**speed[name]) for name in ("product", "tantivy", "tantivy_grouped", "catalog")}
+    costs = {
+        name: Cost(**speed[name]) for name in ("product", "tantivy", "tantivy_grouped", "catalog")
+    }
     return Report(
         found["machine"],
         found["cores"],
@@ -84,7 +88,9 @@ def markdown(report: Report) -> str:
     ]
     for limit in report.limits:
         sign = "at least" if limit.at_least else "at most"
-        lines.append(f"| {limit.name} | {limit.found:.3g} | {sign} {limit.limit:.4g} | {_verdict(limit)} |")
+        lines.append(
+            f"| {limit.name} | {limit.found:.3g} | {sign} {limit.limit:.4g} | {_verdict(limit)} |"
+        )
     speed = report.throughput
     lines += [
         "",
@@ -105,7 +111,10 @@ def markdown(report: Report) -> str:
         *(
             []
             if speed.others_share is None
-            else [f"Others had {speed.others_share:.0%} of the processors' time in these rounds.", ""]
+            else [
+                f"Others had {speed.others_share:.0%} of the processors' time in these rounds.",
+                "",
+            ]
         ),
         f"{speed.chunks_per_s:,.0f} chunks/s; by processor time {speed.share_of_tantivy_cpu:.2f} of bare tantivy. With every core"
         f" busy from the first moment to the last the share could be {speed.highest_share(report.cores):.2f}. The product's rows"
@@ -121,7 +130,12 @@ def markdown(report: Report) -> str:
             f" worst article over 300 words: {words.f1_worst_title}; handed to the reference: {words.fallback_share:.1%}.",
         ]
     names = list(dict.fromkeys(name for step in report.steps for name in step))
-    lines += ["", "## Growth", "", "| | " + " | ".join(f"{step['chunks']:,.0f}" for step in report.steps) + " |"]
+    lines += [
+        "",
+        "## Growth",
+        "",
+        "| | " + " | ".join(f"{step['chunks']:,.0f}" for step in report.steps) + " |",
+    ]
     lines.append("|---" * (len(report.steps) + 1) + "|")
     for name in names:
         cells = [f"{step[name]:.4g}" if name in step else "" for step in report.steps]
@@ -135,7 +149,8 @@ def markdown(report: Report) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| {fit.name} | {fit.law} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |" for fit in report.fits
+            f"| {fit.name} | {fit.law} | {fit.measured:.4g} | {fit.predicted:.4g} | {fit.at_wikipedia:.4g} |"
+            for fit in report.fits
         ]
         lines += ["", *(f"- {fit.name} is {fit.law}: {fit.why}" for fit in report.fits)]
     return "\n".join(lines) + "\n"

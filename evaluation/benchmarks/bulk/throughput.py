@@ -102,7 +102,9 @@ def measure(chunks: int, rounds: int) -> Throughput:
     for _ in range(rounds):
         for name, way in ways.items():
             # A merge that was left to itself may write a file more while the folder goes.
-            with tempfile.TemporaryDirectory(prefix="documind-bench-", ignore_cleanup_errors=True) as directory:
+            with tempfile.TemporaryDirectory(
+                prefix="documind-bench-", ignore_cleanup_errors=True
+            ) as directory:
                 costs[name].append(_cost(way, Path(directory)))
 
     busy_s, own_s = _busy_s() - busy_before, _cpu_s() - own_before
@@ -117,11 +119,18 @@ def measure(chunks: int, rounds: int) -> Throughput:
         tantivy=_median(costs["tantivy"]),
         tantivy_grouped=_median(costs["tantivy_grouped"]),
         catalog=_median(costs["catalog"]),
-        share_of_tantivy=share(lambda i: costs["tantivy"][i].wall_s, lambda i: costs["product"][i].wall_s),
-        share_of_grouped=share(lambda i: costs["tantivy_grouped"][i].wall_s, lambda i: costs["product"][i].wall_s),
-        share_of_tantivy_cpu=share(lambda i: costs["tantivy"][i].cpu_s, lambda i: costs["product"][i].cpu_s),
+        share_of_tantivy=share(
+            lambda i: costs["tantivy"][i].wall_s, lambda i: costs["product"][i].wall_s
+        ),
+        share_of_grouped=share(
+            lambda i: costs["tantivy_grouped"][i].wall_s, lambda i: costs["product"][i].wall_s
+        ),
+        share_of_tantivy_cpu=share(
+            lambda i: costs["tantivy"][i].cpu_s, lambda i: costs["product"][i].cpu_s
+        ),
         share_of_slower=share(
-            lambda i: max(costs["tantivy"][i].wall_s, costs["catalog"][i].wall_s), lambda i: costs["product"][i].wall_s
+            lambda i: max(costs["tantivy"][i].wall_s, costs["catalog"][i].wall_s),
+            lambda i: costs["product"][i].wall_s,
         ),
         chunks_per_s=count / _median(costs["product"]).wall_s,
         others_share=max(0.0, 1 - own_s / busy_s) if busy_s else None,
@@ -139,8 +148,8 @@ def _tantivy(path: Path, drafts: Sequence[DocumentDraft], group_chunks: int) -> 
 
     The same analyzer too.
 
-    A commit follows the batch that makes `group_chunks` full. It ends like the product with the last commit: merges that still run
-    then are left to themselves.
+    A commit follows the batch that makes `group_chunks` full. It ends like the product with the
+    last commit: merges that still run then are left to themselves.
     """
     options = IndexOptions(path, path)
     schema = build_schema()
@@ -153,7 +162,12 @@ def _tantivy(path: Path, drafts: Sequence[DocumentDraft], group_chunks: int) -> 
             fixed = {DOC: doc, DOC_ID: draft.doc_id, TYPE: draft.type, TITLE: draft.metadata.title}
             for span in draft.chunks:
                 number += 1
-                fields = {CHUNK_ID: number, SECTION_NAME: span.section, BODY: draft.text[span.start : span.end], **fixed}
+                fields = {
+                    CHUNK_ID: number,
+                    SECTION_NAME: span.section,
+                    BODY: draft.text[span.start : span.end],
+                    **fixed,
+                }
                 writer.add_document(tantivy.Document.from_dict(fields, schema))
         if number - committed >= group_chunks or start + BATCH_ARTICLES >= len(drafts):
             writer.commit()
@@ -184,7 +198,9 @@ def _cpu_s() -> float:
 def _busy_s() -> float:
     """Return the processor time of all users since boot; 0.0 if unknown."""
     try:
-        numbers = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        numbers = [
+            int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        ]
     except OSError:
         return 0.0
     user, nice, system, _idle, _waiting, irq, softirq, steal = numbers
@@ -192,4 +208,7 @@ def _busy_s() -> float:
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
-    return Cost(statistics.median(cost.wall_s for cost in costs), statistics.median(cost.cpu_s for cost in costs))
+    return Cost(
+        statistics.median(cost.wall_s for cost in costs),
+        statistics.median(cost.cpu_s for cost in costs),
+    )

@@ -1,7 +1,7 @@
 """The parts whose seconds count, one behind the other in a process of their own.
 
-A machine that others use too has to be left alone for only as long as this takes: `--undisturbed CMD` of the benchmark runs it
-behind a command that sees to that.
+A machine that others use too has to be left alone for only as long as this takes: `--undisturbed
+CMD` of the benchmark runs it behind a command that sees to that.
 """
 
 from __future__ import annotations
@@ -40,10 +40,14 @@ def run(directory: Path, steps: Sequence[int], chunks: int, rounds: int, prefix:
     """
     program = [sys.executable, "-m", "evaluation.benchmarks.bulk.timed"]
     arguments = [*program, str(directory), str(chunks), str(rounds), *map(str, steps)]
-    output = subprocess.run([*shlex.split(prefix), *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+    output = subprocess.run(
+        [*shlex.split(prefix), *arguments], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     found = json.loads(output.splitlines()[-1])
     speed = found["throughput"]
-    costs = {name: Cost(**speed[name]) for name in ("product", "tantivy", "tantivy_grouped", "catalog")}
+    costs = {
+        name: Cost(**speed[name]) for name in ("product", "tantivy", "tantivy_grouped", "catalog")
+    }
     return Timed(Throughput(**{**speed, **costs}), found["steps"])
 
 
@@ -56,7 +60,10 @@ def server_start_s(path: Path) -> float:
 def starts(path: Path, empty: Path, name: str) -> growth.Figures:
     """Start servers on both directories in turn; the first start makes files."""
     pairs = [(server_start_s(path), server_start_s(empty)) for _ in range(OPENINGS + 1)][1:]
-    return {f"{name}_s": min(pair[0] for pair in pairs), f"{name}_empty_s": min(pair[1] for pair in pairs)}
+    return {
+        f"{name}_s": min(pair[0] for pair in pairs),
+        f"{name}_empty_s": min(pair[1] for pair in pairs),
+    }
 
 
 def _asked(path: Path) -> growth.Figures:
@@ -65,19 +72,27 @@ def _asked(path: Path) -> growth.Figures:
 
 def _best(turns: Sequence[growth.Figures]) -> growth.Figures:
     """Return the shortest of each time and the most of the rest, which is memory."""
-    return {name: (min if name.endswith(("_ms", "_s")) else max)(turn[name] for turn in turns) for name in turns[0]}
+    return {
+        name: (min if name.endswith(("_ms", "_s")) else max)(turn[name] for turn in turns)
+        for name in turns[0]
+    }
 
 
 def main() -> None:
     """Measure and print JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("chunks", type=int)
     parser.add_argument("rounds", type=int)
     parser.add_argument("steps", type=int, nargs="+")
     args = parser.parse_args()
     speed = throughput.measure(args.chunks, args.rounds)
-    turns = [{str(step): _asked(args.directory / str(step)) for step in args.steps} for _ in range(OPENINGS)]
+    turns = [
+        {str(step): _asked(args.directory / str(step)) for step in args.steps}
+        for _ in range(OPENINGS)
+    ]
     found = {str(step): _best([turn[str(step)] for turn in turns]) for step in args.steps}
     largest = str(max(args.steps))
     found[largest] |= starts(args.directory / largest, args.directory / "empty", "server_start")

@@ -80,12 +80,15 @@ def reference_text(source: str) -> str:
 
     Categories go too.
 
-    Its `strip_code` keeps the captions of files and the cells of tables as loose words; we drop both on purpose (ADR 0090). A table
-    or note that reaches over a heading is a mistake of its tree, which took prose for markup, and stays.
+    Its `strip_code` keeps the captions of files and the cells of tables as loose words; we drop
+    both on purpose (ADR 0090). A table or note that reaches over a heading is a mistake of its
+    tree, which took prose for markup, and stays.
     """
     code = mwparserfromhell.parse(source)
     for tag in code.filter_tags(recursive=True):
-        if str(tag.tag).strip().lower() in _LEFT_OUT_TAGS | {"table"} and not _HEADING.search(str(tag)):
+        if str(tag.tag).strip().lower() in _LEFT_OUT_TAGS | {"table"} and not _HEADING.search(
+            str(tag)
+        ):
             _remove(code, tag)
     for link in code.filter_wikilinks(recursive=True):
         if str(link.title).partition(":")[0].strip().lower() in _LEFT_OUT_LINKS:

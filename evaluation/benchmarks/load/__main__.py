@@ -1,10 +1,12 @@
 """Measure a server under many readers, a bulk run and a long day.
 
-    python -m evaluation.benchmarks.load [--only PART...] [--parts DIR] [--seconds S] [--questions N] [--cycles N]
+    python -m evaluation.benchmarks.load [--only PART...] [--parts DIR] [--seconds S] [--questions
+    N] [--cycles N]
 
-Parts: `streams` (five minutes), `over` (one), `loop` (two), `soak` (ten). Server, model host (Ollama's double at a fixed rate) and
-load generator are processes of their own. With `--parts DIR` each part is kept in a file as soon as it is measured, and one that is
-there already is not measured again: a run that was spoilt can go on. The report is written when no part is missing.
+Parts: `streams` (five minutes), `over` (one), `loop` (two), `soak` (ten). Server, model host
+(Ollama's double at a fixed rate) and load generator are processes of their own. With `--parts DIR`
+each part is kept in a file as soon as it is measured, and one that is there already is not measured
+again: a run that was spoilt can go on. The report is written when no part is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from pathlib import Path
 
 from evaluation.benchmarks.load.loop import bench_loop
 from evaluation.benchmarks.load.soak import bench_soak
-from evaluation.benchmarks.load.streams import CLIENTS, ROUNDS, STREAMS, TOKENS_PER_S, Part, bench_over, bench_streams
+from evaluation.benchmarks.load.streams import (
+    CLIENTS,
+    ROUNDS,
+    STREAMS,
+    TOKENS_PER_S,
+    Part,
+    bench_over,
+    bench_streams,
+)
 from evaluation.lib.served import Line, write
 
 PARTS = ("streams", "over", "loop", "soak")
@@ -39,7 +49,10 @@ def _measured(part: str, measure: Callable[[], Part], folder: Path | None) -> Pa
     """Measure a part, with the machine's load before and after, and keep it."""
     before = os.getloadavg()[0]
     lines, figures = measure()
-    figures |= {f"machine load before {part}": before, f"machine load after {part}": os.getloadavg()[0]}
+    figures |= {
+        f"machine load before {part}": before,
+        f"machine load after {part}": os.getloadavg()[0],
+    }
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         kept = {"lines": [asdict(line) for line in lines], "figures": figures}
@@ -59,7 +72,14 @@ def _report(parts: Sequence[Part]) -> int:
     ]
     lines = [line for found, _ in parts for line in found]
     figures = {name: value for _, found in parts for name, value in found.items()}
-    return write("load", "Many streams, a free event loop, and a long day", remarks, lines, figures, "make bench-load")
+    return write(
+        "load",
+        "Many streams, a free event loop, and a long day",
+        remarks,
+        lines,
+        figures,
+        "make bench-load",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,9 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="measure these")
     parser.add_argument("--parts", type=Path, help="folder that keeps the figures of each part")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of 64 streams, and of the bulk run")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="of 64 streams, and of the bulk run"
+    )
     parser.add_argument("--questions", type=int, default=5000, help="of the soak")
-    parser.add_argument("--cycles", type=int, default=300, help="documents of the soak that come and go")
+    parser.add_argument(
+        "--cycles", type=int, default=300, help="documents of the soak that come and go"
+    )
     asked = parser.parse_args(arguments)
     found: dict[str, Part] = {}
     with tempfile.TemporaryDirectory(prefix="documind-load-") as name:
@@ -89,7 +113,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(found) == len(PARTS):
         return _report(list(found.values()))
     for lines, figures in found.values():
-        print(json.dumps({"lines": [(line.what, line.measured, line.holds) for line in lines], "figures": figures}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "lines": [(line.what, line.measured, line.holds) for line in lines],
+                    "figures": figures,
+                },
+                indent=1,
+            )
+        )
     return 0 if all(line.holds for lines, _ in found.values() for line in lines) else 1
 
 

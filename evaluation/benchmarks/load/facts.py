@@ -44,9 +44,32 @@ QUESTIONS = (
 )
 SENTENCES = 13
 """Of an answer; about 200 tokens."""
-# A thousand openings for each fact: hardly a sentence is said twice, so that none is remembered by the check of another.
-_ADVERBS = ("Moreover", "In short", "Besides", "Indeed", "Here", "In fact", "Again", "Also", "Notably", "In addition")
-_SOURCES = ("notes", "passages", "pages", "texts", "documents", "sources", "records", "papers", "files", "excerpts")
+# A thousand openings for each fact: hardly a sentence is said twice, so that none is remembered by
+# the check of another.
+_ADVERBS = (
+    "Moreover",
+    "In short",
+    "Besides",
+    "Indeed",
+    "Here",
+    "In fact",
+    "Again",
+    "Also",
+    "Notably",
+    "In addition",
+)
+_SOURCES = (
+    "notes",
+    "passages",
+    "pages",
+    "texts",
+    "documents",
+    "sources",
+    "records",
+    "papers",
+    "files",
+    "excerpts",
+)
 _VERBS = ("say", "state", "tell", "hold", "report", "write", "explain", "mention", "note", "show")
 _PASSAGE = re.compile(r'<passage-\w+ n="(\d+)"[^>]*>\n(.*?)\n</passage-', re.DOTALL)
 
@@ -59,9 +82,16 @@ def document() -> str:
 
 def answer_to(prompt: str, draw: random.Random) -> str:
     """Return an answer from the passages of a prompt; hardly one is given twice."""
-    held = [(fact, number) for number, text in _PASSAGE.findall(prompt) for fact in FACTS if fact in text]
+    held = [
+        (fact, number)
+        for number, text in _PASSAGE.findall(prompt)
+        for fact in FACTS
+        if fact in text
+    ]
     chosen = [draw.choice(held) for _ in range(SENTENCES)] if held else []
-    return " ".join(f"{_opening(draw)} {fact[0].lower()}{fact[1:]} [{number}]." for fact, number in chosen)
+    return " ".join(
+        f"{_opening(draw)} {fact[0].lower()}{fact[1:]} [{number}]." for fact, number in chosen
+    )
 
 
 def _opening(draw: random.Random) -> str:

@@ -34,7 +34,9 @@ class WatchedServer(Served):
 @contextmanager
 def idle_watch(path: Path) -> Iterator[None]:
     """Sample a loop that has nothing to do, in a process of its own, at the same time."""
-    process = subprocess.Popen([sys.executable, "-m", "evaluation.benchmarks.load.watched", "--alone", str(path)], cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evaluation.benchmarks.load.watched", "--alone", str(path)], cwd=ROOT
+    )
     try:
         yield
     finally:
@@ -45,7 +47,10 @@ def idle_watch(path: Path) -> Iterator[None]:
 def bench_loop(folder: Path, seconds: float) -> Part:
     """Measure the event loop in a bulk run and a long PDF, and an idle loop."""
     pages = [
-        [f"Page {n}, line {line}: the harbour master wrote down the tide, wind and ships." for line in range(45)]
+        [
+            f"Page {n}, line {line}: the harbour master wrote down the tide, wind and ships."
+            for line in range(45)
+        ]
         for n in range(PDF_PAGES)
     ]
     pdf, dump = folder / "long.pdf", folder / "dump"
@@ -68,16 +73,27 @@ def bench_loop(folder: Path, seconds: float) -> Part:
                 bulk_s = time.monotonic() - begun
         ended = time.monotonic()
         state = server.client.job(str(job["id"]))["state"]
-        while any(one["state"] not in FINISHED for one in cast("Sequence[Json]", server.client.jobs(100)["jobs"])):
+        while any(
+            one["state"] not in FINISHED
+            for one in cast("Sequence[Json]", server.client.jobs(100)["jobs"])
+        ):
             time.sleep(0.2)
         embedded = time.monotonic()
         server.wait_followed("papers")
         followed = time.monotonic()
-    busy, calm = watched.read(server.gaps, begun, ended), watched.read(server.gaps, quiet_from, quiet_until)
+    busy, calm = (
+        watched.read(server.gaps, begun, ended),
+        watched.read(server.gaps, quiet_from, quiet_until),
+    )
     beside = watched.read(idle, begun, ended)
     following = watched.read(server.gaps, embedded, followed)
     lines = [
-        Line(f"event-loop gap p99.9 during a bulk run and {rounds} PDFs of {PDF_PAGES} pages", quantile(busy, 0.999), 50, "ms"),
+        Line(
+            f"event-loop gap p99.9 during a bulk run and {rounds} PDFs of {PDF_PAGES} pages",
+            quantile(busy, 0.999),
+            50,
+            "ms",
+        ),
         Line("bulk run done", float(state == "done"), 1, "", at_most=False),
     ]
     figures = {

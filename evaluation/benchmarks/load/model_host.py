@@ -2,9 +2,10 @@
 
     python -m evaluation.benchmarks.load.model_host --tokens-per-s 20 LOG_FILE
 
-Prints its address on the first line; when standard input is closed it writes the log and ends. `time.monotonic_ns` is one clock for
-all processes of a Linux machine, so that the log and a reader's own times tell how long a token was under way. The log is not in
-the text: a number in an answer would be a claim that no passage holds.
+Prints its address on the first line; when standard input is closed it writes the log and ends.
+`time.monotonic_ns` is one clock for all processes of a Linux machine, so that the log and a
+reader's own times tell how long a token was under way. The log is not in the text: a number in an
+answer would be a claim that no passage holds.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class SteadyHost(OllamaDouble):
     def log(self) -> Sent:
         """Return what was sent and when."""
         return {
-            "".join(script.tokens): list(zip(accumulate(map(len, script.tokens)), times, strict=False))
+            "".join(script.tokens): list(
+                zip(accumulate(map(len, script.tokens)), times, strict=False)
+            )
             for script, times in self._answers
         }
 

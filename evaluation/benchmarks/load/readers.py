@@ -1,9 +1,11 @@
 """The load generator: readers of event streams in a process of their own.
 
-    python -m evaluation.benchmarks.load.readers URL --streams 64 --seconds 60 [--extra 136] [--direct]
+    python -m evaluation.benchmarks.load.readers URL --streams 64 --seconds 60 [--extra 136]
+    [--direct]
 
-Prints one JSON object: what was read when, what went wrong, and how long those over the cap waited for their refusal. With
-`--direct` it reads from the model host itself: what is measured then is the machine and the measurement.
+Prints one JSON object: what was read when, what went wrong, and how long those over the cap waited
+for their refusal. With `--direct` it reads from the model host itself: what is measured then is the
+machine and the measurement.
 """
 
 from __future__ import annotations
@@ -132,18 +134,26 @@ class Client:
     async def open(self) -> tuple[asyncio.Transport, Reply]:
         """Ask for one answer as a stream."""
         loop = asyncio.get_running_loop()
-        transport, reply = await loop.create_connection(Lines if self._direct else Events, self._host, self._port)
+        transport, reply = await loop.create_connection(
+            Lines if self._direct else Events, self._host, self._port
+        )
         path, body = self._request()
         content = json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        transport.write(head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        transport.write(
+            head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content
+        )
         return transport, reply
 
     def _request(self) -> tuple[str, dict[str, object]]:
         question = QUESTIONS[next(self._number) % len(QUESTIONS)]
         if self._direct:
             prompt = f'<passage-0 n="1">\n{document()}\n</passage-0>\n{question}'
-            return "/api/chat", {"model": "llama3.2", "messages": [{"role": "user", "content": prompt}], "stream": True}
+            return "/api/chat", {
+                "model": "llama3.2",
+                "messages": [{"role": "user", "content": prompt}],
+                "stream": True,
+            }
         return "/api/v1/query", {"question": question, "library": "papers", "stream": True}
 
     async def read(self, seen: Seen) -> None:
@@ -203,13 +213,19 @@ class Client:
 async def run(client: Client, streams: int, seconds: float, extra: int) -> Seen:
     """Read with `streams` readers for `seconds`; `extra` more come in between.
 
-    The first questions come at random times: at even ones their tokens would fall together, eight at a time.
+    The first questions come at random times: at even ones their tokens would fall together, eight
+    at a time.
     """
     seen, begun = Seen(), time.monotonic()
     spread = min(_SPREAD_S, seconds / 2)
     draw = random.Random(streams)
-    readers = [client.keep_reading(draw.uniform(0, spread), begun + seconds, seen) for _ in range(streams)]
-    late = [client.try_once(begun + spread + (seconds - spread) * at / max(1, extra), seen) for at in range(extra)]
+    readers = [
+        client.keep_reading(draw.uniform(0, spread), begun + seconds, seen) for _ in range(streams)
+    ]
+    late = [
+        client.try_once(begun + spread + (seconds - spread) * at / max(1, extra), seen)
+        for at in range(extra)
+    ]
     await asyncio.gather(*readers, *late)
     return seen
 
@@ -223,7 +239,9 @@ def main() -> None:
     parser.add_argument("--extra", type=int, default=0)
     parser.add_argument("--direct", action="store_true")
     asked = parser.parse_args()
-    seen = asyncio.run(run(Client(asked.url, direct=asked.direct), asked.streams, asked.seconds, asked.extra))
+    seen = asyncio.run(
+        run(Client(asked.url, direct=asked.direct), asked.streams, asked.seconds, asked.extra)
+    )
     print(json.dumps(vars(seen)))
 
 

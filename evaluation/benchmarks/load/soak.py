@@ -18,10 +18,8 @@ WARM_UP = 0.25
 """Share of the run that may still grow: caches fill, allocators find their size."""
 _EVERY = 50
 _TOPICS = "copper iron zinc tin lead silver gold nickel cobalt chromium titanium tungsten".split()
-_FACTS = (
-    "melts at {n} degrees|was found in {n} places|weighs {n} grams|conducts for {n} metres|costs {n} coins|lasts {n} years".split(
-        "|"
-    )
+_FACTS = "melts at {n} degrees|was found in {n} places|weighs {n} grams|conducts for {n} metres|costs {n} coins|lasts {n} years".split(
+    "|"
 )
 
 
@@ -64,17 +62,25 @@ class Course:
 
         The maximum is of the tenth after the warm-up.
 
-        Segments of the lexical index and connections come and go by one or two; a handle lost per question or per document would
-        be hundreds by then.
+        Segments of the lexical index and connections come and go by one or two; a handle lost per
+        question or per document would be hundreds by then.
         """
-        return float(np.median(self.handles_within(0.9, 1.0)) - max(self.handles_within(WARM_UP, WARM_UP + 0.1)))
+        return float(
+            np.median(self.handles_within(0.9, 1.0))
+            - max(self.handles_within(WARM_UP, WARM_UP + 0.1))
+        )
 
 
 def text_of(number: int, seed: int) -> str:
     """Return a document of about a page, a different one for every seed."""
     rng = random.Random(seed)
-    lines = [f"{rng.choice(_TOPICS).title()} {rng.choice(_FACTS).format(n=rng.randrange(2000))}." for _ in range(40)]
-    return f"Note {number}\n\n" + "\n\n".join(" ".join(lines[at : at + 8]) for at in range(0, 40, 8))
+    lines = [
+        f"{rng.choice(_TOPICS).title()} {rng.choice(_FACTS).format(n=rng.randrange(2000))}."
+        for _ in range(40)
+    ]
+    return f"Note {number}\n\n" + "\n\n".join(
+        " ".join(lines[at : at + 8]) for at in range(0, 40, 8)
+    )
 
 
 def question(number: int) -> str:
@@ -83,7 +89,9 @@ def question(number: int) -> str:
     return f"How many {rng.choice(['metres', 'grams', 'degrees', 'coins'])} does {rng.choice(_TOPICS)} have in note {number}?"
 
 
-def run(client: DocuMindClient, process: psutil.Process, folder: Path, questions: int, cycles: int) -> Course:
+def run(
+    client: DocuMindClient, process: psutil.Process, folder: Path, questions: int, cycles: int
+) -> Course:
     """Ask; in between add and delete documents; return the course by questions."""
     folder.mkdir()
     for number in range(60):
@@ -108,7 +116,9 @@ def run(client: DocuMindClient, process: psutil.Process, folder: Path, questions
 def bench_soak(folder: Path, questions: int, cycles: int) -> Part:
     """Thousands of questions, hundreds of documents."""
     with Served(folder / "soak") as server:
-        course = run(server.client, psutil.Process(server.process.pid), folder / "notes", questions, cycles)
+        course = run(
+            server.client, psutil.Process(server.process.pid), folder / "notes", questions, cycles
+        )
     lines = [
         Line(
             f"growth of memory over {questions} questions and {course.cycles} documents",
@@ -123,8 +133,12 @@ def bench_soak(folder: Path, questions: int, cycles: int) -> Part:
         "memory at the start MB": course.rss_mb[0],
         "memory after the warm-up MB": course.rss_mb[int(len(course.rss_mb) * WARM_UP)],
         "memory at the end MB": course.rss_mb[-1],
-        "handles in the tenth after the warm-up, least": min(course.handles_within(WARM_UP, WARM_UP + 0.1)),
-        "handles in the tenth after the warm-up, most": max(course.handles_within(WARM_UP, WARM_UP + 0.1)),
+        "handles in the tenth after the warm-up, least": min(
+            course.handles_within(WARM_UP, WARM_UP + 0.1)
+        ),
+        "handles in the tenth after the warm-up, most": max(
+            course.handles_within(WARM_UP, WARM_UP + 0.1)
+        ),
         "handles in the last tenth, least": min(course.handles_within(0.9, 1.0)),
         "handles in the last tenth, most": max(course.handles_within(0.9, 1.0)),
         "threads at the end": course.threads[-1],

@@ -41,7 +41,9 @@ def bench_streams(folder: Path, seconds: float) -> Part:
 
     Without a server they read straight from the model host.
     """
-    seen: dict[str, list[Seen]] = {name: [] for name in ("direct one", "direct many", "one", "many")}
+    seen: dict[str, list[Seen]] = {
+        name: [] for name in ("direct one", "direct many", "one", "many")
+    }
     cpu_s = 0.0
     with _rig(folder) as rig:
         for name, streams in (("direct one", 1), ("direct many", STREAMS)):
@@ -53,14 +55,20 @@ def bench_streams(folder: Path, seconds: float) -> Part:
             cpu_s += rig.server.cpu_s() - before_s
     sent: Sent = json.loads(_log(folder).read_text("utf-8"))
     late = {
-        name: [sorted(under_way_ms(run.texts, sent, guarded="direct" not in name)) for run in runs] for name, runs in seen.items()
+        name: [sorted(under_way_ms(run.texts, sent, guarded="direct" not in name)) for run in runs]
+        for name, runs in seen.items()
     }
     pooled = {name: sorted(chain.from_iterable(rounds)) for name, rounds in late.items()}
     answers = sum(len(run.texts) for run in seen["many"])
     errors = sum(sum(run.errors.values()) for runs in seen.values() for run in runs)
     lines = [
         Line(f"errors of {STREAMS} streams in {ROUNDS} times {seconds:g} s", errors, 0, ""),
-        Line(f"added latency per token p95, {STREAMS} streams", quantile(pooled["many"], 0.95), 20.0, "ms"),
+        Line(
+            f"added latency per token p95, {STREAMS} streams",
+            quantile(pooled["many"], 0.95),
+            20.0,
+            "ms",
+        ),
     ]
     labels = {
         "one": "one stream",
@@ -78,7 +86,9 @@ def bench_streams(folder: Path, seconds: float) -> Part:
         for run in ("one", "many")
         for number, found in enumerate(late[run], start=1)
     }
-    sentences, supported = (sum(getattr(run, name) for run in seen["many"]) for name in ("sentences", "supported"))
+    sentences, supported = (
+        sum(getattr(run, name) for run in seen["many"]) for name in ("sentences", "supported")
+    )
     return lines, figures | {
         f"{STREAMS} streams, answers": answers,
         f"{STREAMS} streams, tokens": len(pooled["many"]),
@@ -94,26 +104,47 @@ def bench_over(folder: Path, seconds: float) -> Part:
         over = _read(rig.server.url, STREAMS, seconds / 2, extra=CLIENTS - STREAMS)
     refused = min(over.statuses.get("503", 0), over.retry_after)
     lines = [
-        Line(f"refused with 503 and Retry-After, of {CLIENTS - STREAMS} more clients", refused, 1, "", at_most=False),
-        Line("answered otherwise than 200 or 503", sum(n for s, n in over.statuses.items() if s not in {"200", "503"}), 0, ""),
+        Line(
+            f"refused with 503 and Retry-After, of {CLIENTS - STREAMS} more clients",
+            refused,
+            1,
+            "",
+            at_most=False,
+        ),
+        Line(
+            "answered otherwise than 200 or 503",
+            sum(n for s, n in over.statuses.items() if s not in {"200", "503"}),
+            0,
+            "",
+        ),
         Line("longest wait for a refusal or an answer's beginning", max(over.waited_s), 1.0, "s"),
-        Line("connections over the cap that broke", sum(n for what, n in over.errors.items() if what.startswith("over")), 0, ""),
+        Line(
+            "connections over the cap that broke",
+            sum(n for what, n in over.errors.items() if what.startswith("over")),
+            0,
+            "",
+        ),
     ]
     figures = {
         "clients over the cap, wait p50 ms": quantile(over.waited_s, 0.5) * 1000,
         "clients over the cap, let in where a stream had just ended": over.statuses.get("200", 0),
-        "readers refused because a client over the cap had come first": sum(n for what, n in over.errors.items() if "503" in what),
+        "readers refused because a client over the cap had come first": sum(
+            n for what, n in over.errors.items() if "503" in what
+        ),
     }
     return lines, figures
 
 
-def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent, *, guarded: bool) -> Iterator[float]:
+def under_way_ms(
+    texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent, *, guarded: bool
+) -> Iterator[float]:
     """Yield each token's latency in ms: model host to the reader's last character.
 
     Args:
         texts: What readers saw, and when.
         sent: What the model host wrote, and when.
-        guarded: The server's guard was between: it holds back the last word, so a token leaves with the next one.
+        guarded: The server's guard was between: it holds back the last word, so a token leaves with
+            the next one.
     """
     for text, times in texts:
         lengths = [length for length, _ in times]
@@ -128,9 +159,15 @@ def under_way_ms(texts: Iterable[tuple[str, list[tuple[int, int]]]], sent: Sent,
 def _rig(folder: Path) -> Iterator[Rig]:
     """Start both, with the document in, and warm them."""
     with _model_host(_log(folder)) as ollama:
-        settings = {"OLLAMA_BASE_URL": ollama, "EMBEDDING_PROVIDER": "minilm", "LLM_PROVIDER": "ollama"}
+        settings = {
+            "OLLAMA_BASE_URL": ollama,
+            "EMBEDDING_PROVIDER": "minilm",
+            "LLM_PROVIDER": "ollama",
+        }
         settings |= {"MODEL_PROMPTS": "full", "EVIDENCE": "full"}
-        with Served(folder / "streams", **settings, MAX_MODEL_CALLS=str(STREAMS), MAX_STREAMS=str(STREAMS)) as server:
+        with Served(
+            folder / "streams", **settings, MAX_MODEL_CALLS=str(STREAMS), MAX_STREAMS=str(STREAMS)
+        ) as server:
             paper = folder / "copper.txt"
             paper.write_text(document(), "utf-8")
             server.client.ingest([FileToSend(paper)], "papers")
@@ -144,8 +181,17 @@ def _log(folder: Path) -> Path:
 
 @contextmanager
 def _model_host(log: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "evaluation.benchmarks.load.model_host", "--tokens-per-s", str(TOKENS_PER_S), str(log)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "evaluation.benchmarks.load.model_host",
+        "--tokens-per-s",
+        str(TOKENS_PER_S),
+        str(log),
+    ]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         yield process.stdout.readline().strip()

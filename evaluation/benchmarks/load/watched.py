@@ -1,10 +1,11 @@
 """Run `documind serve`, or nothing, with a watch on the event loop.
 
-    python -m evaluation.benchmarks.load.watched GAPS_FILE            the server, configured by the environment
-    python -m evaluation.benchmarks.load.watched --alone GAPS_FILE    only the watch: what this machine does to any process
+    python -m evaluation.benchmarks.load.watched GAPS_FILE            the server, configured by the
+    environment python -m evaluation.benchmarks.load.watched --alone GAPS_FILE    only the watch:
+    what this machine does to any process
 
-A gap is how much later than asked a pause of five milliseconds ended. The file gets one line `seconds gap_ms` for each, on the
-clock of `time.monotonic`, when the process is told to stop.
+A gap is how much later than asked a pause of five milliseconds ended. The file gets one line
+`seconds gap_ms` for each, on the clock of `time.monotonic`, when the process is told to stop.
 """
 
 from __future__ import annotations

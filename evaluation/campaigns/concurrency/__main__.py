@@ -44,7 +44,9 @@ def trial(directory: Path, seconds: float, at_least: int = 0) -> tuple[Clients, 
 
 def main() -> int:
     """Run, report, and exit 1 when a promise was broken."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=180.0)
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
@@ -52,7 +54,8 @@ def main() -> int:
         clients, _, fsck = trial(Path(temporary), args.seconds)
     tally = clients.tally
     kinds = {
-        kind: sum(line.startswith(kind) for line in tally.wrong) for kind in ("wrong text", "phantom", "missing", "the library")
+        kind: sum(line.startswith(kind) for line in tally.wrong)
+        for kind in ("wrong text", "phantom", "missing", "the library")
     }
     errors = sum(count for status, count in tally.statuses.items() if status.endswith(" 500"))
     lines = [
@@ -64,12 +67,17 @@ def main() -> int:
         Line("replies of 500", errors, 0, ""),
         Line("faults that fsck finds afterwards", len(cast("list[object]", fsck["faults"])), 0, ""),
     ]
-    figures: dict[str, float] = {"seconds": args.seconds, **{f"documents {what}": float(n) for what, n in tally.done.items()}}
+    figures: dict[str, float] = {
+        "seconds": args.seconds,
+        **{f"documents {what}": float(n) for what, n in tally.done.items()},
+    }
     for what, times in sorted(tally.seconds.items()):
         figures[f"{what}: requests"] = float(len(times))
         for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
             figures[f"{what}: {name} ms"] = quantile(times, share) * 1000
-    figures |= {f"status {status}": float(count) for status, count in sorted(tally.statuses.items())}
+    figures |= {
+        f"status {status}": float(count) for status, count in sorted(tally.statuses.items())
+    }
     faults = [json.dumps(fault) for fault in cast("list[object]", fsck["faults"])]
     for line in [*tally.wrong[:20], *tally.undeclared[:20], *faults[:20]]:
         print(line)

@@ -45,7 +45,9 @@ class Tally:
 class Clients:
     """The threads and what they share."""
 
-    def __init__(self, url: str, *, uploaders: int, searchers: int, seed: str = "concurrency") -> None:
+    def __init__(
+        self, url: str, *, uploaders: int, searchers: int, seed: str = "concurrency"
+    ) -> None:
         """Prepare; nothing is sent before `run`."""
         self._url = url
         self.model = Model()
@@ -57,10 +59,17 @@ class Clients:
             for path, methods in declared.items()
             for method, operation in methods.items()
         }
-        work = [(self._upload, f"u{n}") for n in range(uploaders)] + [(self._search, f"s{n}") for n in range(searchers)]
+        work = [(self._upload, f"u{n}") for n in range(uploaders)] + [
+            (self._search, f"s{n}") for n in range(searchers)
+        ]
         work.append((self._delete, "d0"))
         self._threads = [
-            threading.Thread(target=self._run, args=(step, name, random.Random(f"{seed}/{name}")), name=name, daemon=True)
+            threading.Thread(
+                target=self._run,
+                args=(step, name, random.Random(f"{seed}/{name}")),
+                name=name,
+                daemon=True,
+            )
             for step, name in work
         ]
 
@@ -73,7 +82,9 @@ class Clients:
             thread.start()
         self._stop.wait(seconds)
         give_up = time.monotonic() + 90.0
-        while time.monotonic() < give_up and (self._uploads() < at_least or (at_least and not self.tally.done["deleted"])):
+        while time.monotonic() < give_up and (
+            self._uploads() < at_least or (at_least and not self.tally.done["deleted"])
+        ):
             self._stop.wait(0.2)
         self._stop.set()
         for thread in self._threads:
@@ -91,7 +102,14 @@ class Clients:
                 n += 1
 
     def call(
-        self, session: requests.Session, method: str, path: str, template: str = "", *, what: str, **sent: object
+        self,
+        session: requests.Session,
+        method: str,
+        path: str,
+        template: str = "",
+        *,
+        what: str,
+        **sent: object,
     ) -> tuple[int, Json]:
         """Send a request; note its status, whether the contract declares it, and its time."""
         start = time.monotonic()
@@ -101,7 +119,9 @@ class Clients:
             self.tally.statuses[f"{what} {reply.status_code}"] += 1
             self.tally.seconds.setdefault(what, []).append(took)
             if str(reply.status_code) not in self._declared[template or path, method.lower()]:
-                self.tally.undeclared.append(f"{method} {path}: {reply.status_code} {reply.text[:200]}")
+                self.tally.undeclared.append(
+                    f"{method} {path}: {reply.status_code} {reply.text[:200]}"
+                )
         return reply.status_code, cast("Json", reply.json())
 
     # --- writers
@@ -178,7 +198,9 @@ class Clients:
             return
         self.look(session, rng.choice(pool), rng, answer=rng.random() < 0.3)
 
-    def look(self, session: requests.Session, version: Version, rng: random.Random, *, answer: bool) -> None:
+    def look(
+        self, session: requests.Session, version: Version, rng: random.Random, *, answer: bool
+    ) -> None:
         """Search for a version's marker, or ask about it, and hold the reply to the model."""
         began = time.monotonic()
         if answer:
@@ -195,11 +217,16 @@ class Clients:
         ended = time.monotonic()
         if status == 200:
             shown = [_shown(hit, "text") for hit in cast("list[Json]", reply["hits"])]
-            self.tally.complain(self.model.wrong(shown, began, ended) + self.model.missing(version, shown, began, ended))
+            self.tally.complain(
+                self.model.wrong(shown, began, ended)
+                + self.model.missing(version, shown, began, ended)
+            )
 
 
 def _shown(row: Json, text: str) -> Shown:
-    return Shown(str(row["doc_id"]), cast("int", row["start"]), cast("int", row["end"]), str(row[text]))
+    return Shown(
+        str(row["doc_id"]), cast("int", row["start"]), cast("int", row["end"]), str(row[text])
+    )
 
 
 def _cited(reply: Json) -> list[Shown]:
@@ -222,10 +249,20 @@ def final_check(clients: Clients) -> list[str]:
         for version in clients.model.ever():
             clients.look(session, version, rng, answer=False)
         live = len(clients.model.live())
-        _, stats = clients.call(session, "GET", "/api/v1/collection/stats", what="stats", params={"library": LIBRARY.value})
+        _, stats = clients.call(
+            session,
+            "GET",
+            "/api/v1/collection/stats",
+            what="stats",
+            params={"library": LIBRARY.value},
+        )
         uncertain = [
-            version for version in clients.model.ever() if version.acked is None or (version.ending and version.ended is None)
+            version
+            for version in clients.model.ever()
+            if version.acked is None or (version.ending and version.ended is None)
         ]
         if not uncertain and stats["documents"] != live:
-            clients.tally.complain([f"the library counts {stats['documents']} documents, {live} were acknowledged"])
+            clients.tally.complain(
+                [f"the library counts {stats['documents']} documents, {live} were acknowledged"]
+            )
     return clients.tally.wrong[before:]

@@ -1,8 +1,9 @@
 """Model which text a search may return and which it must, by time.
 
-Times are monotonic seconds of one process. A request is *sent* before the server can know of it and *acknowledged* after the
-server has done it, so a version may be returned from `sent` on, must be found from `acked` on, need not be found from `ending` on
-(a deletion or replacement was sent), and must not be returned by a search that begins after `ended` (it was acknowledged).
+Times are monotonic seconds of one process. A request is *sent* before the server can know of it and
+*acknowledged* after the server has done it, so a version may be returned from `sent` on, must be
+found from `acked` on, need not be found from `ending` on (a deletion or replacement was sent), and
+must not be returned by a search that begins after `ended` (it was acknowledged).
 """
 
 from __future__ import annotations
@@ -45,9 +46,15 @@ def make_text(key: str, marker: str, rng: random.Random) -> str:
     """Return a document of a few passages, each of which holds the marker."""
     lines = [f"Item {key}", ""]
     for n in range(rng.randint(2, 5)):
-        # Words of its own: passages of the same few words would be collapsed as near-duplicates, and rightly.
-        words = " ".join("".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60))
-        lines += [f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies next to {words}.", ""]
+        # Words of its own: passages of the same few words would be collapsed as near-duplicates,
+        # and rightly.
+        words = " ".join(
+            "".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60)
+        )
+        lines += [
+            f"The {marker} of shelf {n} weighs {rng.randint(2, 900)} grams. It lies next to {words}.",
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -92,7 +99,11 @@ class Model:
     def live(self) -> list[Version]:
         """Return what is acknowledged and not about to end."""
         with self._lock:
-            return [version for version in self._by_key.values() if version.acked is not None and version.ending is None]
+            return [
+                version
+                for version in self._by_key.values()
+                if version.acked is not None and version.ending is None
+            ]
 
     def ever(self) -> list[Version]:
         """Return every version."""
@@ -105,17 +116,34 @@ class Model:
         for hit in shown:
             with self._lock:
                 versions = list(self._by_doc.get(hit.doc_id, ()))
-            same = [version for version in versions if version.text[hit.start : hit.end] == hit.text and hit.text]
+            same = [
+                version
+                for version in versions
+                if version.text[hit.start : hit.end] == hit.text and hit.text
+            ]
             if not same:
-                found.append(f"wrong text: {hit.doc_id} {hit.start}..{hit.end} is of no revision: {hit.text[:60]!r}")
-            elif not any(version.sent <= ended and (version.ended is None or version.ended >= began) for version in same):
+                found.append(
+                    f"wrong text: {hit.doc_id} {hit.start}..{hit.end} is of no revision: {hit.text[:60]!r}"
+                )
+            elif not any(
+                version.sent <= ended and (version.ended is None or version.ended >= began)
+                for version in same
+            ):
                 late = began - max(version.ended or 0.0 for version in same)
-                found.append(f"phantom: {same[0].marker} was gone {late:.3f} s before the search began")
+                found.append(
+                    f"phantom: {same[0].marker} was gone {late:.3f} s before the search began"
+                )
         return found
 
-    def missing(self, version: Version, shown: Sequence[Shown], began: float, ended: float) -> list[str]:
+    def missing(
+        self, version: Version, shown: Sequence[Shown], began: float, ended: float
+    ) -> list[str]:
         """Return a complaint if a search had to find a version's marker and did not."""
-        due = version.acked is not None and version.acked < began and (version.ending is None or version.ending > ended)
+        due = (
+            version.acked is not None
+            and version.acked < began
+            and (version.ending is None or version.ending > ended)
+        )
         if not due or any(version.marker in hit.text for hit in shown):
             return []
         seen = ", ".join(hit.text[:30] for hit in shown) or "nothing"

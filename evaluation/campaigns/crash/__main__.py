@@ -1,7 +1,8 @@
 """Kill the server at random under load; write evaluation/reports/crash.{json,md}.
 
 make crash                                                    # 300 kills
-python -m evaluation.campaigns.crash --dir D --kills 300 --minutes 5    # a part of it; the same command goes on
+python -m evaluation.campaigns.crash --dir D --kills 300 --minutes 5    # a part of it; the same
+command goes on
 """
 
 from __future__ import annotations
@@ -28,18 +29,31 @@ LONGEST_LOAD_S = 2.0
 
 def main() -> int:
     """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--dir", type=Path, help="where it works; a campaign that was begun there goes on")
-    parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long, to go on later; 0: run to the end")
+    parser.add_argument(
+        "--dir", type=Path, help="where it works; a campaign that was begun there goes on"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=0.0,
+        help="stop after so long, to go on later; 0: run to the end",
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-crash-") as temporary:
-        campaign = Campaign(args.dir or Path(temporary), seed=args.seed, longest_load_s=LONGEST_LOAD_S)
+        campaign = Campaign(
+            args.dir or Path(temporary), seed=args.seed, longest_load_s=LONGEST_LOAD_S
+        )
         until = time.monotonic() + 60 * args.minutes if args.minutes else None
         campaign.run(args.kills, until=until)
         if campaign.tally.kills < args.kills:
-            print(f"{campaign.tally.kills} of {args.kills} kills so far, {len(campaign.tally.broken)} promises broken")
+            print(
+                f"{campaign.tally.kills} of {args.kills} kills so far, {len(campaign.tally.broken)} promises broken"
+            )
             return 0
         asked, vectors = campaign.finish()
         return report(campaign.tally, campaign.promises, asked, vectors)

@@ -15,7 +15,13 @@ from pathlib import Path
 
 from app.client import DocuMindClient
 from app.core.errors import ProviderUnreachable
-from evaluation.campaigns.crash.checks import check_acknowledged, check_everything, check_files, observe, settle
+from evaluation.campaigns.crash.checks import (
+    check_acknowledged,
+    check_everything,
+    check_files,
+    observe,
+    settle,
+)
 from evaluation.campaigns.crash.load import Load
 from evaluation.campaigns.crash.promises import Promises
 from evaluation.lib.served import Served
@@ -55,13 +61,21 @@ class Tally:
 class Campaign:
     """One data directory that is killed repeatedly; resumable in another process."""
 
-    def __init__(self, directory: Path, *, seed: int, longest_load_s: float, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        seed: int,
+        longest_load_s: float,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         """Work in `directory`: a campaign that was begun there goes on.
 
         Args:
             directory: Holds `data`, the server's log and what was promised.
             seed: Of all choices.
-            longest_load_s: A server is killed at a random moment up to so many seconds after the first upload was sent.
+            longest_load_s: A server is killed at a random moment up to so many seconds after the
+                first upload was sent.
             settings: Of the server, by their names in the environment.
         """
         directory.mkdir(parents=True, exist_ok=True)
@@ -76,7 +90,9 @@ class Campaign:
         self._fresh: set[str] = set()
         """Documents that were touched before the last kill."""
         self.promises = Promises.load(self._state) if resumed else Promises()
-        self.tally = Tally(**json.loads(self._tally_path.read_text("utf-8"))) if resumed else Tally()
+        self.tally = (
+            Tally(**json.loads(self._tally_path.read_text("utf-8"))) if resumed else Tally()
+        )
 
     def run(self, kills: int, *, until: float | None = None) -> None:
         """Continue until `kills` in total, or until a moment of `time.monotonic`."""
@@ -118,7 +134,12 @@ class Campaign:
         server = self._started(ready=True)
         try:
             self._check_restart(server, self._worth_a_look(rng))
-            load = Load(server.url, self.promises, self._directory / "files", seed=f"{self._seed}/{self.tally.kills}")
+            load = Load(
+                server.url,
+                self.promises,
+                self._directory / "files",
+                seed=f"{self._seed}/{self.tally.kills}",
+            )
             load.start()
             load.begun.wait()
             time.sleep(rng.uniform(0, self._longest_load_s))
@@ -158,7 +179,9 @@ class Campaign:
     def _kill(self, server: Served) -> None:
         """Kill the server; one that ended before by itself broke a promise."""
         if (status := server.process.poll()) is not None:
-            self.tally.broken.append(f"the server ended by itself with {status}: {self._last_words()}")
+            self.tally.broken.append(
+                f"the server ended by itself with {status}: {self._last_words()}"
+            )
         server.kill()
         self.tally.kills += 1
 
@@ -179,7 +202,9 @@ class Campaign:
                 server.process.wait(10)
             status = server.process.poll()
             ended = "it lives" if status is None else f"it ended with {status}"
-            self.tally.broken.append(f"the server stopped answering while it was checked, and {ended}: {self._last_words()}")
+            self.tally.broken.append(
+                f"the server stopped answering while it was checked, and {ended}: {self._last_words()}"
+            )
             self._save()
             raise SystemExit(self.tally.broken[-1]) from error
 
@@ -198,7 +223,9 @@ class Campaign:
         """Count stores moved aside for a fault, not those that a purge rebuilt."""
         log = Served.log_of(self.data_dir)
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        return sum("made again from the catalog" in line and "a purge" not in line for line in lines)
+        return sum(
+            "made again from the catalog" in line and "a purge" not in line for line in lines
+        )
 
     def _save(self) -> None:
         self.promises.save(self._state)

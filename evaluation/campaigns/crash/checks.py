@@ -21,7 +21,9 @@ SETTLE_S = 600.0
 """Longest wait for accepted jobs after a restart: they are seconds of work, on a busy machine minutes."""
 
 
-def check_acknowledged(client: DocuMindClient, promises: Promises, keys: Iterable[str]) -> list[str]:
+def check_acknowledged(
+    client: DocuMindClient, promises: Promises, keys: Iterable[str]
+) -> list[str]:
     """Return what is wrong with idle documents right after a restart.
 
     Idle: no request was under way for them.
@@ -65,8 +67,13 @@ def _check_absent(client: DocuMindClient, key: str, last_revision: int) -> list[
     except NotFound:
         pass
     for revision in range(max(1, last_revision - 1), last_revision + 1):
-        if any(marker(key, revision) in str(hit["text"]) for hit in hits_of(client, marker(key, revision))):
-            broken.append(f"phantom: {key} was deleted and revision {revision} is found by its word")
+        if any(
+            marker(key, revision) in str(hit["text"])
+            for hit in hits_of(client, marker(key, revision))
+        ):
+            broken.append(
+                f"phantom: {key} was deleted and revision {revision} is found by its word"
+            )
     return broken
 
 
@@ -77,7 +84,10 @@ def settle(client: DocuMindClient) -> float:
         TimeoutError: They do not end.
     """
     begun = time.perf_counter()
-    while any(job["state"] in ("queued", "running") for job in cast("Sequence[Json]", client.jobs(50)["jobs"])):
+    while any(
+        job["state"] in ("queued", "running")
+        for job in cast("Sequence[Json]", client.jobs(50)["jobs"])
+    ):
         if time.perf_counter() - begun > SETTLE_S:
             raise TimeoutError(f"jobs do not end: {client.jobs(50)}")
         time.sleep(0.02)
@@ -92,13 +102,23 @@ def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Coun
     """
     listed = list(client.documents(LIBRARY))
     held = Counter(str(document["source_key"]) for document in listed)
-    broken = [f"duplicate: {name} is listed {count} times" for name, count in held.items() if count > 1]
+    broken = [
+        f"duplicate: {name} is listed {count} times" for name, count in held.items() if count > 1
+    ]
     became: Counter[str] = Counter()
     for key, revisions in list(promises.possible.items()):
         wanted = [revision for revision in revisions if revision != ABSENT]
         there = filename(key) in held
-        text = client.text(LIBRARY, str(client.document(LIBRARY, filename(key))["doc_id"]))["text"] if there else None
-        now = next((revision for revision in wanted if text == text_of(key, revision)), None) if there else ABSENT
+        text = (
+            client.text(LIBRARY, str(client.document(LIBRARY, filename(key))["doc_id"]))["text"]
+            if there
+            else None
+        )
+        now = (
+            next((revision for revision in wanted if text == text_of(key, revision)), None)
+            if there
+            else ABSENT
+        )
         if now is None or now not in revisions:
             kind = "accepted" if len(revisions) == 1 else "lost"
             broken.append(f"{kind}: {key} may be at {revisions}, and is {str(text)[:60]!r}")
@@ -108,7 +128,9 @@ def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Coun
         promises.observe(key, now)
         if now != ABSENT:
             broken += check_present(client, key, now, vectors=False)
-    wanted_names = {filename(key) for key, revision in promises.settled.items() if revision != ABSENT}
+    wanted_names = {
+        filename(key) for key, revision in promises.settled.items() if revision != ABSENT
+    }
     broken += [f"phantom: {name} is listed" for name in held.keys() - wanted_names]
     broken += [f"lost: {name} is not listed" for name in wanted_names - held.keys()]
     return broken, became
@@ -124,14 +146,23 @@ def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[s
     for document in client.documents(LIBRARY):
         doc_id = str(document["doc_id"])
         if document["embedded"] != document["chunks"]:
-            broken.append(f"vectors: {document['filename']} has {document['embedded']} of {document['chunks']}")
-        for chunk in cast("Sequence[Json]", client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})["chunks"]):
+            broken.append(
+                f"vectors: {document['filename']} has {document['embedded']} of {document['chunks']}"
+            )
+        for chunk in cast(
+            "Sequence[Json]",
+            client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})["chunks"],
+        ):
             text = str(chunk["text"])
-            hits = cast("Sequence[Json]", client.search(text, LIBRARY, fusion="dense", limit=3)["hits"])
+            hits = cast(
+                "Sequence[Json]", client.search(text, LIBRARY, fusion="dense", limit=3)["hits"]
+            )
             asked += 1
             first = hits[0] if hits else None
             if first is None or (first["doc_id"] != doc_id and first["text"] != text):
-                broken.append(f"vectors: chunk {chunk['chunk_index']} of {document['filename']} is not the nearest to its own text")
+                broken.append(
+                    f"vectors: chunk {chunk['chunk_index']} of {document['filename']} is not the nearest to its own text"
+                )
     return broken, asked
 
 
@@ -143,7 +174,11 @@ def check_files(data_dir: Path) -> tuple[list[str], int]:
     """
     options = IndexOptions(data_dir, data_dir / "chroma")
     with IndexStore(options, vector_store="off", heal=False) as store:
-        broken = [f"fsck: {fault.code}: {fault.detail}" for fault in store.fsck.run().faults if fault.code != "leftovers"]
+        broken = [
+            f"fsck: {fault.code}: {fault.detail}"
+            for fault in store.fsck.run().faults
+            if fault.code != "leftovers"
+        ]
     library = Library(LIBRARY)
     with IndexStore(options, vector_store="foreground") as store:
         broken += [f"vectors: {line}" for line in differences(store, library)]

@@ -18,7 +18,11 @@ from evaluation.campaigns.crash.promises import ABSENT, Level, Promises, marker,
 
 LIBRARY = "papers"
 
-_WAITS: tuple[tuple[Wait, Level], ...] = (("text", "text"), ("true", "vectors"), ("false", "accepted"))
+_WAITS: tuple[tuple[Wait, Level], ...] = (
+    ("text", "text"),
+    ("true", "vectors"),
+    ("false", "accepted"),
+)
 _WAIT_SHARES = (0.5, 0.3, 0.2)
 """How uploaders wait, what they are promised then, and how often they do so."""
 
@@ -38,14 +42,23 @@ def filename(key: str) -> str:
 
 def hits_of(client: DocuMindClient, word: str) -> list[Json]:
     """Return what a search by words finds for one word."""
-    return list(cast("Sequence[Json]", client.search(word, LIBRARY, fusion="lexical", limit=10)["hits"]))
+    return list(
+        cast("Sequence[Json]", client.search(word, LIBRARY, fusion="lexical", limit=10)["hits"])
+    )
 
 
 class Load:
     """Uploaders and searchers against one run of the server."""
 
     def __init__(
-        self, url: str, promises: Promises, folder: Path, *, uploaders: int = 3, searchers: int = 1, seed: str = ""
+        self,
+        url: str,
+        promises: Promises,
+        folder: Path,
+        *,
+        uploaders: int = 3,
+        searchers: int = 1,
+        seed: str = "",
     ) -> None:
         """Prepare; nothing is sent before `start`."""
         self._url = url
@@ -62,7 +75,12 @@ class Load:
         work: list[tuple[Step, str]] = [(self._change, f"u{n}-") for n in range(uploaders)]
         work += [(self._search, f"s{n}-") for n in range(searchers)]
         self._threads = [
-            threading.Thread(target=self._run, args=(step, name, random.Random(f"{seed}/{name}")), name=name, daemon=True)
+            threading.Thread(
+                target=self._run,
+                args=(step, name, random.Random(f"{seed}/{name}")),
+                name=name,
+                daemon=True,
+            )
             for step, name in work
         ]
 
@@ -97,7 +115,9 @@ class Load:
             self._delete(client, rng.choice(quiet))
             return
         files = rng.choice(_FILES)
-        replaced = rng.sample(quiet, sum(rng.random() < _REPLACE for _ in range(min(files, len(quiet)))))
+        replaced = rng.sample(
+            quiet, sum(rng.random() < _REPLACE for _ in range(min(files, len(quiet))))
+        )
         new = [f"{name}{rng.randrange(1 << 48):012x}" for _ in range(files - len(replaced))]
         self._upload(client, [*replaced, *new], rng)
 
@@ -130,7 +150,17 @@ class Load:
             return
         key = rng.choice(quiet)
         revision = self._promises.settled[key]
-        found = [hit for hit in hits_of(client, marker(key, revision)) if marker(key, revision) in str(hit["text"])]
+        found = [
+            hit
+            for hit in hits_of(client, marker(key, revision))
+            if marker(key, revision) in str(hit["text"])
+        ]
         self.searches += 1
-        if len(found) != 1 and self._promises.settled[key] == revision and key not in self._promises.possible:
-            self.wrong.append(f"a search for the word of {key} revision {revision} found {len(found)} passages while others wrote")
+        if (
+            len(found) != 1
+            and self._promises.settled[key] == revision
+            and key not in self._promises.possible
+        ):
+            self.wrong.append(
+                f"a search for the word of {key} revision {revision} found {len(found)} passages while others wrote"
+            )

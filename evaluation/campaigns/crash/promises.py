@@ -38,7 +38,8 @@ def text_of(key: str, revision: int) -> str:
     rng = random.Random(f"{key}/{revision}")
     parts = 6 if rng.random() < 0.2 else 1
     paragraphs = [
-        f"{marker(key, revision, part)} stands first here. " + " ".join(rng.sample(_FILLER, 6 if parts > 1 else 2))
+        f"{marker(key, revision, part)} stands first here. "
+        + " ".join(rng.sample(_FILLER, 6 if parts > 1 else 2))
         for part in range(parts)
     ]
     return "\n\n".join(paragraphs)
@@ -60,7 +61,9 @@ class Promises:
     in_flight: set[str] = field(default_factory=set)
     """Documents with a request that has no answer yet."""
     last_revision: dict[str, int] = field(default_factory=dict)
-    acknowledged: dict[str, int] = field(default_factory=lambda: {"accepted": 0, "text": 0, "vectors": 0, "deleted": 0})
+    acknowledged: dict[str, int] = field(
+        default_factory=lambda: {"accepted": 0, "text": 0, "vectors": 0, "deleted": 0}
+    )
     """How many operations were acknowledged, by how far."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -1,7 +1,8 @@
 """Damage a vector store in thirty ways, start the real server on each, and write evaluation/reports/damage.{json,md}.
 
 make bench-damage
-python -m evaluation.campaigns.damage --dir D --minutes 5       # a part of it; the same command goes on
+python -m evaluation.campaigns.damage --dir D --minutes 5       # a part of it; the same command
+goes on
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Outcome:
     def holds(self) -> bool:
         """Whether the server did all it promises."""
         served = self.served
-        answered = served.first_hits > 0 or any(recipe.leaves_nothing for recipe in HEALTHY if recipe.name == self.name)
+        answered = served.first_hits > 0 or any(
+            recipe.leaves_nothing for recipe in HEALTHY if recipe.name == self.name
+        )
         calm = served.started and answered
         if not self.damaged:
             return calm and self.found_by == "nobody" and served.whole
@@ -109,7 +112,9 @@ class Workshop:
         self.outcomes.append(outcome)
         with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(asdict(outcome)) + "\n")
-        sys.stderr.write(f"{'ok    ' if outcome.holds else 'BROKEN'} {outcome.name}: found by {outcome.found_by}\n")
+        sys.stderr.write(
+            f"{'ok    ' if outcome.holds else 'BROKEN'} {outcome.name}: found by {outcome.found_by}\n"
+        )
         sys.stderr.flush()
 
     def clean(self) -> None:
@@ -122,9 +127,18 @@ class Workshop:
 
 def main() -> int:
     """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", type=Path, help="where it works; what was tried there before is not tried again")
-    parser.add_argument("--minutes", type=float, default=0.0, help="stop after so long, to go on later; 0: run to the end")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dir", type=Path, help="where it works; what was tried there before is not tried again"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=0.0,
+        help="stop after so long, to go on later; 0: run to the end",
+    )
     args = parser.parse_args()
     until = time.monotonic() + 60 * args.minutes if args.minutes else None
     with tempfile.TemporaryDirectory(prefix="documind-damage-") as temporary:
@@ -132,7 +146,9 @@ def main() -> int:
         done = {outcome.name for outcome in workshop.outcomes if outcome.damaged}
         kinds = [name for name in KINDS if name not in done]
         healthy = range(sum(not outcome.damaged for outcome in workshop.outcomes), len(HEALTHY))
-        todo = [partial(workshop.damaged, name) for name in kinds] + [partial(workshop.healthy, number) for number in healthy]
+        todo = [partial(workshop.damaged, name) for name in kinds] + [
+            partial(workshop.healthy, number) for number in healthy
+        ]
         for work in todo:
             workshop.clean()
             workshop.keep(work())
@@ -146,7 +162,10 @@ def report(outcomes: list[Outcome]) -> int:
     """Write the report and return 0 when every server did what it promises."""
     damaged = [outcome for outcome in outcomes if outcome.damaged]
     healthy = [outcome for outcome in outcomes if not outcome.damaged]
-    found = {by: [outcome.name for outcome in damaged if outcome.found_by == by] for by in ("start", "fsck", "nobody")}
+    found = {
+        by: [outcome.name for outcome in damaged if outcome.found_by == by]
+        for by in ("start", "fsck", "nobody")
+    }
     alarms = [outcome.name for outcome in healthy if outcome.found_by != "nobody"]
     broken = [outcome.name for outcome in outcomes if not outcome.holds]
     noticed = [outcome for outcome in damaged if "index_rebuilding" in outcome.served.first_notices]
@@ -170,7 +189,10 @@ def report(outcomes: list[Outcome]) -> int:
             "ready_again_s_max": max(rebuilt),
         },
         "broken": broken,
-        "outcomes": [{**asdict(outcome), "found_by": outcome.found_by, "holds": outcome.holds} for outcome in outcomes],
+        "outcomes": [
+            {**asdict(outcome), "found_by": outcome.found_by, "holds": outcome.holds}
+            for outcome in outcomes
+        ],
     }
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / "damage.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
@@ -210,7 +232,9 @@ def report(outcomes: list[Outcome]) -> int:
 def _row(outcome: Outcome) -> str:
     said = outcome.served.found_at_start.replace("|", "/")[:90]
     codes = ", ".join(dict.fromkeys(outcome.fsck_found))
-    whole = ["yes" if value else "no" for value in (outcome.served.whole, outcome.whole_after_repair)]
+    whole = [
+        "yes" if value else "no" for value in (outcome.served.whole, outcome.whole_after_repair)
+    ]
     return f"| {outcome.name} | {outcome.found_by} | {said} | {codes} | {whole[0]} | {whole[1]} |"
 
 

@@ -59,7 +59,13 @@ def _in_record(field: str) -> Spoil:
     def spoil(chroma: Path) -> None:
         path = segment_of(chroma) / "data_level0.bin"
         fields = HEADER.unpack_from(path.with_name("header.bin").read_bytes())
-        elements, element_bytes, label, vector, links = fields[3], fields[4], fields[5], fields[6], fields[10]
+        elements, element_bytes, label, vector, links = (
+            fields[3],
+            fields[4],
+            fields[5],
+            fields[6],
+            fields[10],
+        )
         content = bytearray(path.read_bytes())
         start = 500 * element_bytes
         if field == "sign":  # of the vector's first number: the norm stays 1
@@ -136,8 +142,12 @@ def _sql(*statements: str) -> Spoil:
 def _queued_vector(chroma: Path) -> None:
     """Overwrite a vector that is only in the write-ahead log so far."""
     with _sqlite(chroma) as connection:
-        rows = connection.execute("SELECT seq_id, vector FROM embeddings_queue ORDER BY seq_id DESC LIMIT 40").fetchall()
-        connection.execute("UPDATE embeddings_queue SET vector = ? WHERE seq_id = ?", (rows[30][1], rows[13][0]))
+        rows = connection.execute(
+            "SELECT seq_id, vector FROM embeddings_queue ORDER BY seq_id DESC LIMIT 40"
+        ).fetchall()
+        connection.execute(
+            "UPDATE embeddings_queue SET vector = ? WHERE seq_id = ?", (rows[30][1], rows[13][0])
+        )
 
 
 def _database_bytes(change: Callable[[bytearray], bytearray]) -> Spoil:
@@ -205,7 +215,9 @@ KINDS: Mapping[str, Spoil] = {
     "chroma.sqlite3: cut in half": _database_bytes(_half),
     "chroma.sqlite3: removed": _no_database,
     "chroma.sqlite3: collection row lost": _sql("DELETE FROM collections"),
-    "chroma.sqlite3: a listed id lost": _sql("DELETE FROM embeddings WHERE id = (SELECT max(id) - 7 FROM embeddings)"),
+    "chroma.sqlite3: a listed id lost": _sql(
+        "DELETE FROM embeddings WHERE id = (SELECT max(id) - 7 FROM embeddings)"
+    ),
     "chroma.sqlite3: log lost": _sql("DELETE FROM embeddings_queue"),
     "chroma.sqlite3: a vector in the log is another's": _queued_vector,
     "store: directory removed": _no_directory,

@@ -65,7 +65,13 @@ DAMAGED = Recipe(2600)
 
 def options_at(data_dir: Path) -> IndexOptions:
     """Return options of a data directory whose libraries are searched in Chroma alone."""
-    return IndexOptions(data_dir, data_dir / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000, vector_cache_vectors=0)
+    return IndexOptions(
+        data_dir,
+        data_dir / "chroma",
+        tantivy_threads=1,
+        tantivy_heap_bytes=15_000_000,
+        vector_cache_vectors=0,
+    )
 
 
 def fingerprint(model_cache: Path) -> Fingerprint:
@@ -86,7 +92,12 @@ def build(data_dir: Path, recipe: Recipe, made_with: Fingerprint) -> None:
     with IndexStore(options_at(data_dir), vector_store="foreground") as store:
         for number in documents[: recipe.deleted_documents]:
             store.writer.delete(LIBRARY, document_id(LIBRARY, _key(number)))
-        store.writer.write([_draft(number, 1) for number in documents[recipe.deleted_documents :][: recipe.written_again]])
+        store.writer.write(
+            [
+                _draft(number, 1)
+                for number in documents[recipe.deleted_documents :][: recipe.written_again]
+            ]
+        )
         _embed(store, rng, made_with.dimension)
 
 
@@ -108,7 +119,10 @@ def _key(number: int) -> str:
 
 
 def _draft(number: int, revision: int) -> DocumentDraft:
-    parts = [f"{WORD} number {number} in part {part} of revision {revision}. " for part in range(CHUNKS_PER_DOCUMENT)]
+    parts = [
+        f"{WORD} number {number} in part {part} of revision {revision}. "
+        for part in range(CHUNKS_PER_DOCUMENT)
+    ]
     text = "".join(parts)
     spans, start = [], 0
     for ordinal, part in enumerate(parts):

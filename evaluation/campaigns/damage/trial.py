@@ -64,7 +64,9 @@ def serve(data_dir: Path) -> Trial:
         started=started,
         found_at_start=_said(server),
         first_hits=len(cast("Sequence[Json]", first["hits"])),
-        first_notices=tuple(str(notice["code"]) for notice in cast("Sequence[Json]", first["notices"])),
+        first_notices=tuple(
+            str(notice["code"]) for notice in cast("Sequence[Json]", first["notices"])
+        ),
         progress=tuple(progress),
         ready_s=round(ready_s, 2),
         vectors=vectors,
@@ -88,13 +90,17 @@ def _until_ready(server: Served) -> tuple[list[str], float]:
     said: list[str] = []
     while time.perf_counter() - begun < READY_S:
         libraries = cast("Sequence[Json]", server.client.libraries()["libraries"])
-        state = next(str(library["build"]) for library in libraries if library["library"] == LIBRARY.value)
+        state = next(
+            str(library["build"]) for library in libraries if library["library"] == LIBRARY.value
+        )
         if state == "ready":
             return said, time.perf_counter() - begun
         if not said or said[-1] != state:
             said.append(state)
         time.sleep(0.02)
-    raise SystemExit(f"the store is not ready after {READY_S:.0f} s: {said[-3:]} {server.log.read_text(errors='replace')[-800:]}")
+    raise SystemExit(
+        f"the store is not ready after {READY_S:.0f} s: {said[-3:]} {server.log.read_text(errors='replace')[-800:]}"
+    )
 
 
 def _said(server: Served) -> str:

@@ -31,13 +31,22 @@ MUST_FIND = {
 }
 """Where the control must find the document before it is deleted, or the search looks in the wrong way."""
 
-AFTER_DELETION = {"tantivy/papers", "chroma", "chroma.broken.20260101T000000Z", "tantivy/papers.broken.20260101T000001Z"}
+AFTER_DELETION = {
+    "tantivy/papers",
+    "chroma",
+    "chroma.broken.20260101T000000Z",
+    "tantivy/papers.broken.20260101T000001Z",
+}
 """Where a deletion alone leaves it, which is what a purge is for."""
 
 
 def missed(sight: Sight) -> list[str]:
     """Return what the control ought to have found and did not."""
-    return [f"{way} in {place}" for place, ways in MUST_FIND.items() for way in sorted(ways - set(sight.places.get(place, [])))]
+    return [
+        f"{way} in {place}"
+        for place, ways in MUST_FIND.items()
+        for way in sorted(ways - set(sight.places.get(place, [])))
+    ]
 
 
 def faults(result: TrialResult) -> list[str]:
@@ -45,7 +54,8 @@ def faults(result: TrialResult) -> list[str]:
     by_name = {sight.when: sight for sight in result.sights}
     found = [f"the control did not find {what}" for what in missed(by_name["planted"])]
     found += [
-        f"the control without a purge did not find it in {place}" for place in AFTER_DELETION - set(by_name["deleted"].places)
+        f"the control without a purge did not find it in {place}"
+        for place in AFTER_DELETION - set(by_name["deleted"].places)
     ]
     found += [
         f"{', '.join(ways)} in {place} after the purge ({when})"
@@ -55,24 +65,38 @@ def faults(result: TrialResult) -> list[str]:
     if not result.quoted:
         found.append("no stored answer quoted the document: the trial proves nothing about answers")
     for name, reply in (("deletion", result.deleted), ("purge", result.purged)):
-        if not any("backup" in str(line) for line in cast("list[str]", reply.get("out_of_reach", []))):
+        if not any(
+            "backup" in str(line) for line in cast("list[str]", reply.get("out_of_reach", []))
+        ):
             found.append(f"the reply to the {name} does not list what is out of reach")
     return found
 
 
 def main() -> int:
     """Run one trial; exit 1 when a byte is left or the control is blind."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--filler", type=int, default=120, help="other documents, about ten chunks each")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--filler", type=int, default=120, help="other documents, about ten chunks each"
+    )
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="documind-gone-") as temporary:
         result = run(Path(temporary), args.filler, lambda line: print(line, flush=True))
     wrong = faults(result)
     machine = {"python": platform.python_version(), "cores": os.cpu_count() or 0}
-    record = {"title": "Deleted means gone", **asdict(result), "faults": wrong, "filler": args.filler, "machine": machine}
+    record = {
+        "title": "Deleted means gone",
+        **asdict(result),
+        "faults": wrong,
+        "filler": args.filler,
+        "machine": machine,
+    }
     REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / "gone.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (REPORTS / "gone.json").write_text(
+        json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8"
+    )
     (REPORTS / "gone.md").write_text(page(result, wrong, args.filler), "utf-8")
     print("\n".join(wrong) or "nothing was found after the purge")
     return 1 if wrong else 0
@@ -95,11 +119,21 @@ def page(result: TrialResult, wrong: list[str], filler: int) -> str:
         f"|---|{'---|' * len(names)}",
     ]
     lines += [
-        f"| {place} | {' | '.join(', '.join(sight.places.get(place, [])) or '-' for sight in result.sights)} |" for place in places
+        f"| {place} | {' | '.join(', '.join(sight.places.get(place, [])) or '-' for sight in result.sights)} |"
+        for place in places
     ]
     out_of_reach = cast("list[str]", result.purged.get("out_of_reach", []))
-    lines += ["", f"Stored answers that quoted it before: {result.quoted}; quotes blanked: {result.deleted.get('quotes_blanked')}."]
-    lines += ["", "Out of reach, and listed in both replies:", "", *(f"- {line}" for line in out_of_reach), ""]
+    lines += [
+        "",
+        f"Stored answers that quoted it before: {result.quoted}; quotes blanked: {result.deleted.get('quotes_blanked')}.",
+    ]
+    lines += [
+        "",
+        "Out of reach, and listed in both replies:",
+        "",
+        *(f"- {line}" for line in out_of_reach),
+        "",
+    ]
     lines += [f"**{line}**" for line in wrong] or ["After the purge nothing was found."]
     return "\n".join(
         [

@@ -40,11 +40,14 @@ class Secret:
 def look(data: Path, secret: Secret) -> dict[str, set[str]]:
     """Return where the secret is: ways by place (first parts of the path).
 
-    Ways are `text` (the bytes, in three encodings), `json` (escaped as JSON does), `zstd` (inside a frame carved from any offset,
-    along SQLite's overflow pages too), `term`, `segment` (a lexical segment no index refers to), `float32` and `float16`.
+    Ways are `text` (the bytes, in three encodings), `json` (escaped as JSON does), `zstd` (inside a
+    frame carved from any offset, along SQLite's overflow pages too), `term`, `segment` (a lexical
+    segment no index refers to), `float32` and `float16`.
     """
     needles = [word.encode(encoding) for word in secret.words for encoding in ENCODINGS]
-    escaped = [word.encode("ascii", "backslashreplace") for word in secret.words if not word.isascii()]
+    escaped = [
+        word.encode("ascii", "backslashreplace") for word in secret.words if not word.isascii()
+    ]
     found: dict[str, set[str]] = {}
     for path in sorted(data.rglob("*")):
         if not path.is_file():
@@ -129,7 +132,9 @@ def pages_of(content: bytes) -> Iterator[tuple[int, bytes]]:
     if content[:16] == b"SQLite format 3\0":
         size = struct.unpack_from(">H", content, 16)[0]
         size = 65536 if size == 1 else size
-        yield from ((at // size + 1, content[at : at + size]) for at in range(0, len(content), size))
+        yield from (
+            (at // size + 1, content[at : at + size]) for at in range(0, len(content), size)
+        )
     elif len(content) > 32 and struct.unpack_from(">I", content)[0] & ~1 == 0x377F0682:
         size = struct.unpack_from(">I", content, 8)[0]
         for at in range(32, len(content) - size - 23, size + 24):
@@ -147,7 +152,9 @@ def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
             n = (len(content) - offset) // width
             if any(n >= len(vector) for vector in vectors):
                 with np.errstate(all="ignore"):  # most bytes are no numbers
-                    numbers = np.frombuffer(content, dtype=dtype, offset=offset, count=n).astype(np.float64)
+                    numbers = np.frombuffer(content, dtype=dtype, offset=offset, count=n).astype(
+                        np.float64
+                    )
                 if any(_holds(numbers, vector) for vector in vectors if n >= len(vector)):
                     found.add(name)
     return found
@@ -155,7 +162,9 @@ def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
 
 def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatArray) -> bool:
     with np.errstate(all="ignore"):
-        clean = np.where(np.abs(numbers) <= 1.5, numbers, 0.0)  # NaN fails too: a value outside a unit vector counts as 0
+        clean = np.where(
+            np.abs(numbers) <= 1.5, numbers, 0.0
+        )  # NaN fails too: a value outside a unit vector counts as 0
     dots = oaconvolve(clean, vector[::-1].astype(np.float64), mode="valid")
     squares = np.concatenate([[0.0], np.cumsum(clean * clean)])
     norms = np.sqrt(np.maximum(squares[len(vector) :] - squares[: -len(vector)], 1e-12))
@@ -171,7 +180,11 @@ def terms_in(index: Path, terms: Sequence[str]) -> set[str]:
         return set()
     meta = (index / "meta.json").read_text("utf-8")
     known = {name.replace("-", "") for name in re.findall(r'"segment_id":\s*"([0-9a-f-]+)"', meta)}
-    held = {path.name.split(".")[0] for path in index.iterdir() if re.fullmatch(r"[0-9a-f]{32}\..*", path.name)}
+    held = {
+        path.name.split(".")[0]
+        for path in index.iterdir()
+        if re.fullmatch(r"[0-9a-f]{32}\..*", path.name)
+    }
     ways = {"segment"} if held - known else set()
     searcher = tantivy.Index.open(str(index)).searcher()
     for field in ("body", "title", "section"):

@@ -55,7 +55,16 @@ def text_of(seed: int, extra: str) -> str:
     """Return a memo in several scripts whose zstd text exceeds a catalog page."""
     rng = random.Random(seed)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    lines = ["# Zyxquill memo", "", PHRASE, extra, "", f"合言葉は{CANARY[3]}である。", f"{CANARY[4]} 그리고 {CANARY[5]}.", ""]
+    lines = [
+        "# Zyxquill memo",
+        "",
+        PHRASE,
+        extra,
+        "",
+        f"合言葉は{CANARY[3]}である。",
+        f"{CANARY[4]} 그리고 {CANARY[5]}.",
+        "",
+    ]
     for _ in range(60):
         words = ("".join(rng.choices(letters, k=rng.randint(4, 11))) for _ in range(18))
         lines += [f"The vormblatt of {' '.join(words)}.", ""]
@@ -74,7 +83,11 @@ def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult
     data, files = directory / "data", directory / "files"
     files.mkdir(parents=True)
     with OllamaDouble(MODELS) as double:
-        settings = {"OLLAMA_BASE_URL": double.url, "EMBEDDING_PROVIDER": "ollama", "EMBEDDING_MODEL": "small"}
+        settings = {
+            "OLLAMA_BASE_URL": double.url,
+            "EMBEDDING_PROVIDER": "ollama",
+            "EMBEDDING_MODEL": "small",
+        }
         with Served(data, **settings) as server:
             client = server.client
             _fill(client, files, filler)
@@ -82,7 +95,11 @@ def run(directory: Path, filler: int, say: Callable[[str], None]) -> TrialResult
             _send(client, files / FILE, text_of(1, f"The {OLD_CANARY} is of the first draft."))
             _send(client, files / FILE, text_of(2, "This is the second draft."))
             _finish(
-                client, client.post("/api/v1/reembed", {"library": "papers", "provider": "ollama", "model": "large", "force": True})
+                client,
+                client.post(
+                    "/api/v1/reembed",
+                    {"library": "papers", "provider": "ollama", "model": "large", "force": True},
+                ),
             )
             quoted = _ask(client)
             _settled(client)
@@ -107,7 +124,10 @@ def _fill(client: DocuMindClient, files: Path, filler: int) -> None:
     for n in range(filler):
         path = files / f"other{n}.txt"
         path.write_text(
-            "\n\n".join(f"Ledger {n} page {k} lists grain, rope and tallow of the harbour house." * 12 for k in range(10))
+            "\n\n".join(
+                f"Ledger {n} page {k} lists grain, rope and tallow of the harbour house." * 12
+                for k in range(10)
+            )
         )
         sent.append(FileToSend(path))
     for at in range(0, len(sent), 16):
@@ -167,7 +187,9 @@ def _secret(data: Path, client: DocuMindClient) -> Secret:
 def _break_copies(data: Path) -> None:
     """Leave copies as the keeper leaves them when it found damage."""
     shutil.copytree(data / "chroma", data / "chroma.broken.20260101T000000Z")
-    shutil.copytree(data / "tantivy" / "papers", data / "tantivy" / "papers.broken.20260101T000001Z")
+    shutil.copytree(
+        data / "tantivy" / "papers", data / "tantivy" / "papers.broken.20260101T000001Z"
+    )
 
 
 def _sight(when: str, data: Path, secret: Secret) -> Sight:
@@ -175,5 +197,7 @@ def _sight(when: str, data: Path, secret: Secret) -> Sight:
 
 
 def _mentions(client: DocuMindClient) -> bool:
-    hits = cast("list[Json]", client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"])
+    hits = cast(
+        "list[Json]", client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
+    )
     return any(CANARY[0] in str(hit["text"]) for hit in hits)

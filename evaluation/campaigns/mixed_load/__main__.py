@@ -26,11 +26,14 @@ REMARKS = (
 )
 
 
-def trial(directory: Path, clients: int, seconds: float) -> tuple[Outcome, tuple[list[str], list[str]], list[object]]:
+def trial(
+    directory: Path, clients: int, seconds: float
+) -> tuple[Outcome, tuple[list[str], list[str]], list[object]]:
     """Run the clients against a server of its own.
 
     Returns:
-        What they saw; acknowledged documents that are lost and deleted ones that are back; faults that fsck finds.
+        What they saw; acknowledged documents that are lost and deleted ones that are back; faults
+        that fsck finds.
     """
     with Served(directory / "data") as server:
         load = Clients(server.url, clients)
@@ -42,15 +45,24 @@ def trial(directory: Path, clients: int, seconds: float) -> tuple[Outcome, tuple
 
 def main() -> int:
     """Run, report, and exit 1 when a promise was broken."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=80.0)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="documind-mixed-") as temporary:
         outcome, (lost, back), faults = trial(Path(temporary), args.clients, args.seconds)
-    answered = sum(count for status, count in outcome.statuses.items() if status.split()[1] != "503")
+    answered = sum(
+        count for status, count in outcome.statuses.items() if status.split()[1] != "503"
+    )
     lines = [
-        Line("replies that are neither 2xx nor a 503 problem, broken connections", len(outcome.odd), 0, ""),
+        Line(
+            "replies that are neither 2xx nor a 503 problem, broken connections",
+            len(outcome.odd),
+            0,
+            "",
+        ),
         Line("acknowledged documents that are lost", len(lost), 0, ""),
         Line("deleted documents that are back", len(back), 0, ""),
         Line("faults that fsck finds afterwards", len(faults), 0, ""),
@@ -60,8 +72,15 @@ def main() -> int:
     for what, times in sorted(outcome.seconds.items()):
         for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
             figures[f"{what}, answered: {name} ms"] = quantile(times, share) * 1000
-    figures |= {f"status {status}": float(count) for status, count in sorted(outcome.statuses.items())}
-    for line in [*outcome.odd[:20], *lost[:20], *back[:20], *(json.dumps(fault) for fault in faults[:20])]:
+    figures |= {
+        f"status {status}": float(count) for status, count in sorted(outcome.statuses.items())
+    }
+    for line in [
+        *outcome.odd[:20],
+        *lost[:20],
+        *back[:20],
+        *(json.dumps(fault) for fault in faults[:20]),
+    ]:
         print(line)
     command = f"python -m evaluation.campaigns.mixed_load --clients {args.clients} --seconds {args.seconds:g}"
     return write("mixed_load", "Mixed load", REMARKS, lines, figures, command)

@@ -26,7 +26,10 @@ _TIMEOUT_S = 120.0
 def text_of(name: str) -> str:
     """Return a document of two passages with words of its own."""
     rng = random.Random(name)
-    words = [" ".join("".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60)) for _ in range(2)]
+    words = [
+        " ".join("".join(rng.choices("aeioulmnrst", k=rng.randint(4, 9))) for _ in range(60))
+        for _ in range(2)
+    ]
     return "\n\n".join(f"Item {name}, part {n}: {text}." for n, text in enumerate(words))
 
 
@@ -54,7 +57,12 @@ class Clients:
         self.outcome = Outcome()
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=(f"c{n}", random.Random(f"{seed}/{n}")), name=f"client-{n}", daemon=True)
+            threading.Thread(
+                target=self._run,
+                args=(f"c{n}", random.Random(f"{seed}/{n}")),
+                name=f"client-{n}",
+                daemon=True,
+            )
             for n in range(count)
         ]
 
@@ -80,9 +88,21 @@ class Clients:
                 elif what == "delete":
                     done = self._delete(session, mine, rng)
                 elif what == "list":
-                    done = self._send(session, what, "GET", "/api/v1/papers", params={"library": LIBRARY.value, "limit": 20}) == 200
+                    done = (
+                        self._send(
+                            session,
+                            what,
+                            "GET",
+                            "/api/v1/papers",
+                            params={"library": LIBRARY.value, "limit": 20},
+                        )
+                        == 200
+                    )
                 else:
-                    body = {"question": f"What is part 1 of item {name}n{n}?", "library": LIBRARY.value}
+                    body = {
+                        "question": f"What is part 1 of item {name}n{n}?",
+                        "library": LIBRARY.value,
+                    }
                     done = self._send(session, what, "POST", "/api/v1/query", json=body) == 200
                 if not done:
                     self._stop.wait(REFUSED_S)
@@ -90,7 +110,10 @@ class Clients:
     def _upload(self, session: requests.Session, key: str, mine: list[str]) -> bool:
         files = {"file": (key, text_of(key).encode())}
         params = {"library": LIBRARY.value, "wait": "text"}
-        if self._send(session, "upload", "POST", "/api/v1/ingest", files=files, params=params) != 201:
+        if (
+            self._send(session, "upload", "POST", "/api/v1/ingest", files=files, params=params)
+            != 201
+        ):
             return False
         mine.append(key)
         with self.outcome.lock:
@@ -104,7 +127,9 @@ class Clients:
         with self.outcome.lock:
             self.outcome.live.discard(key)
         path = f"/api/v1/papers/{document_id(LIBRARY, key)}"
-        status = self._send(session, "delete", "DELETE", path, params={"library": LIBRARY.value, "grace_s": 0})
+        status = self._send(
+            session, "delete", "DELETE", path, params={"library": LIBRARY.value, "grace_s": 0}
+        )
         with self.outcome.lock:
             if status == 200:
                 self.outcome.deleted.add(key)
@@ -113,7 +138,9 @@ class Clients:
                 mine.append(key)
         return status == 200
 
-    def _send(self, session: requests.Session, what: str, method: str, path: str, **sent: object) -> int:
+    def _send(
+        self, session: requests.Session, what: str, method: str, path: str, **sent: object
+    ) -> int:
         """Send a request, count its outcome, and return its status; 0 if it broke."""
         begun = time.monotonic()
         try:
@@ -122,7 +149,10 @@ class Clients:
             with self.outcome.lock:
                 self.outcome.odd.append(f"{method} {path}: {error!r:.200}")
             return 0
-        problem = reply.status_code == 503 and reply.headers.get("content-type") == "application/problem+json"
+        problem = (
+            reply.status_code == 503
+            and reply.headers.get("content-type") == "application/problem+json"
+        )
         with self.outcome.lock:
             self.outcome.statuses[f"{what} {reply.status_code}"] += 1
             if reply.ok:
@@ -137,7 +167,9 @@ def broken_promises(client: DocuMindClient, outcome: Outcome) -> tuple[list[str]
     there: set[str] = set()
     cursor: object = ""
     while cursor is not None:
-        page = client.get("/api/v1/papers", {"library": LIBRARY.value, "limit": 100, "cursor": str(cursor)})
+        page = client.get(
+            "/api/v1/papers", {"library": LIBRARY.value, "limit": 100, "cursor": str(cursor)}
+        )
         there |= {str(row["source_key"]) for row in cast("list[Json]", page["documents"])}
         cursor = page["next_cursor"]
     return sorted(outcome.live - there), sorted(outcome.deleted & there)

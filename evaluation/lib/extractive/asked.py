@@ -26,7 +26,16 @@ from app.generation.features import (
 from app.providers.minilm import MiniLmEmbedder
 from app.retrieval.options import RetrievalOptions
 from app.retrieval.request import SearchRequest
-from evaluation.lib.extractive.material import Asked, Asking, chunking, clapnq, conversations, covidqa, judged, squad
+from evaluation.lib.extractive.material import (
+    Asked,
+    Asking,
+    chunking,
+    clapnq,
+    conversations,
+    covidqa,
+    judged,
+    squad,
+)
 from evaluation.lib.workbench import Bench, indexed, say
 
 TOP_K = 5
@@ -70,7 +79,9 @@ class ReadQuestion:
         """Return the sentences that would be quoted if any are."""
         if not self.usable:
             return ()
-        scores = ranking_scores(self.found, self.rows_words_only if words_only else self.rows, ranking)
+        scores = ranking_scores(
+            self.found, self.rows_words_only if words_only else self.rows, ranking
+        )
         return choose(self.found, scores, room_for(self.asking.question.text))
 
     def right(self, quoted: Sequence[Candidate]) -> bool:
@@ -107,7 +118,9 @@ class RememberingEmbedder:
         return self._inner.count_tokens(texts)
 
 
-def evidence_for(bench: Bench, library: Library, text: str, filters: Filters = Filters()) -> tuple[Evidence, ...]:
+def evidence_for(
+    bench: Bench, library: Library, text: str, filters: Filters = Filters()
+) -> tuple[Evidence, ...]:
     """Return numbered passages as the server would read them for a question."""
     request = SearchRequest(text, library, top_k=TOP_K, filters=filters)
     hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
@@ -122,12 +135,16 @@ def ask(bench: Bench, library: Library, questions: Sequence[Asking]) -> list[Rea
     for asking in questions:
         filters = Filters(doc_ids=(documents[asking.document],)) if asking.document else Filters()
         evidence = evidence_for(bench, library, asking.question.text, filters)
-        sources = tuple(bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence)
+        sources = tuple(
+            bench.passage_of.get(item.hit.passage.document.doc_id, "") for item in evidence
+        )
         found.append(_read(asking, evidence, sources, embedder))
     return found
 
 
-def _read(asking: Asking, evidence: tuple[Evidence, ...], sources: tuple[str, ...], embedder: Embedder) -> ReadQuestion:
+def _read(
+    asking: Asking, evidence: tuple[Evidence, ...], sources: tuple[str, ...], embedder: Embedder
+) -> ReadQuestion:
     text = asking.question.text
     found = tuple(candidates([item for item in evidence if not item.hit.fallback]))
     weights = candidate_weights(found)
@@ -168,7 +185,9 @@ def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Grou
                 groups[one.collection.name] = ask(bench, Library.PUBLIC, one.questions)
             if not only and own.name in ("squad", "pubmedqa", "cranfield"):
                 for guest in guests:
-                    groups[f"{guest.collection.name} > {own.name}"] = ask(bench, Library.PUBLIC, guest.questions)
+                    groups[f"{guest.collection.name} > {own.name}"] = ask(
+                        bench, Library.PUBLIC, guest.questions
+                    )
         say(own.name)
     return groups
 
@@ -177,5 +196,9 @@ def _guests(data: Path) -> list[Asked]:
     """Return questions that a library of another subject cannot answer."""
     sets = [judged(data, name, _MOST) for name in ("squad", "pubmedqa", "cranfield")]
     return [
-        Asked(one.collection, tuple(Asking(replace(asking.question, answerable=False)) for asking in one.questions)) for one in sets
+        Asked(
+            one.collection,
+            tuple(Asking(replace(asking.question, answerable=False)) for asking in one.questions),
+        )
+        for one in sets
     ]

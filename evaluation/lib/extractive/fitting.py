@@ -42,7 +42,8 @@ def _minimum(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Float
 def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Floats:
     """Return weights that make a sentence with the answer its question's likeliest.
 
-    The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a ridge.
+    The loss is the negative logarithm of the softmax mass on sentences that hold an answer, with a
+    ridge.
     """
     usable = [one for one in questions if one.gold.any() and not one.gold.all()]
     rows = np.vstack([one.rows_words_only if words_only else one.rows for one in usable])
@@ -57,7 +58,9 @@ def fit_ranking(questions: Sequence[ReadQuestion], *, words_only: bool) -> Float
         right = mass * gold
         whole, part = np.add.reduceat(mass, starts), np.add.reduceat(right, starts)
         slope = rows.T @ (mass / whole[owner] - right / part[owner]) + _RIDGE * weights
-        return float(-(np.log(part) - np.log(whole)).sum() + _RIDGE * (weights @ weights) / 2), slope
+        return float(
+            -(np.log(part) - np.log(whole)).sum() + _RIDGE * (weights @ weights) / 2
+        ), slope
 
     return _minimum(loss, rows.shape[1])
 
@@ -72,7 +75,9 @@ def fit_sufficiency(groups: Groups, ranking: Floats, *, words_only: bool) -> Flo
         usable = [one for one in questions if one.usable]
         rows += [one.judged(ranking, words_only=words_only) for one in usable]
         right += [one.right(one.chosen(ranking, words_only=words_only)) for one in usable]
-        share += [_SCALE * _SHARES.get(name, _FOREIGN if ">" in name else 0.0) / max(1, len(questions))] * len(usable)
+        share += [
+            _SCALE * _SHARES.get(name, _FOREIGN if ">" in name else 0.0) / max(1, len(questions))
+        ] * len(usable)
     matrix, target, weight = np.vstack(rows), np.asarray(right, dtype=np.float64), np.asarray(share)
     middle, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-9
     scaled = np.c_[(matrix - middle) / deviation, np.ones(len(matrix))]
@@ -113,7 +118,9 @@ def shipped(*, words_only: bool) -> Weights:
     """Return the weights in use."""
     kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     kind = "_words_only" if words_only else ""
-    return Weights(np.array(kept[f"ranking{kind}"]), np.array(kept[f"sufficiency{kind}"]), words_only)
+    return Weights(
+        np.array(kept[f"ranking{kind}"]), np.array(kept[f"sufficiency{kind}"]), words_only
+    )
 
 
 def fit(groups: Groups, *, words_only: bool) -> Weights:
@@ -122,7 +129,9 @@ def fit(groups: Groups, *, words_only: bool) -> Weights:
     return Weights(ranking, fit_sufficiency(groups, ranking, words_only=words_only), words_only)
 
 
-def packaged(with_vectors: Weights, words_only: Weights, answer_from: float, command: str) -> dict[str, object]:
+def packaged(
+    with_vectors: Weights, words_only: Weights, answer_from: float, command: str
+) -> dict[str, object]:
     """Return what `app/generation/extractive.json` holds; `command` says what made it."""
 
     def plain(values: Floats) -> list[float]:

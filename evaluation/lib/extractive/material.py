@@ -67,10 +67,16 @@ def squad(data: Path, most: int) -> tuple[Asked, Asked]:
     draw = random.Random(_DRAW)
     halves = []
     for answerable in (True, False):
-        chosen = [q for q in whole.questions if q.answerable is answerable and (q.answers or not answerable)]
+        chosen = [
+            q
+            for q in whole.questions
+            if q.answerable is answerable and (q.answers or not answerable)
+        ]
         drawn = draw.sample(chosen, min(most, len(chosen)))
         name = "squad" if answerable else "squad unanswerable"
-        halves.append(Asked(replace(whole, name=name), tuple(Asking(question) for question in drawn)))
+        halves.append(
+            Asked(replace(whole, name=name), tuple(Asking(question) for question in drawn))
+        )
     return halves[0], halves[1]
 
 
@@ -78,7 +84,12 @@ def judged(data: Path, name: str, most: int) -> Asked:
     """Return questions of which only the passage is known that answers them."""
     whole = from_folder(data / name).judged().sample(most, SEED)
     asked = (
-        Asking(question, relevant=frozenset(passage for passage, grade in whole.relevance[question.id].items() if grade > 0))
+        Asking(
+            question,
+            relevant=frozenset(
+                passage for passage, grade in whole.relevance[question.id].items() if grade > 0
+            ),
+        )
         for question in whole.questions
     )
     return Asked(whole, tuple(asked))
@@ -95,9 +106,14 @@ def clapnq(data: Path) -> Asked:
 def chunking(data: Path) -> Asked:
     """Return questions about three long texts."""
     folder = data / "foreign" / "chunking"
-    texts = tuple(TestPassage(path.stem, "", path.read_text("utf-8")) for path in sorted(folder.glob("*.md")))
+    texts = tuple(
+        TestPassage(path.stem, "", path.read_text("utf-8")) for path in sorted(folder.glob("*.md"))
+    )
     asked = [
-        Asking(TestQuestion(str(line), str(row["question"]), line), _texts(row["references"], "content"))
+        Asking(
+            TestQuestion(str(line), str(row["question"]), line),
+            _texts(row["references"], "content"),
+        )
         for line, row in enumerate(rows(folder / "questions.jsonl"), start=1)
     ]
     return Asked(Collection("chunking", texts, (), {}), tuple(asked))
@@ -106,9 +122,16 @@ def chunking(data: Path) -> Asked:
 def covidqa(data: Path, most: int) -> Asked:
     """Return every second question about whole papers, each with its paper."""
     folder = data / "foreign" / "covidqa"
-    texts = tuple(TestPassage(str(row["_id"]), "", str(row["text"])) for row in rows(folder / "documents.jsonl"))
+    texts = tuple(
+        TestPassage(str(row["_id"]), "", str(row["text"]))
+        for row in rows(folder / "documents.jsonl")
+    )
     asked = [
-        Asking(TestQuestion(str(n), str(row["question"]), n), _texts(row["answers"], "text"), document=str(row["doc"]))
+        Asking(
+            TestQuestion(str(n), str(row["question"]), n),
+            _texts(row["answers"], "text"),
+            document=str(row["doc"]),
+        )
         for n, row in enumerate(rows(folder / "questions.jsonl")[::2])
     ]
     return Asked(Collection("covidqa", texts, (), {}), tuple(asked[:most]))
@@ -117,7 +140,9 @@ def covidqa(data: Path, most: int) -> Asked:
 def conversations(data: Path) -> tuple[Asked, list[tuple[str, ...]]]:
     """Return conversations' last questions and history; corpus: all passages."""
     tasks = rows(data / "foreign" / "mtragun" / "tasks.jsonl")
-    passages = {str(c["document_id"]): str(c["text"]) for task in tasks for c in _dicts(task["contexts"])}
+    passages = {
+        str(c["document_id"]): str(c["text"]) for task in tasks for c in _dicts(task["contexts"])
+    }
     texts = tuple(TestPassage(name, "", text) for name, text in passages.items())
     asked, earlier = [], []
     for line, task in enumerate(tasks, start=1):

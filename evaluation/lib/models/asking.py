@@ -106,7 +106,12 @@ class Asker:
     """Asks tasks of one collection through the query use case; stores nothing."""
 
     def __init__(
-        self, settings: Settings, place: Place, models: ModelSelector, answer_writer: AnswerWriter, grounder: Grounder
+        self,
+        settings: Settings,
+        place: Place,
+        models: ModelSelector,
+        answer_writer: AnswerWriter,
+        grounder: Grounder,
     ) -> None:
         """Keep what answering takes."""
         self._settings, self._place, self._models = settings, place, models
@@ -129,7 +134,9 @@ class Asker:
             except ProviderError as error:
                 why = error.message
                 continue
-            why = next((one.message for one in answer.notices if _broke_off(one.code, one.message)), "")
+            why = next(
+                (one.message for one in answer.notices if _broke_off(one.code, one.message)), ""
+            )
             if not why:
                 return self._row(task, answer, quote, quote_s, time.perf_counter() - begun)
         raise ProviderError(f"{task.key} could not be answered: {why}")
@@ -152,14 +159,26 @@ class Asker:
         store = self._place.store
         memory = ConversationMemory(store.conversations, quiet)
         research = Research(
-            self._place.searcher_for, self._answer_writer, self._grounder, memory, self._speeds, quiet, self._settings.top_k_results
+            self._place.searcher_for,
+            self._answer_writer,
+            self._grounder,
+            memory,
+            self._speeds,
+            quiet,
+            self._settings.top_k_results,
         )
         journal = AnswerJournal(store.answers, quiet, dict)
-        return RAGService(catalog=store.catalog, models=self._models, research=research, journal=journal)
+        return RAGService(
+            catalog=store.catalog, models=self._models, research=research, journal=journal
+        )
 
-    def _row(self, task: Task, answer: Answer, quote: str, quote_s: float | None, whole_s: float) -> Row:
+    def _row(
+        self, task: Task, answer: Answer, quote: str, quote_s: float | None, whole_s: float
+    ) -> Row:
         documents = [item.hit.passage.document.doc_id for item in answer.evidence]
-        ranking = tuple(dict.fromkeys(self._place.passage_of.get(doc_id, doc_id) for doc_id in documents))
+        ranking = tuple(
+            dict.fromkeys(self._place.passage_of.get(doc_id, doc_id) for doc_id in documents)
+        )
         allowed = [task.text, *(item.hit.passage.chunk.text for item in answer.evidence)]
         guard = RunawayGuard(self._instructions, allowed)
         guard.feed(answer.text)
@@ -181,7 +200,14 @@ class Asker:
             cited=any(sentence.citations for sentence in answer.sentences),
             leak=guard.stopped == "leak",
             loop=guard.stopped == "loop",
-            reason=next((one.message.partition(";")[0] for one in answer.notices if one.code == "quoted_instead"), ""),
+            reason=next(
+                (
+                    one.message.partition(";")[0]
+                    for one in answer.notices
+                    if one.code == "quoted_instead"
+                ),
+                "",
+            ),
             prompt_tokens=(context.seen or context.planned) if context else None,
             quote_s=quote_s,
         )
@@ -197,14 +223,20 @@ def _broke_off(code: str, message: str) -> bool:
 
     That says nothing about the model.
     """
-    return (code == "quoted_instead" and " failed (" in message) or (code == "strategy_degraded" and "connection" in message)
+    return (code == "quoted_instead" and " failed (" in message) or (
+        code == "strategy_degraded" and "connection" in message
+    )
 
 
 def _question(task: Task) -> Question:
     if task.part == "strategy":
         strategy: Strategy = next(one for one in get_args(Strategy) if one == task.arm)
         return Question(task.text, task.library, strategy=strategy, retrieve_only=True, top_k=10)
-    mode: Mode = next((one for one in get_args(Mode) if one == task.arm), "general") if task.part == "mode" else "general"
+    mode: Mode = (
+        next((one for one in get_args(Mode) if one == task.arm), "general")
+        if task.part == "mode"
+        else "general"
+    )
     return Question(task.text, task.library, mode=mode)
 
 
@@ -248,6 +280,7 @@ def in_turn(parts: Sequence[Sequence[Sequence[Task]]]) -> list[Task]:
     """Return the tasks with parts in turn, so an interrupted run has some of each.
 
     Args:
-        parts: By part and question, the arms of that question; these stay together, because they are compared.
+        parts: By part and question, the arms of that question; these stay together, because they
+            are compared.
     """
     return [task for turn in zip_longest(*parts, fillvalue=()) for arms in turn for task in arms]

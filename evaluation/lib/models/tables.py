@@ -19,7 +19,9 @@ _RESAMPLES = 2000
 _SEED = 7
 
 
-def strategies(done: Done, relevance: Mapping[str, Relevance]) -> tuple[list[str], dict[str, float]]:
+def strategies(
+    done: Done, relevance: Mapping[str, Relevance]
+) -> tuple[list[str], dict[str, float]]:
     """Return the table and figures of strategies against the baseline.
 
     Over questions that both searched.
@@ -36,15 +38,26 @@ def strategies(done: Done, relevance: Mapping[str, Relevance]) -> tuple[list[str
     for collection in dict.fromkeys(task.collection for task, _ in done):
         arms = _by_arm([pair for pair in done if pair[0].collection == collection])
         values = {
-            arm: per_question({task.question_id: row.ranking for task, row in pairs}, relevance[collection], [MEASURE])[MEASURE]
+            arm: per_question(
+                {task.question_id: row.ranking for task, row in pairs},
+                relevance[collection],
+                [MEASURE],
+            )[MEASURE]
             for arm, pairs in arms.items()
         }
         for arm, pairs in arms.items():
             both = [one for one in values[arm] if one in values["baseline"]]
-            own, base = (np.array([values[name][one] for one in both]) for name in (arm, "baseline"))
+            own, base = (
+                np.array([values[name][one] for one in both]) for name in (arm, "baseline")
+            )
             gain = bootstrap_interval(own - base, seed=_SEED, resamples=_RESAMPLES)
-            against = "" if arm == "baseline" else f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-            degraded, calls = sum(row.degraded for _, row in pairs), sum(row.calls for _, row in pairs) / len(pairs)
+            against = (
+                "" if arm == "baseline" else f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+            )
+            degraded, calls = (
+                sum(row.degraded for _, row in pairs),
+                sum(row.calls for _, row in pairs) / len(pairs),
+            )
             lines.append(
                 f"| {collection} | {arm} | {len(both)} | {float(own.mean()):.3f} | {against} | {degraded} | {calls:.1f}"
                 f" | {_median(pairs, lambda row: row.whole_s)} |"
@@ -74,7 +87,9 @@ def modes(done: Done) -> tuple[list[str], dict[str, float]]:
             "nothing supported": sum(not row.cited for row in answered),
             "quoted instead": sum(bool(row.reason) for row in answered),
         }
-        lines.append(f"| {arm} | {' | '.join(map(str, counts.values()))} | {_median(pairs, lambda row: row.whole_s)} |")
+        lines.append(
+            f"| {arm} | {' | '.join(map(str, counts.values()))} | {_median(pairs, lambda row: row.whole_s)} |"
+        )
         figures |= {f"{arm} {name}": count for name, count in counts.items()}
     return lines, figures
 
@@ -88,8 +103,12 @@ def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
     ]
     figures: dict[str, float] = {}
     for collection in dict.fromkeys(task.collection for task, _ in done):
-        for arm, pairs in _by_arm([pair for pair in done if pair[0].collection == collection]).items():
-            known, absent = ([row for task, row in pairs if task.absent == flag] for flag in (False, True))
+        for arm, pairs in _by_arm(
+            [pair for pair in done if pair[0].collection == collection]
+        ).items():
+            known, absent = (
+                [row for task, row in pairs if task.absent == flag] for flag in (False, True)
+            )
             shares = {
                 "right seen": _share([bool(row.seen) for row in known]),
                 "right own": _share([bool(row.own) for row in known]),
@@ -104,8 +123,13 @@ def prompts(done: Done) -> tuple[list[str], dict[str, float]]:
                 f" | {_median(asked, lambda row: row.prompt_tokens)} | {_median(pairs, lambda row: row.quote_s)}"
                 f" | {_median(pairs, lambda row: row.whole_s)} |"
             )
-            figures |= {f"{collection} {arm} {name}": one.mean for name, one in shares.items() if one}
-            figures |= {f"{collection} {arm} questions": len(known), f"{collection} {arm} absent": len(absent)}
+            figures |= {
+                f"{collection} {arm} {name}": one.mean for name, one in shares.items() if one
+            }
+            figures |= {
+                f"{collection} {arm} questions": len(known),
+                f"{collection} {arm} absent": len(absent),
+            }
     return lines, figures
 
 

@@ -10,7 +10,13 @@ from tests.contract.ollama_pairs.pair import LLAMA_SERVER, TOO_LONG, Json, Pair,
 def _stream_holds(got: Received) -> bool:
     *parts, last = got.lines
     whole = all(part["done"] is False and "message" in part for part in parts)
-    return bool(parts) and whole and last["done"] is True and last["done_reason"] in {"stop", "length"} and _metrics(last)
+    return (
+        bool(parts)
+        and whole
+        and last["done"] is True
+        and last["done_reason"] in {"stop", "length"}
+        and _metrics(last)
+    )
 
 
 def _metrics(last: Json) -> bool:
@@ -49,7 +55,9 @@ def _is_object(text: str) -> bool:
 
 SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 CHAT = [
-    Pair("stream", "/api/chat", turn(stream=True), kind="application/x-ndjson", holds=_stream_holds),
+    Pair(
+        "stream", "/api/chat", turn(stream=True), kind="application/x-ndjson", holds=_stream_holds
+    ),
     Pair(
         "whole",
         "/api/chat",

@@ -15,7 +15,9 @@ HTTP = [
     Pair("root by HEAD", "/", method="HEAD", kind=None, holds=lambda got: got.body == b""),
     Pair("version", "/api/version?x=1", method="GET", holds=lambda got: bool(got.text("version"))),
     Pair("lists", "/api/tags", method="GET", holds=lambda got: "{" in str(got.value["models"])),
-    Pair("memory", "/api/ps", method="GET", holds=lambda got: isinstance(got.value["models"], list)),
+    Pair(
+        "memory", "/api/ps", method="GET", holds=lambda got: isinstance(got.value["models"], list)
+    ),
     Pair(
         "unknown path",
         "/api/nothing",

@@ -71,9 +71,13 @@ def ask(url: str, pair: Pair, *, chat: str, embed: str) -> Received:
     content = content.replace("{chat}", chat).replace("{embed}", embed)
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=300)
     try:
-        connection.request(pair.method, pair.path, content.encode() if content else None, dict(pair.headers))
+        connection.request(
+            pair.method, pair.path, content.encode() if content else None, dict(pair.headers)
+        )
         reply = connection.getresponse()
-        return Received(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+        return Received(
+            reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
+        )
     finally:
         connection.close()
 

@@ -1,7 +1,7 @@
 """Files made to hurt a parser, written by code: bombs, loops, lies, polyglots and oddities, with what may become of each.
 
-`files()` yields them lazily: some are large. `verdicts` are codes of the error tree, or `indexed` where the content is harmless
-once it is read as text. docs/facts/libraries.md names the limits.
+`files()` yields them lazily: some are large. `verdicts` are codes of the error tree, or `indexed`
+where the content is harmless once it is read as text. docs/facts/libraries.md names the limits.
 """
 
 from __future__ import annotations

@@ -36,7 +36,11 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
 def word(body: str, *, prolog: str = "", more: Mapping[str, str | bytes] | None = None) -> bytes:
     """Return a DOCX of our own body; `more` adds parts."""
     text = f'<?xml version="1.0"?>{prolog}<w:document xmlns:w="{_W}"><w:body>{body}</w:body></w:document>'
-    parts = {"[Content_Types].xml": _TYPES, "_rels/.rels": _RELATIONSHIPS, "word/document.xml": text}
+    parts = {
+        "[Content_Types].xml": _TYPES,
+        "_rels/.rels": _RELATIONSHIPS,
+        "word/document.xml": text,
+    }
     return archive({**parts, **(more or {})})
 
 
@@ -73,7 +77,10 @@ def _overlapping(copies: int = 1500) -> bytes:
     start = single.index(b"PK\x01\x02")
     end = single.index(b"PK\x05\x06")
     entry = single[start:end]
-    directory = b"".join(entry.replace(b"word/document.xml", b"word/%08d.xml" % n) if n else entry for n in range(copies))
+    directory = b"".join(
+        entry.replace(b"word/document.xml", b"word/%08d.xml" % n) if n else entry
+        for n in range(copies)
+    )
     tail = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, copies, copies, len(directory), start, 0)
     return single[:start] + directory + tail
 
@@ -120,18 +127,34 @@ ARCHIVES: tuple[HostileFile, ...] = (
     hostile("reads-a-file.docx", lambda: _external("file:///etc/passwd"), "unreadable", "indexed"),
     hostile("asks-a-host.docx", lambda: _external("http://192.0.2.1/x"), "unreadable", "indexed"),
     hostile("remote-template.docx", _remote_template, "indexed"),
-    hostile("deep-controls.docx", lambda: word("<w:sdt><w:sdtContent>" * 50_000 + _PARAGRAPH), "unreadable"),
+    hostile(
+        "deep-controls.docx",
+        lambda: word("<w:sdt><w:sdtContent>" * 50_000 + _PARAGRAPH),
+        "unreadable",
+    ),
     hostile(
         "deep-and-closed.docx",
-        lambda: word("<w:sdt><w:sdtContent>" * 3_000 + _PARAGRAPH + "</w:sdtContent></w:sdt>" * 3_000),
+        lambda: word(
+            "<w:sdt><w:sdtContent>" * 3_000 + _PARAGRAPH + "</w:sdtContent></w:sdt>" * 3_000
+        ),
         "unreadable",
         "indexed",
     ),
-    hostile("huge-table.docx", lambda: _table(20_000, 10), "indexed", "too_large", "unreadable", slow=True),
+    hostile(
+        "huge-table.docx",
+        lambda: _table(20_000, 10),
+        "indexed",
+        "too_large",
+        "unreadable",
+        slow=True,
+    ),
     hostile("nested-archives.docx", _nested, "indexed"),
     hostile(
         "climbing-names.docx",
-        lambda: word(_PARAGRAPH, more={"../../../../tmp/documind-escaped": b"x", "/etc/documind-escaped": b"x"}),
+        lambda: word(
+            _PARAGRAPH,
+            more={"../../../../tmp/documind-escaped": b"x", "/etc/documind-escaped": b"x"},
+        ),
         "indexed",
         "unreadable",
     ),
@@ -140,7 +163,13 @@ ARCHIVES: tuple[HostileFile, ...] = (
     hostile("damaged-member.docx", _damaged_member, "unreadable", "indexed"),
     hostile(
         "no-xml.docx",
-        lambda: archive({"[Content_Types].xml": _TYPES, "_rels/.rels": _RELATIONSHIPS, "word/document.xml": b"\0" * 500}),
+        lambda: archive(
+            {
+                "[Content_Types].xml": _TYPES,
+                "_rels/.rels": _RELATIONSHIPS,
+                "word/document.xml": b"\0" * 500,
+            }
+        ),
         "unreadable",
     ),
     hostile("sheet.xlsx", lambda: archive({"xl/workbook.xml": "<x/>"}), "unsupported_type"),

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 CANARY = "root:x:0:0"
 """What a file would show that had made a parser read /etc/passwd."""
-WORDS = "The harbour master wrote down the tide and the wind each morning before the ships came in. "
+WORDS = (
+    "The harbour master wrote down the tide and the wind each morning before the ships came in. "
+)
 """Harmless prose, so that a file is more than its attack."""
 
 
@@ -22,7 +24,9 @@ class HostileFile:
     """Takes seconds to make or to refuse."""
 
 
-def hostile(name: str, make: Callable[[], bytes], *verdicts: str, slow: bool = False) -> HostileFile:
+def hostile(
+    name: str, make: Callable[[], bytes], *verdicts: str, slow: bool = False
+) -> HostileFile:
     """Return a file; `verdicts` are the codes that may come, or `indexed`."""
     return HostileFile(name, make, frozenset(verdicts), slow)
 

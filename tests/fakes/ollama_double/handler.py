@@ -95,17 +95,23 @@ class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):
         if not admitted(self.headers.get("Host", ""), self.headers.get("Origin")):
             self._send(403, b"", "")
             return False
-        doubled = self.requestline.split(" ")[1].startswith("//")  # the base class has made one slash of them
+        doubled = self.requestline.split(" ")[1].startswith(
+            "//"
+        )  # the base class has made one slash of them
         self.path = urlsplit(f"http://h{self.path}").path
         methods = set() if doubled else _methods(self.path)
         if self.command in methods:
             return True
         if methods:
-            self._send(405, b"405 method not allowed", "text/plain", Allow=", ".join(sorted(methods)))
+            self._send(
+                405, b"405 method not allowed", "text/plain", Allow=", ".join(sorted(methods))
+            )
         elif doubled:
             self._send(307, b"", "", Location=self.path)
         elif _methods(self.path.rstrip("/")):
-            self._send(301 if self.command == "GET" else 307, b"", "", Location=self.path.rstrip("/"))
+            self._send(
+                301 if self.command == "GET" else 307, b"", "", Location=self.path.rstrip("/")
+            )
         else:
             self._send(404, b"404 page not found", "text/plain")
         return False
@@ -126,9 +132,15 @@ def _decoded(content: bytes) -> Fields:
         value, _ = json.JSONDecoder().raw_decode(text)
     except ValueError as exc:
         whole = text[:1] in ("{", "[", '"') and text.count("{") > text.count("}")
-        said = "unexpected EOF" if whole else f"invalid character {text[:1]!r} looking for beginning of value"
+        said = (
+            "unexpected EOF"
+            if whole
+            else f"invalid character {text[:1]!r} looking for beginning of value"
+        )
         raise Refused(400, said) from exc
     if not isinstance(value, dict):
-        kind = "array" if isinstance(value, list) else "string" if isinstance(value, str) else "number"
+        kind = (
+            "array" if isinstance(value, list) else "string" if isinstance(value, str) else "number"
+        )
         raise Refused(400, f"json: cannot unmarshal {kind} into Go value of type api.ChatRequest")
     return value

@@ -9,9 +9,7 @@ from tests.fakes.ollama_double.models import DEFAULT_MODELS, DoubleModel, Runner
 from tests.fakes.ollama_double.protocol import Refused, check_types, name_in
 from tests.fakes.ollama_double.wire import Fields, Wire, now
 
-NO_REGISTRY = (
-    'pull model manifest: Get "https://{host}/v2/{path}/manifests/{tag}": dial tcp: lookup {host} on 127.0.0.53:53: no such host'
-)
+NO_REGISTRY = 'pull model manifest: Get "https://{host}/v2/{path}/manifests/{tag}": dial tcp: lookup {host} on 127.0.0.53:53: no such host'
 
 
 class LibraryEndpoints(Wire):
@@ -21,7 +19,9 @@ class LibraryEndpoints(Wire):
         return {"models": [self._row(model) for model in self.server.models]}
 
     def ps(self) -> Fields:
-        return {"models": [self._loaded(model, runner) for model, runner in self.server.in_memory()]}
+        return {
+            "models": [self._loaded(model, runner) for model, runner in self.server.in_memory()]
+        }
 
     def show(self, body: Fields) -> None:
         if self._faulty():
@@ -43,7 +43,9 @@ class LibraryEndpoints(Wire):
             "model_info": info,
             "modified_at": now(),
         }
-        lines = [f"num_ctx                        {model.num_ctx}"] if model.num_ctx is not None else []
+        lines = (
+            [f"num_ctx                        {model.num_ctx}"] if model.num_ctx is not None else []
+        )
         if parameters := "\n".join([*lines, *filter(None, [model.parameters])]):
             shown["parameters"] = parameters
         if model.tells_capabilities:
@@ -95,7 +97,9 @@ class LibraryEndpoints(Wire):
     def copy(self, body: Fields) -> None:
         check_types(body, "CopyRequest")
         source = name_in(body, empty=Refused(400, 'source "" is invalid'), fields=("source",))
-        target = name_in(body, empty=Refused(400, 'destination "" is invalid'), fields=("destination",))
+        target = name_in(
+            body, empty=Refused(400, 'destination "" is invalid'), fields=("destination",)
+        )
         model = self.server.find(source)
         if model is None:
             raise Refused(404, f"model '{source}' not found")

@@ -135,7 +135,9 @@ class LlamaEngine:
                 return "length"
         return "stop"
 
-    def vectors(self, texts: Sequence[str], limit: int, truncate: bool) -> tuple[list[list[float]], list[int]] | None:
+    def vectors(
+        self, texts: Sequence[str], limit: int, truncate: bool
+    ) -> tuple[list[list[float]], list[int]] | None:
         if self._vectors is None:
             self._vectors = llama_cpp.Llama(
                 str(self.path),
@@ -153,11 +155,15 @@ class LlamaEngine:
         if not truncate and any(len(row) > limit for row in tokens):
             return None
         cut = [
-            text if len(row) <= limit else self._vectors.detokenize(row[:limit]).decode("utf-8", "ignore")
+            text
+            if len(row) <= limit
+            else self._vectors.detokenize(row[:limit]).decode("utf-8", "ignore")
             for text, row in zip(texts, tokens, strict=True)
         ]
         rows = [np.asarray(self._vectors.embed(text)) for text in cut]
-        return [(row / np.linalg.norm(row)).tolist() for row in rows], [min(len(row), limit) for row in tokens]
+        return [(row / np.linalg.norm(row)).tolist() for row in rows], [
+            min(len(row), limit) for row in tokens
+        ]
 
     def _tokens(self, ask: Ask) -> list[int]:
         if ask.raw is not None:
@@ -171,12 +177,16 @@ class LlamaEngine:
         return tokens
 
     def _entry(self, token: int, raw: bytes, top: int) -> Entry:
-        logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self._llama.ctx, -1), shape=(self._llama.n_vocab(),))
+        logits = np.ctypeslib.as_array(
+            llama_cpp.llama_get_logits_ith(self._llama.ctx, -1), shape=(self._llama.n_vocab(),)
+        )
         peak = float(logits.max())
         total = peak + math.log(float(np.exp(logits - peak).sum()))
         best: list[int] = np.argpartition(logits, -top)[-top:].tolist() if top else []
         ranked = sorted(best, key=lambda at: -float(logits[at]))
-        others = tuple((_spelled(self._llama.detokenize([at])), float(logits[at]) - total) for at in ranked)
+        others = tuple(
+            (_spelled(self._llama.detokenize([at])), float(logits[at]) - total) for at in ranked
+        )
         return Entry(_spelled(raw), float(logits[token]) - total, others)
 
 

@@ -95,7 +95,9 @@ class DoubleModel:
         """A unit vector: near for texts that share words."""
         row = np.zeros(self.dimension or 1, dtype=np.float32)
         for word in re.findall(r"\w+", text.lower()) or [text]:
-            seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+            seed = int.from_bytes(
+                hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8], "big"
+            )
             row += np.random.default_rng(seed).standard_normal(len(row)).astype(np.float32)
         unit: FloatArray = row / np.linalg.norm(row)
         return unit
@@ -147,5 +149,11 @@ def default_answer(prompt: str, obedient: bool) -> str:
         )
     ):
         return order[1].strip()
-    passage = re.search(r"\[1\][^\n]*\n+([^\n]+?[.!?])(?:\s|$)", prompt) or re.search(r"\[1\]\s*([^\n]+?[.!?])(?:\s|$)", prompt)
-    return f"{passage[1].strip()} [1]" if passage else "I don't have enough information in the provided documents to answer that."
+    passage = re.search(r"\[1\][^\n]*\n+([^\n]+?[.!?])(?:\s|$)", prompt) or re.search(
+        r"\[1\]\s*([^\n]+?[.!?])(?:\s|$)", prompt
+    )
+    return (
+        f"{passage[1].strip()} [1]"
+        if passage
+        else "I don't have enough information in the provided documents to answer that."
+    )

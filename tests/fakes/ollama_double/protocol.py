@@ -83,7 +83,9 @@ _FLOATS = {
     "presence_penalty",
     "frequency_penalty",
 }
-_NAME = re.compile(r"(?:[\w.-]+(?::\d+)?/)?(?:[\w-][\w.-]*/)?\w[\w.-]*(?::\w[\w.-]{0,79})?", re.ASCII)
+_NAME = re.compile(
+    r"(?:[\w.-]+(?::\d+)?/)?(?:[\w-][\w.-]*/)?\w[\w.-]*(?::\w[\w.-]{0,79})?", re.ASCII
+)
 _DURATION = re.compile(r"-?(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -98,7 +100,9 @@ def check_types(body: Fields, request: str) -> None:
             _check(message, _MESSAGE, "ChatRequest.messages")
 
 
-def _check(body: Mapping[str, object], fields: Mapping[str, tuple[type, str]], request: str) -> None:
+def _check(
+    body: Mapping[str, object], fields: Mapping[str, tuple[type, str]], request: str
+) -> None:
     for name, (kind, go) in fields.items():
         value = body.get(name)
         if value is not None and _kind(value) is not kind:
@@ -110,7 +114,9 @@ def _kind(value: object) -> type:
 
 
 def _wrong(value: object, field: str, go: str) -> Refused:
-    return Refused(400, f"json: cannot unmarshal {_GO[_kind(value)]} into Go struct field {field} of type {go}")
+    return Refused(
+        400, f"json: cannot unmarshal {_GO[_kind(value)]} into Go struct field {field} of type {go}"
+    )
 
 
 def check_options(options: Mapping[str, object]) -> None:
@@ -174,7 +180,10 @@ def keep_alive(value: object, default_s: float = 300.0) -> timedelta | None:
         raise Refused(400, f'time: missing unit in duration "{text}"')
     if _DURATION.fullmatch(text) is None:
         raise Refused(400, f'time: invalid duration "{text}"')
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)", text))
+    seconds = sum(
+        float(number) * _UNITS[unit]
+        for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)", text)
+    )
     return None if text.startswith("-") else timedelta(seconds=seconds)
 
 

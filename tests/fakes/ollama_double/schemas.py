@@ -25,7 +25,11 @@ def usable(schema: object) -> bool:
     if kind is not None and (not isinstance(kind, str) or kind not in _TYPES):
         return False
     inner = schema.get("properties", {})
-    parts = [*inner.values(), *([schema["items"]] if "items" in schema else [])] if isinstance(inner, Mapping) else [None]
+    parts = (
+        [*inner.values(), *([schema["items"]] if "items" in schema else [])]
+        if isinstance(inner, Mapping)
+        else [None]
+    )
     return all(usable(part) for part in parts)
 
 
@@ -39,8 +43,14 @@ def instance_of(schema: object) -> object:
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         inner = schema.get("properties", {})
-        return {name: instance_of(inner.get(name, {"type": "string"})) for name in schema.get("required", inner)}
+        return {
+            name: instance_of(inner.get(name, {"type": "string"}))
+            for name in schema.get("required", inner)
+        }
     if kind == "array":
-        return [instance_of(schema.get("items", {"type": "string"})) for _ in range(int(schema.get("minItems", 0)))]
+        return [
+            instance_of(schema.get("items", {"type": "string"}))
+            for _ in range(int(schema.get("minItems", 0)))
+        ]
     made = _TYPES[kind]
     return made() if made is not None else None

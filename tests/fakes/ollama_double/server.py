@@ -74,7 +74,9 @@ class OllamaDouble(ThreadingHTTPServer):
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
         self._scripts: deque[Script] = deque()
         super().__init__(("127.0.0.1", port), Handler)
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
 
     @property
     def url(self) -> str:
@@ -100,7 +102,9 @@ class OllamaDouble(ThreadingHTTPServer):
 
     def say(self, *answers: str | Script) -> None:
         """Queue answers for the next chat requests that they are for."""
-        self._scripts.extend(answer if isinstance(answer, Script) else Script.of(answer) for answer in answers)
+        self._scripts.extend(
+            answer if isinstance(answer, Script) else Script.of(answer) for answer in answers
+        )
 
     def fail(self, path: str, *faults: Fault) -> None:
         """Queue faults for the next requests of a path, one each."""
@@ -112,7 +116,9 @@ class OllamaDouble(ThreadingHTTPServer):
 
     def find(self, name: str) -> DoubleModel | None:
         wanted = full_name(name).lower()
-        return next((model for model in self.models if full_name(model.name).lower() == wanted), None)
+        return next(
+            (model for model in self.models if full_name(model.name).lower() == wanted), None
+        )
 
     def since(self, *release: int) -> bool:
         """Whether the version is that release or a later one."""
@@ -145,7 +151,9 @@ class OllamaDouble(ThreadingHTTPServer):
     def note_line(self) -> None:
         """A line of a stream leaves now; for doubles that keep times."""
 
-    def load(self, model: DoubleModel, name: str, asked: object, shift: object, stay: timedelta | None) -> int:
+    def load(
+        self, model: DoubleModel, name: str, asked: object, shift: object, stay: timedelta | None
+    ) -> int:
         """Keep a model in memory for a while; returns its window. Another request of window loads it again."""
         wanted = int(asked) if isinstance(asked, int | float) else model.num_ctx or DEFAULT_CTX
         shifts = shift is not False if self.since(0, 30, 0) and model.dimension is None else True
@@ -168,7 +176,11 @@ class OllamaDouble(ThreadingHTTPServer):
     def in_memory(self) -> list[tuple[DoubleModel, Runner]]:
         """Models that have not expired, with the name that loaded them."""
         with self.lock:
-            self.loaded = {digest: runner for digest, runner in self.loaded.items() if runner.until > datetime.now(UTC)}
+            self.loaded = {
+                digest: runner
+                for digest, runner in self.loaded.items()
+                if runner.until > datetime.now(UTC)
+            }
             found = [(self.find(runner.name), runner) for runner in self.loaded.values()]
         return [(model, runner) for model, runner in found if model is not None]
 

@@ -19,7 +19,9 @@ class Spoken:
     pieces: list[Piece] = field(default_factory=list)
 
 
-def limited(said: Generator[Piece, None, str], stops: Sequence[str], most: int, spoken: Spoken) -> Iterator[Piece]:
+def limited(
+    said: Generator[Piece, None, str], stops: Sequence[str], most: int, spoken: Spoken
+) -> Iterator[Piece]:
     """Yield pieces until a stop text, the limit or the end; a stop text is not said."""
     held = ""
     while True:
@@ -57,7 +59,11 @@ def _open_end(text: str, stops: Sequence[str]) -> int:
     """Characters at the end that may begin a stop text."""
     longest = max((len(stop) - 1 for stop in stops), default=0)
     return next(
-        (size for size in range(min(longest, len(text)), 0, -1) if any(s.startswith(text[-size:]) for s in stops)),
+        (
+            size
+            for size in range(min(longest, len(text)), 0, -1)
+            if any(s.startswith(text[-size:]) for s in stops)
+        ),
         0,
     )
 
@@ -69,4 +75,7 @@ def entries_of(piece: Piece, top: int) -> list[Fields]:
         return {"token": token, "logprob": logprob, "bytes": list(token.encode())}
 
     rows = [(shown(entry.token, entry.logprob), entry.top) for entry in piece.entries]
-    return [{**row, "top_logprobs": [shown(*other) for other in others]} if top else row for row, others in rows]
+    return [
+        {**row, "top_logprobs": [shown(*other) for other in others]} if top else row
+        for row, others in rows
+    ]

@@ -64,7 +64,9 @@ class VectorEndpoints(Wire):
             raise Refused(500, refused.message) from refused
         self._json(200, {"embedding": row})
 
-    def _model(self, body: Fields, *, empty: Refused) -> tuple[DoubleModel, str, dict[str, Any], timedelta | None]:
+    def _model(
+        self, body: Fields, *, empty: Refused
+    ) -> tuple[DoubleModel, str, dict[str, Any], timedelta | None]:
         name = name_in(body, empty=empty, fields=("model",))
         model = self.server.find(name)
         if model is None:
@@ -79,7 +81,9 @@ class VectorEndpoints(Wire):
             )
         return model, name, options, keep_alive(body.get("keep_alive"))
 
-    def _vectors(self, model: DoubleModel, texts: list[str], window: int, truncate: bool) -> tuple[list[list[float]], list[int]]:
+    def _vectors(
+        self, model: DoubleModel, texts: list[str], window: int, truncate: bool
+    ) -> tuple[list[list[float]], list[int]]:
         limit = window - 2
         with self.server.turn(model):
             engine = self.server.engine(model)

@@ -27,7 +27,9 @@ Fields = dict[str, object]
 
 
 def now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "123Z"  # nine digits, as Go writes them
+    return (
+        datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "123Z"
+    )  # nine digits, as Go writes them
 
 
 class Gone(Exception):
@@ -93,7 +95,8 @@ class Wire(BaseHTTPRequestHandler):
             line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
             if fault is not None and sent == fault.after and self._break(line, fault):
                 return
-            # By its own clock: pauses after each line would lengthen by what the machine does, and make streams write together.
+            # By its own clock: pauses after each line would lengthen by what the machine does, and
+            # make streams write together.
             due += pause
             self._sleep_until(due)
             self.server.note_line()
@@ -166,7 +169,13 @@ class Wire(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         chunked = len(content) > BUFFER and self.command != "HEAD"
-        self.send_header(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(content)))))
+        self.send_header(
+            *(
+                ("Transfer-Encoding", "chunked")
+                if chunked
+                else ("Content-Length", str(len(content)))
+            )
+        )
         self.end_headers()
         if chunked:
             for at in range(0, len(content), BUFFER):

@@ -1,7 +1,8 @@
 """The main job from start to end without a network: `python -m tests.fakes.silence.scenario DATA_DIR [--namespace]`.
 
-With `--namespace` it expects to run in a network namespace of its own, brings up its loopback, and prints how many packets the
-kernel had no way out for: what tried to leave without asking Python is counted there.
+With `--namespace` it expects to run in a network namespace of its own, brings up its loopback, and
+prints how many packets the kernel had no way out for: what tried to leave without asking Python is
+counted there.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ def loopback_up() -> None:
 
 def packets_without_a_way() -> int:
     """Return the kernel's count of packets that had no route, of both protocols."""
-    names, values = (line.split()[1:] for line in Path("/proc/net/snmp").read_text().splitlines() if line.startswith("Ip:"))
+    names, values = (
+        line.split()[1:]
+        for line in Path("/proc/net/snmp").read_text().splitlines()
+        if line.startswith("Ip:")
+    )
     four = int(dict(zip(names, values, strict=True))["OutNoRoutes"])
     six = Path("/proc/net/snmp6")
     rows = dict(line.split() for line in six.read_text().splitlines()) if six.exists() else {}
@@ -51,13 +56,22 @@ def knock_outside() -> None:
 
 def main_job(server: DocuMind) -> dict[str, object]:
     """Do once what people do; returns what they saw."""
-    files = [("paper.pdf", make_pdf()), ("tides.docx", make_docx()), ("peat.html", HTML), ("bees.md", MARKDOWN)]
+    files = [
+        ("paper.pdf", make_pdf()),
+        ("tides.docx", make_docx()),
+        ("peat.html", HTML),
+        ("bees.md", MARKDOWN),
+    ]
     documents = server.upload(*files)
     server.load_samples()
     asked = {"question": QUESTION, "library": "papers"}
     answer = requests.post(f"{server.base}/api/v1/query", json=asked, timeout=60).json()
-    streamed = requests.post(f"{server.base}/api/v1/query", json={**asked, "stream": True}, timeout=60)
-    chat = requests.post(f"{server.base}/api/v1/chat", json={"message": QUESTION, "library": "papers"}, timeout=60)
+    streamed = requests.post(
+        f"{server.base}/api/v1/query", json={**asked, "stream": True}, timeout=60
+    )
+    chat = requests.post(
+        f"{server.base}/api/v1/chat", json={"message": QUESTION, "library": "papers"}, timeout=60
+    )
     openai = requests.post(
         f"{server.base}/v1/chat/completions",
         json={"model": "documind-papers", "messages": [{"role": "user", "content": QUESTION}]},
@@ -67,9 +81,22 @@ def main_job(server: DocuMind) -> dict[str, object]:
     paths = ("/", "/docs", "/openapi.json", "/metrics", "/health")
     pages = [requests.get(f"{server.base}{path}", timeout=30).status_code for path in paths]
     server.get("/api/v1/diagnostics")
-    gone = requests.delete(f"{server.base}/api/v1/papers/{documents[0]}", params={"library": "papers"}, timeout=60)
-    statuses = [streamed.status_code, chat.status_code, openai.status_code, gone.status_code, *pages]
-    return {"documents": len(documents), "status": answer["status"], "statuses": statuses, "hits": bool(search["hits"])}
+    gone = requests.delete(
+        f"{server.base}/api/v1/papers/{documents[0]}", params={"library": "papers"}, timeout=60
+    )
+    statuses = [
+        streamed.status_code,
+        chat.status_code,
+        openai.status_code,
+        gone.status_code,
+        *pages,
+    ]
+    return {
+        "documents": len(documents),
+        "status": answer["status"],
+        "statuses": statuses,
+        "hits": bool(search["hits"]),
+    }
 
 
 def main() -> None:
@@ -79,7 +106,11 @@ def main() -> None:
         loopback_up()
     before = packets_without_a_way() if apart else 0
     data_dir = Path(sys.argv[1])
-    with DocuMind(data_dir, PYTHONPATH=str(Path(__file__).parent), SILENCE_LOG=str(data_dir.with_suffix(".attempts"))) as server:
+    with DocuMind(
+        data_dir,
+        PYTHONPATH=str(Path(__file__).parent),
+        SILENCE_LOG=str(data_dir.with_suffix(".attempts")),
+    ) as server:
         seen = main_job(server)
         if apart:
             time.sleep(NATIVE_S)  # what native libraries send of their own, they send late

@@ -1,7 +1,7 @@
 """Put on PYTHONPATH: every attempt of a process to reach beyond this machine is written to SILENCE_LOG and refused.
 
-Audit hooks see what Python code asks of sockets, whoever calls; what native code does on its own is counted by the kernel of the
-network namespace (tests/fakes/silence/scenario.py).
+Audit hooks see what Python code asks of sockets, whoever calls; what native code does on its own is
+counted by the kernel of the network namespace (tests/fakes/silence/scenario.py).
 """
 
 import os
@@ -15,7 +15,9 @@ def _host_of(event: str, arguments: tuple[object, ...]) -> object:
     """Return whom a call is about; None when it stays here."""
     if event in {"socket.connect", "socket.sendto"}:
         address = arguments[1]
-        return address[0] if isinstance(address, tuple) else None  # a path is a socket of this machine
+        return (
+            address[0] if isinstance(address, tuple) else None
+        )  # a path is a socket of this machine
     if event in {"socket.getaddrinfo", "socket.gethostbyname"}:
         return arguments[0]
     return None

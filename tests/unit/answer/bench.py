@@ -29,13 +29,16 @@ from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
 PROMPTS = PromptLibrary.load()
 
 COPPER = passage(
-    "Copper conducts electricity better than any metal except silver. Its melting point is 1085 degrees Celsius.", key="copper"
+    "Copper conducts electricity better than any metal except silver. Its melting point is 1085 degrees Celsius.",
+    key="copper",
 )
 TIDES = passage(
-    "Tides are the rise and fall of sea levels caused by the gravity of the Moon. Spring tides occur twice a month.", key="tides"
+    "Tides are the rise and fall of sea levels caused by the gravity of the Moon. Spring tides occur twice a month.",
+    key="tides",
 )
 DUARTE = passage(
-    "Ines Duarte founded the observatory in 1931. Duarte was born in Porto and studied optics for nine years.", key="duarte"
+    "Ines Duarte founded the observatory in 1931. Duarte was born in Porto and studied optics for nine years.",
+    key="duarte",
 )
 
 
@@ -81,7 +84,9 @@ class Bench:
     def searcher_for(self, library: Library) -> LibrarySearcher:
         self.touched.append(library)
         return LibrarySearcher(
-            self.retriever, self.embedder, lambda tokens: {token: self.rarity[token] for token in tokens if token in self.rarity}
+            self.retriever,
+            self.embedder,
+            lambda tokens: {token: self.rarity[token] for token in tokens if token in self.rarity},
         )
 
     def ask(self, question: Question) -> Answer:

@@ -13,14 +13,16 @@ COUNTS = {"toolchain": 3, "deploy": 40, "code": 90, "engin": 12, "app": 200}
 
 
 def _ask(question: str, *earlier: str) -> str | None:
-    searcher = LibrarySearcher(Bench().retriever, None, lambda tokens: {token: COUNTS.get(token, 0) for token in tokens})
+    searcher = LibrarySearcher(
+        Bench().retriever, None, lambda tokens: {token: COUNTS.get(token, 0) for token in tokens}
+    )
     return carried(question, earlier, "papers", lambda _: searcher)
 
 
 def test_the_rarest_words_of_the_last_questions_go_with_a_question_without_a_subject() -> None:
-    assert _ask("How much does it cost?", "How do I deploy an app?", "Which toolchain fits Code Engine?") == (
-        "toolchain engine: How much does it cost?"
-    )
+    assert _ask(
+        "How much does it cost?", "How do I deploy an app?", "Which toolchain fits Code Engine?"
+    ) == ("toolchain engine: How much does it cost?")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,10 @@ def test_others_stay_as_they_are(question: str, earlier: tuple[str, ...]) -> Non
 
 def test_a_follow_up_is_answered_without_a_model() -> None:
     bench = Bench(rarity={"copper": 1, "electr": 1, "conduct": 1})
-    history = (Message("user", "How well does copper conduct electricity?"), Message("assistant", "Well."))
+    history = (
+        Message("user", "How well does copper conduct electricity?"),
+        Message("assistant", "Well."),
+    )
     answer = bench.ask(Question("And its melting point?", Library.PAPERS.value, history=history))
     assert answer.rewritten_query is not None
     assert "copper" in answer.rewritten_query

@@ -9,7 +9,9 @@ from app.retrieval.request import Retrieval, SearchRequest
 from tests.unit.generation.passages import evidence
 
 NORMANS = "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III in 911."
-WARSAW = "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
+WARSAW = (
+    "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
+)
 
 
 class _AllPassages:
@@ -25,13 +27,20 @@ class _AllPassages:
 
 def service(found: _AllPassages | None = None) -> CheckService:
     searcher = LibrarySearcher(found or _AllPassages(), None)
-    return CheckService(searcher_for=lambda _: searcher, judge=SupportJudge(None), options=GenerationOptions())
+    return CheckService(
+        searcher_for=lambda _: searcher, judge=SupportJudge(None), options=GenerationOptions()
+    )
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
     text = "# Poland\n\nWarsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bananas ripen in Ecuador."
     report = service().against(text, WARSAW)
-    assert [sentence.verdict for sentence in report.sentences] == ["no_claim", "supported", "contradicted", "not_found"]
+    assert [sentence.verdict for sentence in report.sentences] == [
+        "no_claim",
+        "supported",
+        "contradicted",
+        "not_found",
+    ]
     assert report.counts == {"supported": 1, "contradicted": 1, "not_found": 1, "no_claim": 1}
     for sentence in report.sentences:
         assert text[sentence.start : sentence.end] == sentence.text
@@ -42,7 +51,9 @@ def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
 
 def test_a_text_is_checked_against_a_library_with_the_document_and_its_characters() -> None:
     found = _AllPassages()
-    report = service(found).in_libraries("Warsaw is the capital of Poland. Rollo swore fealty in 912.", "public")
+    report = service(found).in_libraries(
+        "Warsaw is the capital of Poland. Rollo swore fealty in 912.", "public"
+    )
     first, second = report.sentences
     assert (first.verdict, second.verdict) == ("supported", "contradicted")
     best = first.findings[0]
@@ -54,5 +65,7 @@ def test_a_text_is_checked_against_a_library_with_the_document_and_its_character
 
 def test_a_text_without_claims_searches_nothing() -> None:
     found = _AllPassages()
-    assert [one.verdict for one in service(found).in_libraries("# Warsaw\n", "all").sentences] == ["no_claim"]
+    assert [one.verdict for one in service(found).in_libraries("# Warsaw\n", "all").sentences] == [
+        "no_claim"
+    ]
     assert found.asked == []

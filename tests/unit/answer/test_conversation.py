@@ -29,11 +29,19 @@ def test_six_turns_on_the_server() -> None:
     assert grounded.sentences[0].verdict == "supported"
 
     pronoun = ask("And what is its melting point?")
-    assert (pronoun.status, pronoun.rewritten_query) == ("answered", "What is the melting point of copper?")
+    assert (pronoun.status, pronoun.rewritten_query) == (
+        "answered",
+        "What is the melting point of copper?",
+    )
     assert pronoun.trace.llm_calls == 2
     assert "And what is its melting point?" in model.prompts[1].messages[-1].content
-    assert "melting point of copper" not in model.prompts[1].messages[-1].content.rsplit("</passage", 1)[-1]
-    history = [message.content for message in model.prompts[1].messages[1 + len(PROMPTS.turns) : -1]]
+    assert (
+        "melting point of copper"
+        not in model.prompts[1].messages[-1].content.rsplit("</passage", 1)[-1]
+    )
+    history = [
+        message.content for message in model.prompts[1].messages[1 + len(PROMPTS.turns) : -1]
+    ]
     assert history == [
         "Hi! How well does copper conduct electricity?",
         "Copper conducts electricity better than any metal except silver.",
@@ -86,10 +94,16 @@ def test_a_pleasantry_reaches_neither_index_nor_model() -> None:
 def test_follow_ups_without_a_model_search_the_literal_question() -> None:
     bench = Bench()
     conversation = bench.memory.open(None, "papers", "x")
-    for text in ("How well does copper conduct electricity?", "What is the melting point of copper?"):
+    for text in (
+        "How well does copper conduct electricity?",
+        "What is the melting point of copper?",
+    ):
         bench.ask(Question(text, "papers", conversation_id=conversation))
     assert bench.retriever.queries[-1] == "What is the melting point of copper?"
 
 
 def test_looking_back_on_nothing() -> None:
-    assert Bench().ask(Question("What have we discussed?", "papers")).text == "We have not discussed anything yet."
+    assert (
+        Bench().ask(Question("What have we discussed?", "papers")).text
+        == "We have not discussed anything yet."
+    )

@@ -20,7 +20,10 @@ def _evidence(*texts: str) -> tuple[Evidence, ...]:
     ("text", "names"),
     [
         ("Experiments on CIFAR-10 and ImageNet show gains.", ["CIFAR-10", "ImageNet"]),
-        ("The Stanford Sentiment Treebank contains 11,855 sentences.", ["Stanford Sentiment Treebank"]),
+        (
+            "The Stanford Sentiment Treebank contains 11,855 sentences.",
+            ["Stanford Sentiment Treebank"],
+        ),
         ("We use the Cranfield test collection.", ["Cranfield"]),
         ("We present AloudQ, a corpus of 4,800 questions.", ["AloudQ"]),
         ("OpenTides is the largest public benchmark.", ["OpenTides"]),
@@ -34,7 +37,10 @@ def _evidence(*texts: str) -> tuple[Evidence, ...]:
         ("Every adult wrote a survey.", []),
         ("Results on the Table 3 dataset were poor.", []),
         ("Data are at https://zenodo.org/record/12345.", ["https://zenodo.org/record/12345"]),
-        ("Reads were deposited under PRJNA123456 (doi: 10.1000/xyz123).", ["PRJNA123456", "doi: 10.1000/xyz123"]),
+        (
+            "Reads were deposited under PRJNA123456 (doi: 10.1000/xyz123).",
+            ["PRJNA123456", "doi: 10.1000/xyz123"],
+        ),
     ],
 )
 def test_names_and_places(text: str, names: list[str]) -> None:
@@ -42,7 +48,9 @@ def test_names_and_places(text: str, names: list[str]) -> None:
 
 
 def test_one_entry_per_name_with_all_its_marks() -> None:
-    found = scan(_evidence("We train on CIFAR-10.", "Nothing here.", "CIFAR10 is small. CIFAR-10 again."))
+    found = scan(
+        _evidence("We train on CIFAR-10.", "Nothing here.", "CIFAR10 is small. CIFAR-10 again.")
+    )
     assert [(finding.name, finding.numbers, finding.sentence) for finding in found] == [
         ("CIFAR-10", (1, 3), "We train on CIFAR-10.")
     ]
@@ -51,7 +59,10 @@ def test_one_entry_per_name_with_all_its_marks() -> None:
 def test_the_inventory_cites_every_entry_and_the_citations_hold() -> None:
     bench = Bench(
         passages=[
-            passage("We evaluate data on CIFAR-10 [12]. Code is at https://github.com/example/tides.", key="a"),
+            passage(
+                "We evaluate data on CIFAR-10 [12]. Code is at https://github.com/example/tides.",
+                key="a",
+            ),
             passage("The Cranfield test collection has data of 1,400 abstracts.", key="b"),
         ]
     )

@@ -25,13 +25,22 @@ def _pair(paper: str, article: str) -> tuple[Evidence, ...]:
             "The melting point of pure copper is 1180 degrees.",
             "Pure copper has a melting point of 1085 degrees.",
         ),
-        ("The bridge over the river Tagus opened in 1966.", "The Tagus river bridge was opened in 1998."),
-        ("The lake basin holds 12 million litres of water.", "The basin of the lake holds 14 million litres of water."),
+        (
+            "The bridge over the river Tagus opened in 1966.",
+            "The Tagus river bridge was opened in 1998.",
+        ),
+        (
+            "The lake basin holds 12 million litres of water.",
+            "The basin of the lake holds 14 million litres of water.",
+        ),
         (
             "The bridge over the river Tagus opened in 1966 and was widened in 1990.",
             "The bridge over the river Tagus opened in 1966 and was widened in 1999.",
         ),
-        ("Efficacy of the vaccine in adults was 91%.", "The vaccine had an efficacy of 67% in adults."),
+        (
+            "Efficacy of the vaccine in adults was 91%.",
+            "The vaccine had an efficacy of 67% in adults.",
+        ),
     ],
 )
 def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: str) -> None:
@@ -44,11 +53,26 @@ def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: s
 @pytest.mark.parametrize(
     ("paper", "article"),
     [
-        ("The melting point of pure copper is 1085 degrees.", "Pure copper has a melting point of 1085 degrees."),
-        ("The melting point of pure copper is 1084.6 degrees.", "Pure copper has a melting point of 1085 degrees."),
-        ("Pure copper has a melting point of 1085 degrees.", "The tallest tower in Porto measures 76 metres."),
-        ("The basin of the lake holds 12,000,000 litres.", "The lake basin holds 12 million litres."),
-        ("The lake basin is 40 metres deep.", "The basin of the lake holds 12 million litres of water."),
+        (
+            "The melting point of pure copper is 1085 degrees.",
+            "Pure copper has a melting point of 1085 degrees.",
+        ),
+        (
+            "The melting point of pure copper is 1084.6 degrees.",
+            "Pure copper has a melting point of 1085 degrees.",
+        ),
+        (
+            "Pure copper has a melting point of 1085 degrees.",
+            "The tallest tower in Porto measures 76 metres.",
+        ),
+        (
+            "The basin of the lake holds 12,000,000 litres.",
+            "The lake basin holds 12 million litres.",
+        ),
+        (
+            "The lake basin is 40 metres deep.",
+            "The basin of the lake holds 12 million litres of water.",
+        ),
         (
             "The treaty forbids abuse of a dominant position in article 86.",
             "Article 102 of the treaty forbids abuse of a dominant position.",
@@ -57,7 +81,10 @@ def test_different_figures_for_the_same_thing_are_flagged(paper: str, article: s
             "The court first recognised the principle of certainty in the 60s.",
             "The court recognised the certainty principle in the 1970s.",
         ),
-        ("The river Tagus bridge opened in 1966 [12].", "The bridge on the river Tagus opened in 1966 [7]."),
+        (
+            "The river Tagus bridge opened in 1966 [12].",
+            "The bridge on the river Tagus opened in 1966 [7].",
+        ),
     ],
 )
 def test_equal_rounded_and_unrelated_figures_are_not(paper: str, article: str) -> None:
@@ -65,7 +92,9 @@ def test_equal_rounded_and_unrelated_figures_are_not(paper: str, article: str) -
 
 
 def test_figures_of_one_library_are_never_compared() -> None:
-    first, second = _pair("The bridge over the river opened in 1966.", "The bridge over the river opened in 1998.")
+    first, second = _pair(
+        "The bridge over the river opened in 1966.", "The bridge over the river opened in 1998."
+    )
     assert disagreements([first, first]) == ()
     assert disagreements([second]) == ()
 
@@ -82,8 +111,14 @@ def test_figures_by_unit() -> None:
 def _both() -> Bench:
     return Bench(
         passages=[
-            passage("The bridge over the river Tagus opened in 1966.", key="paper", library=Library.PAPERS),
-            passage("The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC),
+            passage(
+                "The bridge over the river Tagus opened in 1966.",
+                key="paper",
+                library=Library.PAPERS,
+            ),
+            passage(
+                "The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC
+            ),
         ]
     )
 
@@ -91,11 +126,20 @@ def _both() -> Bench:
 def test_a_question_to_both_libraries_reads_both_and_shows_the_disagreement() -> None:
     bench = _both()
     answer = bench.ask(Question("When was the Tagus river bridge opened?", "all"))
-    assert {item.hit.passage.chunk.library for item in answer.evidence} == {Library.PAPERS, Library.PUBLIC}
-    assert [request.library for request in bench.retriever.requests] == [Library.PAPERS, Library.PUBLIC]
+    assert {item.hit.passage.chunk.library for item in answer.evidence} == {
+        Library.PAPERS,
+        Library.PUBLIC,
+    }
+    assert [request.library for request in bench.retriever.requests] == [
+        Library.PAPERS,
+        Library.PUBLIC,
+    ]
     (found,) = answer.trace.disagreements
     by_number = {item.n: item.hit.passage.chunk.library for item in answer.evidence}
-    assert (by_number[found.paper.n], by_number[found.article.n]) == (Library.PAPERS, Library.PUBLIC)
+    assert (by_number[found.paper.n], by_number[found.article.n]) == (
+        Library.PAPERS,
+        Library.PUBLIC,
+    )
     assert (found.paper.values, found.article.values) == ((1966.0,), (1998.0,))
 
 

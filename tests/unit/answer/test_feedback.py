@@ -14,7 +14,12 @@ def test_feedback_becomes_an_answer_set_that_evaluation_reads(tmp_path: Path) ->
     bench = Bench()
     right, refused, wrong, moved = (
         bench.ask(papers(text)).answer_id
-        for text in (QUESTION, "Who won the regatta?", "How often do spring tides occur?", "What causes tides of the sea?")
+        for text in (
+            QUESTION,
+            "Who won the regatta?",
+            "How often do spring tides occur?",
+            "What causes tides of the sea?",
+        )
     )
     bench.answers.add_feedback(right, {"thumbs": "up"})
     bench.answers.add_feedback(refused, {"thumbs": "up"})
@@ -26,7 +31,10 @@ def test_feedback_becomes_an_answer_set_that_evaluation_reads(tmp_path: Path) ->
     cases = {case.question: case for case in load(file)}
     assert set(cases) == {QUESTION, "Who won the regatta?", "What causes tides of the sea?"}
     assert (cases[QUESTION].expected_docs, cases[QUESTION].oos) == ((COPPER.chunk.doc_id,), False)
-    assert (cases["Who won the regatta?"].expected_docs, cases["Who won the regatta?"].oos) == ((), True)
+    assert (cases["Who won the regatta?"].expected_docs, cases["Who won the regatta?"].oos) == (
+        (),
+        True,
+    )
     assert cases["What causes tides of the sea?"].expected_docs == (TIDES.chunk.doc_id,)
 
 

@@ -29,7 +29,9 @@ from app.core.types import Message
         ("Merci beaucoup !", "thanks", "Avec plaisir"),
     ],
 )
-def test_whole_message_pleasantries_get_a_reply_in_their_language(message: str, kind: str, opening: str) -> None:
+def test_whole_message_pleasantries_get_a_reply_in_their_language(
+    message: str, kind: str, opening: str
+) -> None:
     intent = detect(message)
     assert intent.kind == kind
     assert intent.reply.startswith(opening)
@@ -74,7 +76,11 @@ def test_look_backs_are_recognised(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["What have we discussed in the literature about entropy?", "what did we ask of the senate in 1912"]
+    "message",
+    [
+        "What have we discussed in the literature about entropy?",
+        "what did we ask of the senate in 1912",
+    ],
 )
 def test_look_backs_must_be_the_whole_message(message: str) -> None:
     assert detect(message).kind == "question"
@@ -103,11 +109,15 @@ def test_politeness_is_stripped_repeatedly(message: str, question: str) -> None:
     assert without_politeness(message) == question
 
 
-_POLITE = st.sampled_from(["Hi, ", "Hello! ", "please ", "could you tell me ", "Thanks! ", "I was wondering ", "tell me "])
+_POLITE = st.sampled_from(
+    ["Hi, ", "Hello! ", "please ", "could you tell me ", "Thanks! ", "I was wondering ", "tell me "]
+)
 
 
 @given(st.lists(_POLITE, max_size=5), st.text(max_size=40))
-def test_stripping_is_idempotent_and_returns_the_end_of_the_message(polite: list[str], rest: str) -> None:
+def test_stripping_is_idempotent_and_returns_the_end_of_the_message(
+    polite: list[str], rest: str
+) -> None:
     message = "".join(polite) + rest
     once = without_politeness(message)
     assert without_politeness(once) == once

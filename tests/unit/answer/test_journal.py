@@ -19,7 +19,8 @@ def _answer() -> Answer:
 
 
 def _journal(store: MemoryAnswerStore, clock: list[datetime], **options: object) -> AnswerJournal:
-    return AnswerJournal(store, AnswerOptions(**options), lambda: {"FUSION": "rrf"}, lambda: clock[0])  # type: ignore[arg-type]
+    chosen = AnswerOptions(**options)  # type: ignore[arg-type]
+    return AnswerJournal(store, chosen, lambda: {"FUSION": "rrf"}, lambda: clock[0])
 
 
 def test_full_keeps_question_trace_and_settings() -> None:
@@ -28,7 +29,11 @@ def test_full_keeps_question_trace_and_settings() -> None:
     record = store.get(answer.answer_id)
     assert record["answer"] == answer.text
     assert record["asked"]["question"] == QUESTION  # type: ignore[index]  # a mapping
-    assert (record["at"], record["kept"], record["settings"]) == ("2026-05-01T12:00:00Z", "full", {"FUSION": "rrf"})
+    assert (record["at"], record["kept"], record["settings"]) == (
+        "2026-05-01T12:00:00Z",
+        "full",
+        {"FUSION": "rrf"},
+    )
     assert record["sources"]
 
 
@@ -72,8 +77,12 @@ def test_without_retention_nothing_is_forgotten() -> None:
 
 def test_hash_forgets_the_figures_of_disagreements() -> None:
     passages = [
-        passage("The bridge over the river Tagus opened in 1966.", key="paper", library=Library.PAPERS),
-        passage("The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC),
+        passage(
+            "The bridge over the river Tagus opened in 1966.", key="paper", library=Library.PAPERS
+        ),
+        passage(
+            "The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC
+        ),
     ]
     bench = Bench(passages=passages, options=AnswerOptions(store_answers="hash"))
     answer = bench.ask(Question("When was the Tagus river bridge opened?", "all"))

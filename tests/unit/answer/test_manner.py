@@ -9,7 +9,10 @@ from app.providers.model_size import parameters_in_name, parameters_of
 from tests.fakes.answer_stores import MemoryModelStore
 
 AUTO = MannerOptions()
-SMALL, LARGE = ModelProfile("o:small", "host", parameters=0.5e9), ModelProfile("o:large", "host", parameters=8e9)
+SMALL, LARGE = (
+    ModelProfile("o:small", "host", parameters=0.5e9),
+    ModelProfile("o:large", "host", parameters=8e9),
+)
 
 
 def test_a_small_model_gets_few_words_and_stands_below_the_quote() -> None:
@@ -29,7 +32,9 @@ def test_a_model_of_unknown_size_counts_as_small_unless_a_provider_hosts_it() ->
 
 
 @pytest.mark.parametrize(("speed", "budget"), [(10, MIN_TOKENS), (100, 300), (900, PLAIN_TOKENS)])
-def test_the_budget_of_a_plain_question_is_what_the_host_reads_in_time_within_bounds(speed: float, budget: int) -> None:
+def test_the_budget_of_a_plain_question_is_what_the_host_reads_in_time_within_bounds(
+    speed: float, budget: int
+) -> None:
     assert manner(SMALL, ModelSpeed(speed), AUTO).budget_tokens == budget
 
 
@@ -40,12 +45,17 @@ def test_other_modes_get_more_and_need_the_model_alone() -> None:
 
 
 def test_what_the_test_found_overrides_the_size_and_the_question_overrides_both() -> None:
-    found = ModelFindings("full", "full", as_good_as_quotes=True, advice="", at="2026-01-01T00:00:00Z")
+    found = ModelFindings(
+        "full", "full", as_good_as_quotes=True, advice="", at="2026-01-01T00:00:00Z"
+    )
     tested = ModelProfile("o:small", "host", parameters=0.5e9, findings=found)
     how = manner(tested, ModelSpeed(300), AUTO)
     assert (how.prompts, how.evidence, how.leads) == ("full", "full", False)
     assert manner(tested, None, AUTO, asked="short").evidence == "short"
-    assert manner(tested, None, MannerOptions(prompts="compact", evidence="short")).prompts == "compact"
+    assert (
+        manner(tested, None, MannerOptions(prompts="compact", evidence="short")).prompts
+        == "compact"
+    )
 
 
 def test_speeds_are_learned_kept_and_not_swept_away_by_a_cached_prompt() -> None:
@@ -68,7 +78,8 @@ def test_a_call_that_says_no_duration_or_is_short_teaches_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "parameters"), [("494.03M", 494.03e6), ("7.6B", 7.6e9), ("134.5M", 134.5e6), ("", None), ("large", None)]
+    ("size", "parameters"),
+    [("494.03M", 494.03e6), ("7.6B", 7.6e9), ("134.5M", 134.5e6), ("", None), ("large", None)],
 )
 def test_the_size_as_a_host_says_it(size: str, parameters: float | None) -> None:
     assert parameters_of(size) == (None if parameters is None else pytest.approx(parameters))
@@ -76,7 +87,13 @@ def test_the_size_as_a_host_says_it(size: str, parameters: float | None) -> None
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    [("qwen2.5:0.5b", 0.5e9), ("smollm2:135m", 135e6), ("mixtral-8x7b-instruct", 56e9), ("llama3.2", None), ("gpt-4o", None)],
+    [
+        ("qwen2.5:0.5b", 0.5e9),
+        ("smollm2:135m", 135e6),
+        ("mixtral-8x7b-instruct", 56e9),
+        ("llama3.2", None),
+        ("gpt-4o", None),
+    ],
 )
 def test_the_size_that_a_name_gives(name: str, parameters: float | None) -> None:
     assert parameters_in_name(name) == (None if parameters is None else pytest.approx(parameters))

@@ -19,7 +19,9 @@ class _Summariser:
         return self.replies.pop(0) if self.replies else ""
 
 
-def _memory(store: MemoryConversationStore, exchanges: int, **options: object) -> tuple[ConversationMemory, Question]:
+def _memory(
+    store: MemoryConversationStore, exchanges: int, **options: object
+) -> tuple[ConversationMemory, Question]:
     memory = ConversationMemory(store, AnswerOptions(**options))  # type: ignore[arg-type]  # keywords
     conversation = memory.open(None, "papers", "first question")
     for i in range(exchanges):
@@ -33,7 +35,10 @@ def test_the_buffer_keeps_the_last_exchanges_and_folds_the_rest_once() -> None:
     summariser = _Summariser("They talked about 0 to 2.")
     first = memory.recall(question, summariser)
     assert first.summary == "They talked about 0 to 2."
-    assert [turn.content for turn in first.recent if turn.role == "user"] == ["What is question 3?", "What is question 4?"]
+    assert [turn.content for turn in first.recent if turn.role == "user"] == [
+        "What is question 3?",
+        "What is question 4?",
+    ]
     assert summariser.calls[0][0] == ""
     assert summariser.calls[0][1].count("User:") == 3
     assert "[1]" not in summariser.calls[0][1]
@@ -48,7 +53,9 @@ def test_a_long_conversation_is_summarised_once_per_buffer() -> None:
     for turn in range(20):
         recalled = memory.recall(question, summariser)
         assert min(turn, 4) <= len(recalled.recent) / 2 < 8
-        memory.record(str(question.conversation_id), f"What is {turn}?", f"It is {turn}.", f"a{turn}")
+        memory.record(
+            str(question.conversation_id), f"What is {turn}?", f"It is {turn}.", f"a{turn}"
+        )
     assert len(summariser.calls) == 3
 
 
@@ -59,7 +66,9 @@ def test_long_answers_are_folded_several_at_a_time() -> None:
     for turn in range(20):
         recalled = memory.recall(question, summariser)
         assert turn == 0 or recalled.recent[-1].content.endswith(f"{turn - 1}.")
-        memory.record(str(question.conversation_id), f"What is {turn}?", f"{'word ' * 300}{turn}.", f"a{turn}")
+        memory.record(
+            str(question.conversation_id), f"What is {turn}?", f"{'word ' * 300}{turn}.", f"a{turn}"
+        )
     assert len(summariser.calls) <= 7
 
 
@@ -88,7 +97,10 @@ def test_a_long_backlog_is_folded_in_readable_portions() -> None:
     summariser = _Summariser(*(f"S{i}" for i in range(20)))
     found = memory.recall(question, summariser)
     assert len(summariser.calls) > 1
-    assert [summary for summary, _ in summariser.calls] == ["", *(f"S{i}" for i in range(len(summariser.calls) - 1))]
+    assert [summary for summary, _ in summariser.calls] == [
+        "",
+        *(f"S{i}" for i in range(len(summariser.calls) - 1)),
+    ]
     told = "\n".join(turns for _, turns in summariser.calls)
     assert [f"question {i}?" in told for i in range(12)] == [True] * 11 + [False]
     assert found.recent[0].content == "What is question 11?"
@@ -106,7 +118,9 @@ def test_a_fold_that_breaks_off_goes_on_later() -> None:
 
 def test_the_token_budget_bounds_what_is_kept() -> None:
     store = MemoryConversationStore()
-    memory, question = _memory(store, 10, memory_strategy="buffer", memory_buffer_size=10, memory_token_budget=60)
+    memory, question = _memory(
+        store, 10, memory_strategy="buffer", memory_buffer_size=10, memory_token_budget=60
+    )
     recent = memory.recall(question, _Summariser()).recent
     assert 0 < len(recent) < 20
     assert recent[0].role == "user"

@@ -11,7 +11,15 @@ import pytest
 
 from app.answer.exam_questions import ExamQuestion, exam_questions
 from app.answer.manner import MannerOptions, manner
-from app.answer.model_advice import Counts, ModelReply, TestReport, better_prompt, compared, counted, findings_of
+from app.answer.model_advice import (
+    Counts,
+    ModelReply,
+    TestReport,
+    better_prompt,
+    compared,
+    counted,
+    findings_of,
+)
 from app.answer.model_test import ModelTester
 from app.answer.speeds import ModelSpeeds
 from app.answer.writing import AnswerWriter
@@ -54,7 +62,10 @@ class Exam:
                 say(prompts, question)
                 for prompts in ("compact", "full")
                 for question in QUESTIONS
-                if prompts == "full" or self.tester.answer_writer.extractive.select(question.text, question.evidence).chosen
+                if prompts == "full"
+                or self.tester.answer_writer.extractive.select(
+                    question.text, question.evidence
+                ).chosen
             )
         )
 
@@ -66,7 +77,11 @@ class Exam:
 
 @pytest.fixture
 def exam(tmp_path: Path) -> Iterator[Exam]:
-    with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)) as store:
+    with IndexStore(
+        IndexOptions(
+            tmp_path, tmp_path / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+        )
+    ) as store:
         tester = ModelTester(
             FixedModels(profile=SMALL),
             AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), GenerationOptions()),
@@ -81,7 +96,12 @@ def exam(tmp_path: Path) -> Iterator[Exam]:
 def sentence(question: ExamQuestion) -> str:
     """Return the sentence of the passages that answers a question, or the refusal."""
     texts = [item.hit.passage.chunk.text for item in question.evidence]
-    found = (text[start:end] for text in texts for start, end in sentence_spans(text) if question.right(text[start:end]))
+    found = (
+        text[start:end]
+        for text in texts
+        for start, end in sentence_spans(text)
+        if question.right(text[start:end])
+    )
     return next(found, REFUSAL) if question.expected else REFUSAL
 
 
@@ -95,7 +115,9 @@ def test_twenty_questions_have_an_answer_in_their_first_passages_and_four_have_n
     for question in QUESTIONS:
         assert [item.n for item in question.evidence] == [1, 2, 3, 4]
         assert (sentence(question) == REFUSAL) == (not question.expected)
-        assert not question.expected or any(question.right(item.hit.passage.chunk.text) for item in question.evidence[:2])
+        assert not question.expected or any(
+            question.right(item.hit.passage.chunk.text) for item in question.evidence[:2]
+        )
     assert QUESTIONS[16].right("It was 9 degrees long.")
     assert not QUESTIONS[16].right("In 1907 and 1971 it was 19 degrees long.")
 
@@ -105,15 +127,27 @@ def test_a_model_that_is_always_right_answers_alone_from_then_on(exam: Exam) -> 
     for prompts in ("compact", "full"):
         one = counts(found, prompts)
         assert (one["asked"], one["right"], one["cited"], one["own_marks"]) == (24, 24, 20, 0)
-        assert (one["refused_rightly"], one["refused_wrongly"], one["loops"], one["leaks"]) == (4, 0, 0, 0)
+        assert (one["refused_rightly"], one["refused_wrongly"], one["loops"], one["leaks"]) == (
+            4,
+            0,
+            0,
+            0,
+        )
     assert (found.prompts, found.evidence, found.as_good_as_quotes) == ("compact", "short", True)
-    assert found.advice.startswith("fake:scripted: 24 of 24 with compact, first word after 0.0 s; quotes alone ")
+    assert found.advice.startswith(
+        "fake:scripted: 24 of 24 with compact, first word after 0.0 s; quotes alone "
+    )
     assert exam.store.models.findings("digest") == found
-    before, after = (manner(ModelProfile("m", parameters=5e8, findings=one), None, MannerOptions()) for one in (None, found))
+    before, after = (
+        manner(ModelProfile("m", parameters=5e8, findings=one), None, MannerOptions())
+        for one in (None, found)
+    )
     assert (before.leads, after.leads) == (True, False)
 
 
-def test_a_model_that_recites_its_instructions_is_counted_so_and_stays_below_the_quotes(exam: Exam) -> None:
+def test_a_model_that_recites_its_instructions_is_counted_so_and_stays_below_the_quotes(
+    exam: Exam,
+) -> None:
     found = exam.play(lambda prompts, _: RECITED if prompts == "compact" else CONTRACT)
     assert counts(found, "compact")["leaks"] >= 20
     assert counts(found, "full")["leaks"] == 24
@@ -136,7 +170,11 @@ def test_a_model_that_repeats_itself_is_counted_so(exam: Exam) -> None:
 
 
 def test_the_full_contract_is_taken_where_it_is_clearly_better(exam: Exam) -> None:
-    found = exam.play(lambda prompts, question: sentence(question) if prompts == "full" else "I like trains very much.")
+    found = exam.play(
+        lambda prompts, question: (
+            sentence(question) if prompts == "full" else "I like trains very much."
+        )
+    )
     assert (found.prompts, found.evidence, found.as_good_as_quotes) == ("full", "full", True)
     one = counted([reply(right=True), reply(right=False)])
     near, far = with_right(one, 2), with_right(one, 3)

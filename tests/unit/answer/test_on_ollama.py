@@ -28,7 +28,9 @@ def double() -> Iterator[OllamaDouble]:
 
 @pytest.fixture
 def bench(double: OllamaDouble) -> Bench:
-    model = OllamaGenerator(OllamaHost(double.url, read_timeout_s=5.0), "llama3.2", slots=CallSlots(4, 1.0, "Ollama"))
+    model = OllamaGenerator(
+        OllamaHost(double.url, read_timeout_s=5.0), "llama3.2", slots=CallSlots(4, 1.0, "Ollama")
+    )
     return Bench(models=FixedModels(model, model))
 
 
@@ -39,12 +41,21 @@ def test_hyde_and_multi_query(double: OllamaDouble, bench: Bench) -> None:
     assert len(double.bodies(CHAT)) == hyde.trace.llm_calls == 2
     double.say("copper melting point\nmelting copper", REPLY)
     multi = bench.ask(papers(QUESTION, strategy="multi_query"))
-    assert bench.retriever.queries == [QUESTION, QUESTION, QUESTION, "copper melting point", "melting copper"]
+    assert bench.retriever.queries == [
+        QUESTION,
+        QUESTION,
+        QUESTION,
+        "copper melting point",
+        "melting copper",
+    ]
     assert len(double.bodies(CHAT)) == hyde.trace.llm_calls + multi.trace.llm_calls == 4
 
 
 def test_flare_by_log_probabilities(double: OllamaDouble, bench: Bench) -> None:
-    draft = Script(("Copper", " is", " red.", " Duarte", " was", " born", " in", " Lisbon."), (-0.1,) * 7 + (-3.0,))
+    draft = Script(
+        ("Copper", " is", " red.", " Duarte", " was", " born", " in", " Lisbon."),
+        (-0.1,) * 7 + (-3.0,),
+    )
     double.say(draft, Script.of("Duarte was born in Porto."), REPLY)
     answer = bench.ask(papers(QUESTION, strategy="flare"))
     assert bench.retriever.queries == [QUESTION, "Duarte was born in"]
@@ -65,7 +76,9 @@ def test_flare_on_a_server_without_log_probabilities(double: OllamaDouble, bench
     assert (answer.strategy, answer.trace.llm_calls) == ("flare", 2)
 
 
-def test_a_strategy_whose_model_breaks_degrades_and_the_answer_still_comes(double: OllamaDouble, bench: Bench) -> None:
+def test_a_strategy_whose_model_breaks_degrades_and_the_answer_still_comes(
+    double: OllamaDouble, bench: Bench
+) -> None:
     double.fail(CHAT, Fault("error_line", after=2))
     double.say("never finished by the host", REPLY)
     answer = bench.ask(papers(QUESTION, strategy="hyde"))

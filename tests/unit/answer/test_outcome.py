@@ -10,7 +10,9 @@ from app.generation.prompts import REFUSAL
 from app.generation.runaway import Runaway
 from tests.unit.generation.passages import evidence
 
-FOUND = evidence("Copper is a soft red metal. Its melting point is 1085 degrees Celsius.", title="Copper")
+FOUND = evidence(
+    "Copper is a soft red metal. Its melting point is 1085 degrees Celsius.", title="Copper"
+)
 GROUNDER = Grounder(None, GenerationOptions())
 
 
@@ -24,21 +26,36 @@ def _quote(*, leads: bool) -> Quote:
 
 
 def test_a_model_that_is_as_good_speaks_alone() -> None:
-    outcome = settle(_quote(leads=False), _ground("Copper is a soft red metal."), None, confident=True)
+    outcome = settle(
+        _quote(leads=False), _ground("Copper is a soft red metal."), None, confident=True
+    )
     assert outcome.text == outcome.model_text == "Copper is a soft red metal [1]."
     assert outcome.notice is None
 
 
 def test_a_weak_model_stands_below_the_quote_and_every_offset_holds() -> None:
-    outcome = settle(_quote(leads=True), _ground("Copper is a soft red metal. Bananas are blue."), None, confident=True)
-    assert outcome.text == "Its melting point is 1085 degrees Celsius [1].\n\nCopper is a soft red metal [1]."
+    outcome = settle(
+        _quote(leads=True),
+        _ground("Copper is a soft red metal. Bananas are blue."),
+        None,
+        confident=True,
+    )
+    assert (
+        outcome.text
+        == "Its melting point is 1085 degrees Celsius [1].\n\nCopper is a soft red metal [1]."
+    )
     assert outcome.model_text == "Copper is a soft red metal [1]."
     for sentence in outcome.sentences:
         assert outcome.text[sentence.answer_start : sentence.answer_end] == sentence.text
 
 
 def test_words_that_repeat_the_quote_are_not_said_twice() -> None:
-    outcome = settle(_quote(leads=True), _ground("Its melting point is 1085 degrees Celsius."), None, confident=True)
+    outcome = settle(
+        _quote(leads=True),
+        _ground("Its melting point is 1085 degrees Celsius."),
+        None,
+        confident=True,
+    )
     assert outcome.text == "Its melting point is 1085 degrees Celsius [1]."
     assert outcome.model_text == outcome.text
 
@@ -54,7 +71,9 @@ def test_words_that_repeat_the_quote_are_not_said_twice() -> None:
     ],
 )
 @pytest.mark.parametrize("leads", [True, False])
-def test_the_quote_stands_where_the_model_fails(said: str, stopped: Runaway | None, reason: str, leads: bool) -> None:
+def test_the_quote_stands_where_the_model_fails(
+    said: str, stopped: Runaway | None, reason: str, leads: bool
+) -> None:
     quote = _quote(leads=leads)
     outcome = settle(quote, _ground(said), stopped, confident=True)
     assert (outcome.text, outcome.quoted) == (quote.text, True)

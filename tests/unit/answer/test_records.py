@@ -36,9 +36,13 @@ def _answer() -> Answer:
     found = passage("Copper conducts electricity well.", key="copper", ordinal=3, start=40)
     evidence = Evidence(1, Hit(found, 0.75, Signals(dense=0.3, bm25=7.5), "strong"))
     text = "Copper conducts electricity [1]."
-    sentence = Sentence(text, 0, len(text), "supported", (Citation(1, 40, 73, found.chunk.text, 0.9),))
+    sentence = Sentence(
+        text, 0, len(text), "supported", (Citation(1, 40, 73, found.chunk.text, 0.9),)
+    )
     trace = TraceReport(
-        (StageTrace("search", 1.5, 10, 2, (TraceItem(7, 1, 0.5, kept=True),)),), 1, ContextTrace(100, 40, 41, used=(1,))
+        (StageTrace("search", 1.5, 10, 2, (TraceItem(7, 1, 0.5, kept=True),)),),
+        1,
+        ContextTrace(100, 40, 41, used=(1,)),
     )
     question = Question(
         "Does copper conduct?",
@@ -69,7 +73,13 @@ def test_record_has_exactly_the_fields_of_the_api() -> None:
     record = AnswerRecord.of(_answer()).json_values()
     assert set(record) == QUERY_RESPONSE
     assert set(record["sources"][0]) == SOURCE
-    assert set(record["sources"][0]["signals"]) == {"dense", "bm25", "overlap", "sentence", "rerank"}
+    assert set(record["sources"][0]["signals"]) == {
+        "dense",
+        "bm25",
+        "overlap",
+        "sentence",
+        "rerank",
+    }
     assert record["retrieval_strategy"] == "baseline"
     assert record["query_mode"] == "compare"
     assert json.loads(json.dumps(record)) == record
@@ -110,7 +120,9 @@ def test_trace_levels() -> None:
 
 def test_stored_record_keeps_question_and_full_trace() -> None:
     answer = _answer()
-    stored = StoredRecord.kept_whole(answer, {"fusion": "rrf"}, "2026-01-01T00:00:00Z").json_values()
+    stored = StoredRecord.kept_whole(
+        answer, {"fusion": "rrf"}, "2026-01-01T00:00:00Z"
+    ).json_values()
     assert stored["asked"]["retrieval_strategy"] == "hyde"  # as asked, not as degraded
     assert StoredRecord.model_validate(stored).asked.filters.filters() == answer.question.filters
     assert stored["trace"] is not None

@@ -38,7 +38,10 @@ def _replayer(bench: Bench, **settings: str) -> Replayer:
 
 
 def _summary(replay: Replay) -> list[tuple[str, str, int | None, int | None, str]]:
-    return [(change.kind, change.title, change.n_before, change.n_now, change.reason) for change in replay.passages]
+    return [
+        (change.kind, change.title, change.n_before, change.n_now, change.reason)
+        for change in replay.passages
+    ]
 
 
 def test_nothing_changed() -> None:
@@ -55,7 +58,9 @@ def test_nothing_changed() -> None:
 def test_added_removed_and_moved_passages_are_told_with_their_reason() -> None:
     bench = Bench(passages=_passages())
     answer = bench.ask(papers(QUESTION))
-    new = passage("What is the melting point of copper? It is the 1085 degree point.", key="new", title="New")
+    new = passage(
+        "What is the melting point of copper? It is the 1085 degree point.", key="new", title="New"
+    )
     new = replace(new, document=replace(new.document, added_at=LATER))
     copper = bench.passages.pop(0)
     bench.passages.insert(0, new)
@@ -75,7 +80,12 @@ def test_added_removed_and_moved_passages_are_told_with_their_reason() -> None:
 def test_a_revised_document_is_told() -> None:
     bench = Bench(passages=_passages())
     answer = bench.ask(papers(QUESTION))
-    bench.passages[0] = passage("The melting point of pure copper is 1084.6 degrees.", key="copper", title="Copper", revision=2)
+    bench.passages[0] = passage(
+        "The melting point of pure copper is 1084.6 degrees.",
+        key="copper",
+        title="Copper",
+        revision=2,
+    )
     reason = "the document was revised: revision 1 then, 2 now"
     assert _summary(_replayer(bench).replay(answer.answer_id)) == [
         ("revised", "Copper", 1, 1, reason),
@@ -87,7 +97,9 @@ def test_a_passage_that_only_fell_back_is_told() -> None:
     bench = Bench(passages=_passages())
     answer = bench.ask(papers(QUESTION))
     bench.passages[1] = passage("Brass has none.", key="brass", title="Brass", ordinal=1)
-    assert ("removed", "Brass", 2, None, "ranks lower now") in _summary(_replayer(bench).replay(answer.answer_id))
+    assert ("removed", "Brass", 2, None, "ranks lower now") in _summary(
+        _replayer(bench).replay(answer.answer_id)
+    )
 
 
 def test_settings_and_models_that_differ_are_told() -> None:
@@ -105,7 +117,10 @@ def test_settings_and_models_that_differ_are_told() -> None:
 
 def test_a_strategy_that_is_gone_is_told() -> None:
     helper = ScriptedGenerator("copper melting point")
-    bench = Bench(passages=_passages(), models=FixedModels(ScriptedGenerator("Copper melts at 1085 degrees [1]."), helper))
+    bench = Bench(
+        passages=_passages(),
+        models=FixedModels(ScriptedGenerator("Copper melts at 1085 degrees [1]."), helper),
+    )
     answer = bench.ask(papers(QUESTION, strategy="multi_query"))
     bench.models.model = bench.models.helper = None
     remarks = _replayer(bench).replay(answer.answer_id).remarks

@@ -14,18 +14,29 @@ from tests.unit.answer.bench import PROMPTS
 
 MEMORY = Memory(
     "",
-    (Message("user", "What is copper?"), Message("assistant", "A metal that conducts electricity [1].")),
+    (
+        Message("user", "What is copper?"),
+        Message("assistant", "A metal that conducts electricity [1]."),
+    ),
     ("What is copper?",),
 )
 
 
-def _rewrite(question: str, *script: Reply, memory: Memory = MEMORY) -> tuple[str | None, ScriptedGenerator, Trace]:
+def _rewrite(
+    question: str, *script: Reply, memory: Memory = MEMORY
+) -> tuple[str | None, ScriptedGenerator, Trace]:
     helper, trace = ScriptedGenerator(*script), Trace()
-    return rewrite(question, memory, ModelCalls(trace, CancelToken(), PROMPTS, helper)), helper, trace
+    return (
+        rewrite(question, memory, ModelCalls(trace, CancelToken(), PROMPTS, helper)),
+        helper,
+        trace,
+    )
 
 
 def test_a_follow_up_is_rewritten_with_the_conversation() -> None:
-    query, helper, trace = _rewrite("What is its melting point?", "What is the melting point of copper?")
+    query, helper, trace = _rewrite(
+        "What is its melting point?", "What is the melting point of copper?"
+    )
     assert query == "What is the melting point of copper?"
     assert trace.llm_calls == 1
     prompt = helper.prompts[0].messages[-1].content
@@ -39,12 +50,16 @@ def test_the_first_turn_and_no_model_stay_literal() -> None:
 
 
 def test_a_first_question_after_a_greeting_costs_no_call() -> None:
-    greeted = Memory("", (Message("user", "Hello"), Message("assistant", "Hello! What would you like to know?")))
+    greeted = Memory(
+        "", (Message("user", "Hello"), Message("assistant", "Hello! What would you like to know?"))
+    )
     query, _, trace = _rewrite("What is copper?", "What is copper, the metal?", memory=greeted)
     assert (query, trace.llm_calls) == (None, 0)
 
 
-@pytest.mark.parametrize("reply", ["", "  \n ", '""', "What is its melting point?", "x" * 900, ProviderTimeout("slow")])
+@pytest.mark.parametrize(
+    "reply", ["", "  \n ", '""', "What is its melting point?", "x" * 900, ProviderTimeout("slow")]
+)
 def test_an_unusable_rewrite_leaves_the_literal_question(reply: Reply) -> None:
     assert _rewrite("What is its melting point?", reply)[0] is None
 
@@ -76,7 +91,9 @@ def test_replies_are_cleaned(reply: str, query: str) -> None:
         ("How is it made?", "I don't have enough information in the given text.", False),
     ],
 )
-def test_a_rewrite_keeps_the_question_and_adds_only_what_was_said(question: str, query: str, kept: bool) -> None:
+def test_a_rewrite_keeps_the_question_and_adds_only_what_was_said(
+    question: str, query: str, kept: bool
+) -> None:
     assert holds(question, query, MEMORY) is kept
 
 

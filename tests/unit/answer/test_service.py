@@ -38,7 +38,17 @@ from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.fakes.retrievers import passage
-from tests.unit.answer.bench import COPPER, DUARTE, PROMPTS, TIDES, Bench, cancel_at, codes, final, papers
+from tests.unit.answer.bench import (
+    COPPER,
+    DUARTE,
+    PROMPTS,
+    TIDES,
+    Bench,
+    cancel_at,
+    codes,
+    final,
+    papers,
+)
 
 QUESTION = "What is the melting point of copper?"
 REPLY = "Copper melts at 1085 degrees Celsius [1]."
@@ -53,7 +63,10 @@ def test_events_come_in_order_and_the_fold_equals_the_stream() -> None:
     assert isinstance(events[3], ReadingEvent)
     assert all(isinstance(event, TokenEvent) for event in events[4:-1])
     assert "".join(event.text for event in events[4:-1] if isinstance(event, TokenEvent)) == REPLY
-    streamed, folded = final(events), Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(papers(QUESTION))
+    streamed, folded = (
+        final(events),
+        Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(papers(QUESTION)),
+    )
     assert events[0].answer_id == streamed.answer_id
     assert events[1].evidence == streamed.evidence
 
@@ -65,8 +78,14 @@ def test_events_come_in_order_and_the_fold_equals_the_stream() -> None:
 
 
 def test_an_answer_says_how_it_came_to_be() -> None:
-    answer = Bench(models=FixedModels(ScriptedGenerator(REPLY, name="ollama:llama3.2"))).ask(papers(QUESTION))
-    assert (answer.status, answer.generator, answer.embedder) == ("answered", "ollama:llama3.2", "fake:hash")
+    answer = Bench(models=FixedModels(ScriptedGenerator(REPLY, name="ollama:llama3.2"))).ask(
+        papers(QUESTION)
+    )
+    assert (answer.status, answer.generator, answer.embedder) == (
+        "answered",
+        "ollama:llama3.2",
+        "fake:hash",
+    )
     assert answer.text == REPLY
     assert answer.sentences[0].verdict == "supported"
     citation = answer.sentences[0].citations[0]
@@ -75,14 +94,25 @@ def test_an_answer_says_how_it_came_to_be() -> None:
     assert answer.trace.context is not None
     assert answer.trace.context.used == (1,)
     assert answer.usage.prompt_tokens == answer.trace.context.seen
-    assert [stage.name for stage in answer.trace.stages] == ["intent", "search", "quote", "memory", "generate", "ground"]
+    assert [stage.name for stage in answer.trace.stages] == [
+        "intent",
+        "search",
+        "quote",
+        "memory",
+        "generate",
+        "ground",
+    ]
     assert answer.confidence > 0
     assert not answer.notices
 
 
 def test_without_a_model_passages_are_quoted_and_cited() -> None:
     answer = Bench().ask(papers(QUESTION))
-    assert (answer.status, answer.generator, answer.trace.llm_calls) == ("answered", "extractive", 0)
+    assert (answer.status, answer.generator, answer.trace.llm_calls) == (
+        "answered",
+        "extractive",
+        0,
+    )
     assert "1085 degrees" in answer.text
     assert all(sentence.citations for sentence in answer.sentences)
     assert not answer.notices
@@ -90,8 +120,14 @@ def test_without_a_model_passages_are_quoted_and_cited() -> None:
 
 def test_a_summary_without_a_model_says_what_it_needs() -> None:
     answer = Bench().ask(papers("Summarise the paper on copper in three points"))
-    assert (answer.status, answer.evidence, codes(answer)) == ("abstained", (), ["mode_needs_model"])
-    written = Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(papers("Summarise: at which temperature does copper melt?"))
+    assert (answer.status, answer.evidence, codes(answer)) == (
+        "abstained",
+        (),
+        ["mode_needs_model"],
+    )
+    written = Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(
+        papers("Summarise: at which temperature does copper melt?")
+    )
     assert "mode_needs_model" not in codes(written)
 
 
@@ -104,7 +140,9 @@ def test_the_model_sees_the_users_own_words_and_the_index_the_question() -> None
 
 
 def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
-    model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1][7]. It was found on Mars [1].")
+    model = ScriptedGenerator(
+        "Copper melts at 1085 degrees Celsius [1][7]. It was found on Mars [1]."
+    )
     answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
     assert answer.text == "Copper melts at 1085 degrees Celsius [1]. It was found on Mars."
     assert [sentence.verdict for sentence in answer.sentences] == ["supported", "unsupported"]
@@ -122,16 +160,30 @@ def test_a_refusal_names_what_no_passage_names() -> None:
 
 def test_a_model_is_told_what_no_passage_names() -> None:
     model = ScriptedGenerator(REPLY)
-    Bench(models=FixedModels(model)).ask(papers("At which temperature, says Zorblax, is the melting point of copper?"))
+    Bench(models=FixedModels(model)).ask(
+        papers("At which temperature, says Zorblax, is the melting point of copper?")
+    )
     assert "(No passage names Zorblax.)" in model.prompts[0].messages[-1].content
 
 
 @pytest.mark.parametrize(
-    "reply", [REFUSAL, f'"{REFUSAL}"', REFUSAL.replace("'", "\u2019"), f"{REFUSAL} Sorry about that.", "", " [9] "]
+    "reply",
+    [
+        REFUSAL,
+        f'"{REFUSAL}"',
+        REFUSAL.replace("'", "\u2019"),
+        f"{REFUSAL} Sorry about that.",
+        "",
+        " [9] ",
+    ],
 )
 def test_a_refusal_of_what_the_documents_answer_is_replaced_by_the_quote(reply: str) -> None:
     answer = Bench(models=FixedModels(ScriptedGenerator(reply))).ask(papers(QUESTION))
-    assert (answer.status, answer.generator, codes(answer)) == ("answered", "extractive", ["quoted_instead"])
+    assert (answer.status, answer.generator, codes(answer)) == (
+        "answered",
+        "extractive",
+        ["quoted_instead"],
+    )
     assert answer.quote is not None
     assert answer.text == answer.quote.text
     assert "1085 degrees Celsius [1]" in answer.text
@@ -161,7 +213,9 @@ def test_a_model_may_read_fallback_hits_but_they_are_not_quoted() -> None:
     question = papers("Which metal won the regatta prize?")
     quoting = Bench().ask(question)
     assert (quoting.status, quoting.evidence, codes(quoting)) == ("abstained", (), [])
-    model = ScriptedGenerator("Copper conducts electricity better than any metal except silver [1].")
+    model = ScriptedGenerator(
+        "Copper conducts electricity better than any metal except silver [1]."
+    )
     reading = Bench(models=FixedModels(model)).ask(question)
     assert (reading.status, codes(reading)) == ("answered", ["fallback_used"])
 
@@ -212,34 +266,64 @@ def test_the_default_number_of_passages_and_the_slots_of_the_mode() -> None:
     assert [request.top_k for request in bench.retriever.requests] == [5, 24, 50, 20]
 
 
-@pytest.mark.parametrize("error", [ProviderUnreachable("gone"), ProviderTimeout("slow"), ProviderBadResponse("odd")])
-def test_a_model_host_that_fails_before_its_first_word_is_replaced_by_quotes(error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [ProviderUnreachable("gone"), ProviderTimeout("slow"), ProviderBadResponse("odd")]
+)
+def test_a_model_host_that_fails_before_its_first_word_is_replaced_by_quotes(
+    error: Exception,
+) -> None:
     bench = Bench(models=FixedModels(ScriptedGenerator(error, [Token(""), error])))
     for _ in range(2):
         answer = bench.ask(papers(QUESTION))
-        assert (answer.status, answer.generator, codes(answer)) == ("answered", "extractive", ["quoted_instead"])
+        assert (answer.status, answer.generator, codes(answer)) == (
+            "answered",
+            "extractive",
+            ["quoted_instead"],
+        )
         assert error.args[0] in answer.notices[0].message
 
 
 def test_a_model_host_that_fails_mid_answer_is_replaced_by_quotes() -> None:
-    bench = Bench(models=FixedModels(ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])))
+    bench = Bench(
+        models=FixedModels(
+            ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])
+        )
+    )
     answer = bench.ask(papers(QUESTION))
-    assert (answer.status, answer.model_text, codes(answer)) == ("answered", None, ["quoted_instead"])
+    assert (answer.status, answer.model_text, codes(answer)) == (
+        "answered",
+        None,
+        ["quoted_instead"],
+    )
 
 
-def test_a_model_host_that_fails_where_nothing_can_be_quoted_is_an_error_and_nothing_is_kept() -> None:
-    bench = Bench(models=FixedModels(ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])))
+def test_a_model_host_that_fails_where_nothing_can_be_quoted_is_an_error_and_nothing_is_kept() -> (
+    None
+):
+    bench = Bench(
+        models=FixedModels(
+            ScriptedGenerator([Token("Copper"), Token(" melts"), ProviderUnreachable("gone")])
+        )
+    )
     conversation = bench.conversations.create()
     with pytest.raises(ProviderUnreachable):
-        bench.ask(papers("Which metal won the regatta prize?", fallback=True, conversation_id=conversation))
+        bench.ask(
+            papers(
+                "Which metal won the regatta prize?", fallback=True, conversation_id=conversation
+            )
+        )
     assert bench.answers.records == {}
     assert bench.conversations.get(conversation)["turns"] == []
 
 
 def test_a_model_that_is_not_installed_is_an_error() -> None:
     with pytest.raises(ModelNotInstalled):
-        Bench(models=FixedModels(error=ModelNotInstalled("no 'x'"))).ask(papers(QUESTION, model="x"))
-    gone = Bench(models=FixedModels(ScriptedGenerator(ModelNotInstalled("no 'x'")))).ask(papers(QUESTION))
+        Bench(models=FixedModels(error=ModelNotInstalled("no 'x'"))).ask(
+            papers(QUESTION, model="x")
+        )
+    gone = Bench(models=FixedModels(ScriptedGenerator(ModelNotInstalled("no 'x'")))).ask(
+        papers(QUESTION)
+    )
     assert codes(gone) == ["quoted_instead"]
 
 
@@ -252,13 +336,17 @@ def test_a_question_may_name_its_model() -> None:
 
 
 def test_a_missing_model_that_was_expected_is_said() -> None:
-    answer = Bench(models=FixedModels(reason="Ollama does not answer; run: ollama serve")).ask(papers(QUESTION))
+    answer = Bench(models=FixedModels(reason="Ollama does not answer; run: ollama serve")).ask(
+        papers(QUESTION)
+    )
     assert codes(answer) == ["generator_unavailable"]
     assert "ollama serve" in answer.notices[0].message
 
 
 def test_a_hosted_model_is_said() -> None:
-    answer = Bench(models=FixedModels(ScriptedGenerator(REPLY, name="groq:llama"), hosted=True)).ask(papers(QUESTION))
+    answer = Bench(
+        models=FixedModels(ScriptedGenerator(REPLY, name="groq:llama"), hosted=True)
+    ).ask(papers(QUESTION))
     assert codes(answer) == ["hosted_provider"]
     assert "groq:llama" in answer.notices[0].message
     unasked = Bench(models=FixedModels(ScriptedGenerator(name="groq:llama"), hosted=True))
@@ -268,11 +356,17 @@ def test_a_hosted_model_is_said() -> None:
 
 def test_a_cut_context_is_said() -> None:
     long = [
-        passage(f"Copper melting point note {i}. " + "Copper is a metal with a melting point. " * 20, key=f"c{i}") for i in range(5)
+        passage(
+            f"Copper melting point note {i}. " + "Copper is a metal with a melting point. " * 20,
+            key=f"c{i}",
+        )
+        for i in range(5)
     ]
     dropped = Bench(
         passages=long,
-        models=FixedModels(ScriptedGenerator("Copper is a metal with a melting point [1].", context_tokens=1800)),
+        models=FixedModels(
+            ScriptedGenerator("Copper is a metal with a melting point [1].", context_tokens=1800)
+        ),
         generation=GenerationOptions(max_tokens=256),
     ).ask(papers(QUESTION))
     assert codes(dropped) == ["context_cut"]
@@ -284,25 +378,43 @@ def test_a_cut_context_is_said() -> None:
 
 def test_a_prompt_that_proves_too_long_is_made_shorter_once() -> None:
     long = [
-        passage(f"Copper melting point note {i}. " + "Copper is a metal with a melting point. " * 20, key=f"c{i}") for i in range(5)
+        passage(
+            f"Copper melting point note {i}. " + "Copper is a metal with a melting point. " * 20,
+            key=f"c{i}",
+        )
+        for i in range(5)
     ]
-    model = ScriptedGenerator(InvalidInput("too long"), "Copper is a metal with a melting point [1].", context_tokens=3000)
+    model = ScriptedGenerator(
+        InvalidInput("too long"), "Copper is a metal with a melting point [1].", context_tokens=3000
+    )
     answer = Bench(passages=long, models=FixedModels(model)).ask(papers(QUESTION))
     first, second = (len(prompt.messages[-1].content) for prompt in model.prompts)
     assert second < first
-    assert (answer.status, answer.trace.llm_calls, codes(answer)) == ("answered", 2, ["context_cut"])
+    assert (answer.status, answer.trace.llm_calls, codes(answer)) == (
+        "answered",
+        2,
+        ["context_cut"],
+    )
     hopeless = ScriptedGenerator(InvalidInput("too long"), InvalidInput("too long"))
     assert codes(Bench(models=FixedModels(hopeless)).ask(papers(QUESTION))) == ["quoted_instead"]
 
 
 def test_documents_with_suspicious_text_are_said() -> None:
-    flagged = passage("The melting point of copper is 1085 degrees.", key="odd", title="Odd Note", flags=("override",))
+    flagged = passage(
+        "The melting point of copper is 1085 degrees.",
+        key="odd",
+        title="Odd Note",
+        flags=("override",),
+    )
     answer = Bench(passages=[flagged]).ask(papers(QUESTION))
     assert codes(answer) == ["injection_flagged"]
     assert "'Odd Note'" in answer.notices[0].message
 
 
-@pytest.mark.parametrize("code", ["vectors_missing", "index_rebuilding", "filter_matched_nothing", "embedder_unavailable"])
+@pytest.mark.parametrize(
+    "code",
+    ["vectors_missing", "index_rebuilding", "filter_matched_nothing", "embedder_unavailable"],
+)
 def test_what_retrieval_says_is_passed_on(code: str) -> None:
     bench = Bench()
     bench.retriever.notices = (Notice(code, "because"),)  # type: ignore[arg-type]  # parametrised over the literal
@@ -315,7 +427,9 @@ def test_answering_without_an_embedder() -> None:
 
 
 def test_closing_the_stream_stops_the_model_and_keeps_nothing() -> None:
-    model = ScriptedGenerator([Token("Copper"), Token(" melts"), Token(" at 1085"), Token(".", finish="stop")])
+    model = ScriptedGenerator(
+        [Token("Copper"), Token(" melts"), Token(" at 1085"), Token(".", finish="stop")]
+    )
     bench = Bench(models=FixedModels(model))
     conversation = bench.conversations.create()
     cancel = CancelToken()
@@ -395,9 +509,16 @@ def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> Non
 def test_a_model_is_not_asked_in_vain() -> None:
     small = manner(ModelProfile(parameters=0.5e9), None, MannerOptions())
     large = manner(ModelProfile(hosted=True), None, MannerOptions())
-    found, nearest = renumbered((), (Hit(COPPER, 1.0),)), renumbered((), (Hit(COPPER, 1.0, fallback=True),))
+    found, nearest = (
+        renumbered((), (Hit(COPPER, 1.0),)),
+        renumbered((), (Hit(COPPER, 1.0, fallback=True),)),
+    )
     quote = Quote("Copper.", (), leads=True)
-    assert [worth_asking(found, None, small), worth_asking(found, quote, small), worth_asking(found, None, large)] == [
+    assert [
+        worth_asking(found, None, small),
+        worth_asking(found, quote, small),
+        worth_asking(found, None, large),
+    ] == [
         False,
         True,
         True,
@@ -409,4 +530,7 @@ def test_a_model_is_not_asked_in_vain() -> None:
 def test_passages_that_were_sent_keep_their_numbers() -> None:
     first, second = Hit(COPPER, 1.0), Hit(TIDES, 0.5)
     sent = renumbered((), (first, second))
-    assert [(item.n, item.hit) for item in renumbered(sent, (Hit(DUARTE, 2.0), second))] == [(3, Hit(DUARTE, 2.0)), (2, second)]
+    assert [(item.n, item.hit) for item in renumbered(sent, (Hit(DUARTE, 2.0), second))] == [
+        (3, Hit(DUARTE, 2.0)),
+        (2, second),
+    ]

@@ -26,7 +26,9 @@ REPLY = "Copper melts at 1085 degrees Celsius [1]."
 SURE, UNSURE = math.log(0.95), math.log(0.1)
 
 
-def _bench(model: ScriptedGenerator, helper: ScriptedGenerator | None = None, **options: object) -> Bench:
+def _bench(
+    model: ScriptedGenerator, helper: ScriptedGenerator | None = None, **options: object
+) -> Bench:
     return Bench(models=FixedModels(model, helper), options=AnswerOptions(**options))  # type: ignore[arg-type]  # keywords
 
 
@@ -45,14 +47,21 @@ def test_hyde_searches_with_the_vector_of_a_written_passage() -> None:
     bench = _bench(ScriptedGenerator(REPLY), helper)
     answer = bench.ask(papers(QUESTION, strategy="hyde"))
     assert (answer.strategy, answer.trace.llm_calls, codes(answer)) == ("hyde", 2, [])
-    assert bench.retriever.queries == [QUESTION, QUESTION]  # the question's own search, then with the passage's vector
+    assert bench.retriever.queries == [
+        QUESTION,
+        QUESTION,
+    ]  # the question's own search, then with the passage's vector
     embedder = HashEmbedder()
-    rows = [embedder.embed_passages(["Copper melts at about one thousand degrees."])[0], embedder.embed_query(QUESTION)]
+    rows = [
+        embedder.embed_passages(["Copper melts at about one thousand degrees."])[0],
+        embedder.embed_query(QUESTION),
+    ]
     vector = bench.retriever.requests[1].vector
     assert vector is not None
     np.testing.assert_allclose(vector, l2_normalise(np.mean(rows, axis=0)), rtol=1e-6)
     assert (
-        "a research paper" in helper.prompts[0].messages[-1].content or "a research paper" in helper.prompts[0].messages[0].content
+        "a research paper" in helper.prompts[0].messages[-1].content
+        or "a research paper" in helper.prompts[0].messages[0].content
     )
 
 
@@ -62,14 +71,41 @@ def test_multi_query_searches_each_sub_query() -> None:
     )
     bench = _bench(ScriptedGenerator(REPLY), helper)
     answer = bench.ask(papers(QUESTION, strategy="multi_query"))
-    assert bench.retriever.queries == [QUESTION, "copper melting point", "melting copper wire", "point of melting"]
+    assert bench.retriever.queries == [
+        QUESTION,
+        "copper melting point",
+        "melting copper wire",
+        "point of melting",
+    ]
     assert (answer.strategy, answer.trace.llm_calls) == ("multi_query", 2)
 
 
 def test_flare_with_probabilities_masks_the_unsure_sentence_and_generates_it_again() -> None:
-    sure = [(text, SURE) for text in ["Copper", " is", " a", " metal", ".", " Its", " founder", " Duarte", " was", " born", " in"]]
+    sure = [
+        (text, SURE)
+        for text in [
+            "Copper",
+            " is",
+            " a",
+            " metal",
+            ".",
+            " Its",
+            " founder",
+            " Duarte",
+            " was",
+            " born",
+            " in",
+        ]
+    ]
     draft = with_probabilities(*sure, (" Li", UNSURE), ("sbon", SURE), (".", SURE))
-    again = with_probabilities((" Duarte", UNSURE), (" was", SURE), (" born", SURE), (" in", SURE), (" Porto", UNSURE), (".", SURE))
+    again = with_probabilities(
+        (" Duarte", UNSURE),
+        (" was", SURE),
+        (" born", SURE),
+        (" in", SURE),
+        (" Porto", UNSURE),
+        (".", SURE),
+    )
     model = ScriptedGenerator(draft, again, REPLY)
     bench = _bench(model)
     answer = bench.ask(papers(QUESTION, strategy="flare"))
@@ -78,12 +114,24 @@ def test_flare_with_probabilities_masks_the_unsure_sentence_and_generates_it_aga
     assert [prompt.logprobs for prompt in model.prompts] == [True, True, False]
     assert model.prompts[1].messages[-1].role == "assistant"
     assert model.prompts[1].messages[-1].content == "Copper is a metal."
-    assert {evidence.hit.passage.document.title for evidence in answer.evidence} == {"Copper", "Duarte"}
+    assert {evidence.hit.passage.document.title for evidence in answer.evidence} == {
+        "Copper",
+        "Duarte",
+    }
 
 
 def test_flare_may_ask_instead_of_mask() -> None:
-    draft = with_probabilities(("Duarte", SURE), (" was", SURE), (" born", SURE), (" in", SURE), (" Lisbon", UNSURE), (".", SURE))
-    model = ScriptedGenerator(draft, with_probabilities(("Duarte", SURE), (" was", SURE), (" born.", SURE)), REPLY)
+    draft = with_probabilities(
+        ("Duarte", SURE),
+        (" was", SURE),
+        (" born", SURE),
+        (" in", SURE),
+        (" Lisbon", UNSURE),
+        (".", SURE),
+    )
+    model = ScriptedGenerator(
+        draft, with_probabilities(("Duarte", SURE), (" was", SURE), (" born.", SURE)), REPLY
+    )
     helper = ScriptedGenerator("Where was Duarte born?\n")
     bench = _bench(model, helper, flare_query="question")
     answer = bench.ask(papers(QUESTION, strategy="flare"))
@@ -95,7 +143,12 @@ def test_flare_may_ask_instead_of_mask() -> None:
 def test_flare_stops_after_its_rounds() -> None:
     drafts = [
         with_probabilities(
-            (f"Metal{n}", SURE), (" is", SURE), (" red.", UNSURE), (f" Tin{n}", SURE), (" bends", SURE), (" far.", UNSURE)
+            (f"Metal{n}", SURE),
+            (" is", SURE),
+            (" red.", UNSURE),
+            (f" Tin{n}", SURE),
+            (" bends", SURE),
+            (" far.", UNSURE),
         )
         for n in range(3)
     ]
@@ -106,7 +159,9 @@ def test_flare_stops_after_its_rounds() -> None:
 
 
 def test_flare_that_is_sure_searches_once() -> None:
-    bench = _bench(ScriptedGenerator(with_probabilities(("Copper", SURE), (" melts.", SURE)), REPLY))
+    bench = _bench(
+        ScriptedGenerator(with_probabilities(("Copper", SURE), (" melts.", SURE)), REPLY)
+    )
     answer = bench.ask(papers(QUESTION, strategy="flare"))
     assert bench.retriever.queries == [QUESTION]
     assert (answer.strategy, answer.trace.llm_calls) == ("flare", 2)
@@ -125,7 +180,10 @@ def test_flare_without_probabilities_is_gated_by_hedges() -> None:
 def test_the_draft_reads_a_bounded_context() -> None:
     model = ScriptedGenerator("Copper melts.", REPLY)
     bench = Bench(
-        passages=[passage(f"Copper melting point {i}. " + "filler words here. " * 30, key=f"c{i}") for i in range(5)],
+        passages=[
+            passage(f"Copper melting point {i}. " + "filler words here. " * 30, key=f"c{i}")
+            for i in range(5)
+        ],
         models=FixedModels(model),
         options=AnswerOptions(flare_draft_max_context_chars=900),
     )
@@ -135,11 +193,20 @@ def test_the_draft_reads_a_bounded_context() -> None:
     assert answer > 3000
 
 
-@pytest.mark.parametrize(("strategy", "calls"), [("baseline", 0), ("hyde", 1), ("multi_query", 1), ("flare", 1)])
+@pytest.mark.parametrize(
+    ("strategy", "calls"), [("baseline", 0), ("hyde", 1), ("multi_query", 1), ("flare", 1)]
+)
 def test_retrieve_only_costs_what_the_strategy_costs(strategy: Strategy, calls: int) -> None:
-    bench = _bench(ScriptedGenerator("Copper melts at 1085 degrees."), ScriptedGenerator("copper melting point"))
+    bench = _bench(
+        ScriptedGenerator("Copper melts at 1085 degrees."),
+        ScriptedGenerator("copper melting point"),
+    )
     answer = bench.ask(papers(QUESTION, strategy=strategy, retrieve_only=True))
-    assert (answer.status, answer.strategy, answer.trace.llm_calls) == ("retrieved", strategy, calls)
+    assert (answer.status, answer.strategy, answer.trace.llm_calls) == (
+        "retrieved",
+        strategy,
+        calls,
+    )
 
 
 # --- degrading ---
@@ -157,13 +224,22 @@ def test_without_a_model_every_strategy_degrades_to_the_baseline(strategy: Strat
 @pytest.mark.parametrize("strategy", ["hyde", "multi_query", "flare"])
 def test_a_host_that_fails_degrades_to_the_baseline(strategy: Strategy) -> None:
     gone = ProviderUnreachable("no connection to the model host")
-    bench = _bench(ScriptedGenerator(*([gone, REPLY] if strategy == "flare" else [REPLY])), ScriptedGenerator(gone))
+    bench = _bench(
+        ScriptedGenerator(*([gone, REPLY] if strategy == "flare" else [REPLY])),
+        ScriptedGenerator(gone),
+    )
     answer = bench.ask(papers(QUESTION, strategy=strategy))
-    assert (answer.text, answer.strategy, codes(answer)) == (REPLY, "baseline", ["strategy_degraded"])
+    assert (answer.text, answer.strategy, codes(answer)) == (
+        REPLY,
+        "baseline",
+        ["strategy_degraded"],
+    )
     assert "no connection" in answer.notices[0].message
 
 
-@pytest.mark.parametrize(("strategy", "reply"), [("hyde", " \n"), ("multi_query", "Here are some queries:\n-\n")])
+@pytest.mark.parametrize(
+    ("strategy", "reply"), [("hyde", " \n"), ("multi_query", "Here are some queries:\n-\n")]
+)
 def test_a_useless_reply_degrades_to_the_baseline(strategy: Strategy, reply: str) -> None:
     bench = _bench(ScriptedGenerator(REPLY), ScriptedGenerator(reply))
     answer = bench.ask(papers(QUESTION, strategy=strategy))
@@ -182,7 +258,12 @@ def test_datasets_mode_is_always_baseline_and_asks_no_model() -> None:
         models=FixedModels(ScriptedGenerator(), ScriptedGenerator()),
     )
     answer = bench.ask(papers("Which dataset of images?", mode="datasets", strategy="multi_query"))
-    assert (answer.strategy, answer.trace.llm_calls, answer.generator, answer.notices) == ("baseline", 0, "scanner", ())
+    assert (answer.strategy, answer.trace.llm_calls, answer.generator, answer.notices) == (
+        "baseline",
+        0,
+        "scanner",
+        (),
+    )
     assert "**CIFAR-10**" in answer.text
     assert bench.models.asked == []
 
@@ -192,7 +273,12 @@ def test_datasets_mode_is_always_baseline_and_asks_no_model() -> None:
 
 def test_a_long_hypothetical_passage_is_cut_at_a_sentence() -> None:
     embedder = HashEmbedder(max_tokens=12)
-    assert hypothetical_vector(embedder, "q", "Copper is a metal. It melts at a thousand degrees and more besides.") is not None
+    assert (
+        hypothetical_vector(
+            embedder, "q", "Copper is a metal. It melts at a thousand degrees and more besides."
+        )
+        is not None
+    )
     assert embedder.embedded == ["Copper is a metal."]
     assert hypothetical_vector(embedder, "q", "word " * 40) is not None
     assert len(embedder.embedded[-1].split()) <= 10
@@ -212,7 +298,9 @@ def test_the_own_search_keeps_its_first_half_of_the_places() -> None:
     own = Retrieval((pool[0], pool[1], pool[2], pool[3]))
     poor = Retrieval((pool[5], pool[4], pool[3]))
     plain = fused([own, poor, poor], 4, [2, 1, 1])
-    assert plain.hits[0].passage == pool[3].passage  # three searches found it; the answer fell to the third place
+    assert (
+        plain.hits[0].passage == pool[3].passage
+    )  # three searches found it; the answer fell to the third place
     result = joined(own, [poor, poor], 4)
     assert [hit.passage for hit in result.hits] == [pool[i].passage for i in (0, 1, 3, 5)]
     assert [hit.score for hit in result.hits] == [hit.score for hit in plain.hits]
@@ -222,7 +310,9 @@ def test_the_own_search_keeps_its_first_half_of_the_places() -> None:
 
 def test_fused_searches_ignore_fallback_when_one_found_something() -> None:
     real, weak = Hit(passage("x", key="x"), 1.0), Hit(passage("y", key="y"), 0.1, fallback=True)
-    fell_back = Retrieval((weak,), (Notice("fallback_used", "nothing"), Notice("vectors_missing", "3")), fallback=True)
+    fell_back = Retrieval(
+        (weak,), (Notice("fallback_used", "nothing"), Notice("vectors_missing", "3")), fallback=True
+    )
     result = fused([Retrieval((real,)), fell_back], 5)
     assert (result.hits[0].passage, len(result.hits), result.fallback) == (real.passage, 1, False)
     assert [notice.code for notice in result.notices] == ["vectors_missing"]
@@ -231,13 +321,22 @@ def test_fused_searches_ignore_fallback_when_one_found_something() -> None:
     assert [notice.code for notice in only_weak.notices] == ["fallback_used", "vectors_missing"]
 
 
-@given(st.lists(st.lists(st.integers(0, 8), max_size=6, unique=True), max_size=4), st.integers(1, 6))
+@given(
+    st.lists(st.lists(st.integers(0, 8), max_size=6, unique=True), max_size=4), st.integers(1, 6)
+)
 def test_fusion_keeps_each_passage_once_best_first(rankings: list[list[int]], places: int) -> None:
-    pool = [Hit(passage(f"text {i}", key=f"d{i}", chunk_id=i + 1, library=Library.PUBLIC), 1.0) for i in range(9)]
+    pool = [
+        Hit(passage(f"text {i}", key=f"d{i}", chunk_id=i + 1, library=Library.PUBLIC), 1.0)
+        for i in range(9)
+    ]
     result = fused([Retrieval(tuple(pool[i] for i in ranking)) for ranking in rankings], places)
     ids = [hit.passage.chunk.chunk_id for hit in result.hits]
-    assert len(ids) == len(set(ids)) == min(places, len({i for ranking in rankings for i in ranking}))
-    assert [hit.score for hit in result.hits] == sorted((hit.score for hit in result.hits), reverse=True)
+    assert (
+        len(ids) == len(set(ids)) == min(places, len({i for ranking in rankings for i in ranking}))
+    )
+    assert [hit.score for hit in result.hits] == sorted(
+        (hit.score for hit in result.hits), reverse=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,17 +353,32 @@ def test_the_hedge_gate(draft: str, query: str) -> None:
 
 
 def test_marks_and_punctuation_are_never_unsure() -> None:
-    draft = read_draft([Token("Copper", SURE), Token(" [", UNSURE), Token("2", UNSURE), Token("]", UNSURE), Token(".", UNSURE)])
+    draft = read_draft(
+        [
+            Token("Copper", SURE),
+            Token(" [", UNSURE),
+            Token("2", UNSURE),
+            Token("]", UNSURE),
+            Token(".", UNSURE),
+        ]
+    )
     assert draft.has_probabilities
     assert draft.first_unsure(0.4) is None
 
 
 def test_a_repeated_beginning_is_taken_off_the_draft() -> None:
-    draft = read_draft([Token("Copper is red. ", SURE), Token("Tides", UNSURE), Token(" rise.", SURE)], "Copper is red.")
+    draft = read_draft(
+        [Token("Copper is red. ", SURE), Token("Tides", UNSURE), Token(" rise.", SURE)],
+        "Copper is red.",
+    )
     unsure = draft.first_unsure(0.4)
     assert draft.text == "Tides rise."
     assert unsure is not None
-    assert (unsure.start, unsure.without_words_under(0.4), unsure.least_sure_words()) == (0, "rise.", "Tides")
+    assert (unsure.start, unsure.without_words_under(0.4), unsure.least_sure_words()) == (
+        0,
+        "rise.",
+        "Tides",
+    )
 
 
 def test_gaps_are_unsure_whatever_their_probability() -> None:

@@ -27,7 +27,9 @@ QUESTION = "What is the melting point of copper?"
 REPLY = "Copper melts at 1085 degrees Celsius [1]."
 SUPPOSED = "Copper melts at about a thousand degrees."
 CHAT = "/api/chat"
-UNSURE = Script(("Copper", " is", " red.", " Duarte", " was", " born", " in", " Lisbon."), (-0.1,) * 7 + (-3.0,))
+UNSURE = Script(
+    ("Copper", " is", " red.", " Duarte", " was", " born", " in", " Lisbon."), (-0.1,) * 7 + (-3.0,)
+)
 SURE = Script(("Copper", " is", " red."), (-0.1,) * 3)
 AGAIN = Script(("Duarte", " was", " born", " in", " Porto."), (-0.1,) * 5)
 EMBEDDER = HashEmbedder()
@@ -40,7 +42,9 @@ class NotedWords(TextbookBM25):
         super().__init__(catalog)
         self.texts: list[str] = []
 
-    def search(self, library: Library, text: str, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, text: str, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         self.texts.append(text)
         return super().search(library, text, k, filters)
 
@@ -52,7 +56,9 @@ class NotedVectors(ExactVectors):
         super().__init__(catalog)
         self.queries: list[FloatArray] = []
 
-    def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+    def search(
+        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+    ) -> list[Scored]:
         self.queries.append(query)
         return super().search(library, query, k, filters)
 
@@ -90,7 +96,11 @@ CASES = {
         AnswerOptions(flare_query="question"),
     ),
     "flare, hedged": Expected(
-        "flare", ("Copper melts at ??? degrees.",), (QUESTION, f"{QUESTION} Copper melts at degrees."), 2, version="0.11.0"
+        "flare",
+        ("Copper melts at ??? degrees.",),
+        (QUESTION, f"{QUESTION} Copper melts at degrees."),
+        2,
+        version="0.11.0",
     ),
 }
 
@@ -102,7 +112,9 @@ def double() -> Iterator[OllamaDouble]:
 
 
 def _models(double: OllamaDouble) -> FixedModels:
-    model = OllamaGenerator(OllamaHost(double.url, read_timeout_s=5.0), "llama3.2", slots=CallSlots(4, 1.0, "Ollama"))
+    model = OllamaGenerator(
+        OllamaHost(double.url, read_timeout_s=5.0), "llama3.2", slots=CallSlots(4, 1.0, "Ollama")
+    )
     return FixedModels(model, model)
 
 
@@ -110,7 +122,11 @@ def _bench(models: FixedModels, options: AnswerOptions) -> tuple[Bench, NotedWor
     catalog = MemoryCatalog([COPPER, TIDES, DUARTE])
     words, vectors = NotedWords(catalog), NotedVectors(catalog)
     texts = [COPPER, TIDES, DUARTE]
-    vectors.add(Library.PAPERS, [p.chunk.chunk_id for p in texts], EMBEDDER.embed_passages([p.chunk.text for p in texts]))
+    vectors.add(
+        Library.PAPERS,
+        [p.chunk.chunk_id for p in texts],
+        EMBEDDER.embed_passages([p.chunk.text for p in texts]),
+    )
     retriever = Retriever(catalog, vectors, words, EMBEDDER, RetrievalOptions())
 
     class OverIndex(Bench):
@@ -125,15 +141,25 @@ def _vectors(texts: Sequence[str]) -> list[FloatArray]:
 
 
 @pytest.mark.parametrize("expected", CASES.values(), ids=list(CASES))
-def test_queries_that_reach_the_index_equal_the_script(expected: Expected, double: OllamaDouble) -> None:
+def test_queries_that_reach_the_index_equal_the_script(
+    expected: Expected, double: OllamaDouble
+) -> None:
     double.version = expected.version
     double.say(*expected.script, REPLY)
     bench, words, vectors = _bench(_models(double), expected.options)
     answer = bench.ask(papers(QUESTION, strategy=expected.strategy))
     assert words.texts == list(expected.words)
     by_meaning = _vectors(expected.words)
-    if expected.strategy == "hyde":  # the supposed passage and the question, in one vector; words are the question's own
-        by_meaning[1:] = [l2_normalise(np.mean([EMBEDDER.embed_passages([SUPPOSED])[0], EMBEDDER.embed_query(QUESTION)], axis=0))]
+    if (
+        expected.strategy == "hyde"
+    ):  # the supposed passage and the question, in one vector; words are the question's own
+        by_meaning[1:] = [
+            l2_normalise(
+                np.mean(
+                    [EMBEDDER.embed_passages([SUPPOSED])[0], EMBEDDER.embed_query(QUESTION)], axis=0
+                )
+            )
+        ]
     assert len(vectors.queries) == len(by_meaning)
     for searched, wanted in zip(vectors.queries, by_meaning, strict=True):
         np.testing.assert_allclose(searched, wanted, rtol=1e-5, atol=1e-6)
@@ -146,4 +172,8 @@ def test_without_a_host_the_question_alone_reaches_the_index(strategy: Strategy)
     bench, words, vectors = _bench(FixedModels(), AnswerOptions())
     answer = bench.ask(papers(QUESTION, strategy=strategy))
     assert (words.texts, len(vectors.queries)) == ([QUESTION], 1)
-    assert (answer.strategy, codes(answer), answer.trace.llm_calls) == ("baseline", ["strategy_degraded"], 0)
+    assert (answer.strategy, codes(answer), answer.trace.llm_calls) == (
+        "baseline",
+        ["strategy_degraded"],
+        0,
+    )

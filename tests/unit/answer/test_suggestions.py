@@ -10,21 +10,35 @@ from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
 from tests.unit.answer.bench import Bench
 
 PASSAGES = [
-    passage("Ines Duarte was a Portuguese physicist. Ines Duarte was born in Porto in 1901.", key="ines-duarte"),
-    passage("The Lisbon observatory was founded in 1931. It stands on a hill.", key="lisbon-observatory"),
-    passage("Spring tides are caused by the alignment of the Moon and the Sun.", key="spring-tides", library=Library.PUBLIC),
+    passage(
+        "Ines Duarte was a Portuguese physicist. Ines Duarte was born in Porto in 1901.",
+        key="ines-duarte",
+    ),
+    passage(
+        "The Lisbon observatory was founded in 1931. It stands on a hill.", key="lisbon-observatory"
+    ),
+    passage(
+        "Spring tides are caused by the alignment of the Moon and the Sun.",
+        key="spring-tides",
+        library=Library.PUBLIC,
+    ),
 ]
 
 
 def _suggester(passages: list[Passage]) -> tuple[Suggester, WordRetriever]:
     bench = Bench(passages=passages)
     catalog = PassageCatalog(bench.passages)
-    suggester = Suggester(catalog=catalog, searcher_for=bench.searcher_for, extractive=ExtractiveGenerator())
+    suggester = Suggester(
+        catalog=catalog, searcher_for=bench.searcher_for, extractive=ExtractiveGenerator()
+    )
     return suggester, bench.retriever
 
 
 def _texts(suggester: Suggester, n: int = 10, **where: str) -> list[str]:
-    return [found.question for found in suggester.suggest(where.get("scope", "papers"), n, where.get("doc_id"))]  # type: ignore[arg-type]
+    return [
+        found.question
+        for found in suggester.suggest(where.get("scope", "papers"), n, where.get("doc_id"))  # type: ignore[arg-type]
+    ]
 
 
 def test_questions_made_of_sentences_without_a_model() -> None:
@@ -43,13 +57,19 @@ def test_both_libraries_take_turns() -> None:
 
 def test_one_document_may_have_several() -> None:
     suggester, _ = _suggester(PASSAGES)
-    assert _texts(suggester, doc_id=PASSAGES[0].chunk.doc_id) == ["Who was Ines Duarte?", "When was Ines Duarte born?"]
+    assert _texts(suggester, doc_id=PASSAGES[0].chunk.doc_id) == [
+        "Who was Ines Duarte?",
+        "When was Ines Duarte born?",
+    ]
     with pytest.raises(NotFound):
         suggester.suggest("all", 3, "nope")
 
 
 def test_a_question_that_no_document_answers_is_not_shown() -> None:
-    passages = [*PASSAGES, passage("Basalt is a rock. Nothing else is said of anything at all here.", key="basalt")]
+    passages = [
+        *PASSAGES,
+        passage("Basalt is a rock. Nothing else is said of anything at all here.", key="basalt"),
+    ]
     suggester, retriever = _suggester(passages)
     retriever.passages = PASSAGES
     assert "What is Basalt?" not in _texts(suggester)
@@ -92,8 +112,8 @@ def test_forms_of_sentences(text: str, questions: list[str]) -> None:
 
 
 def test_headings_become_questions() -> None:
-    assert made_of([passage("Nothing of a known form here.", title="Copper", section="mining and smelting")]) == [
-        "What does Copper say about mining and smelting?"
-    ]
+    assert made_of(
+        [passage("Nothing of a known form here.", title="Copper", section="mining and smelting")]
+    ) == ["What does Copper say about mining and smelting?"]
     assert made_of([passage("Nothing of a known form here.", section="references")]) == []
     assert made_of([]) == []

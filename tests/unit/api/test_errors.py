@@ -45,7 +45,9 @@ def test_the_table_of_the_contract(code: str, status: int) -> None:
 
 
 def test_no_code_is_missing_from_the_contract() -> None:
-    assert {cls.code for cls in errors.error_classes().values()} - {"internal", "cancelled"} == set(CONTRACT)
+    assert {cls.code for cls in errors.error_classes().values()} - {"internal", "cancelled"} == set(
+        CONTRACT
+    )
     assert set(STATUS) <= set(errors.error_classes().values())
 
 

@@ -39,10 +39,16 @@ def test_json_lines_carry_extras_and_tracebacks() -> None:
     try:
         raise ValueError("why")
     except ValueError:
-        logging.getLogger("app.x").exception("it failed\nbadly", extra={"request_id": "r1", "size": 3})
+        logging.getLogger("app.x").exception(
+            "it failed\nbadly", extra={"request_id": "r1", "size": 3}
+        )
     [line] = out.getvalue().splitlines()
     found = json.loads(line)
-    assert (found["level"], found["logger"], found["message"]) == ("ERROR", "app.x", "it failed\nbadly")
+    assert (found["level"], found["logger"], found["message"]) == (
+        "ERROR",
+        "app.x",
+        "it failed\nbadly",
+    )
     assert (found["request_id"], found["size"]) == ("r1", 3)
     assert "ValueError: why" in found["traceback"]
     assert set(found) == {"time", "level", "logger", "message", "request_id", "size", "traceback"}

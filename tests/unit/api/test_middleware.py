@@ -33,9 +33,13 @@ async def hello(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse(f"got {size}")(scope, receive, send)
 
 
-def ask(app: ASGIApp, method: str = "GET", path: str = "/api/v1/x", **request: object) -> httpx.Response:
+def ask(
+    app: ASGIApp, method: str = "GET", path: str = "/api/v1/x", **request: object
+) -> httpx.Response:
     async def one() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8001") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8001"
+        ) as client:
             return await client.request(method, path, **request)  # type: ignore[arg-type]
 
     return asyncio.run(one())
@@ -51,7 +55,9 @@ def test_every_reply_carries_an_id_and_a_harmless_one_is_kept() -> None:
     assert len(ask(app, headers={"X-Request-ID": "a b\tc"}).headers["x-request-id"]) == 32
 
 
-def test_the_access_log_has_no_query_and_no_control_characters(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_access_log_has_no_query_and_no_control_characters(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.INFO, logger="app.access"):
         ask(RequestId(hello), path="/api/v1/search%0d%0aX?q=secret%20question")
     line = caplog.records[-1].getMessage()
@@ -65,7 +71,13 @@ def test_the_access_log_has_no_query_and_no_control_characters(caplog: pytest.Lo
 
 def test_security_headers_are_on_every_reply_and_hsts_in_production_only() -> None:
     headers = ask(SecurityHeaders(hello, hsts=False)).headers
-    for name in ("x-content-type-options", "x-frame-options", "referrer-policy", "content-security-policy", "permissions-policy"):
+    for name in (
+        "x-content-type-options",
+        "x-frame-options",
+        "referrer-policy",
+        "content-security-policy",
+        "permissions-policy",
+    ):
         assert name in headers
     assert "'unsafe" not in headers["content-security-policy"]
     assert "strict-transport-security" not in headers
@@ -75,7 +87,11 @@ def test_security_headers_are_on_every_reply_and_hsts_in_production_only() -> No
 # --- host and origin --------------------------------------------------------------------------------------------------------------
 
 
-def guarded(trusted: Iterable[str] = (), origins: Iterable[str] = ("http://localhost:5173",), any_origin: bool = False) -> ASGIApp:
+def guarded(
+    trusted: Iterable[str] = (),
+    origins: Iterable[str] = ("http://localhost:5173",),
+    any_origin: bool = False,
+) -> ASGIApp:
     return HostAndOrigin(hello, trusted=trusted, origins=origins, any_origin=any_origin)
 
 
@@ -144,10 +160,14 @@ ORIGINS = {
 }
 
 
-@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "multipart/form-data; boundary=b"])
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "text/plain", "multipart/form-data; boundary=b"]
+)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE", "PUT"])
 @pytest.mark.parametrize(("origin", "allowed"), ORIGINS.items())
-def test_foreign_origins_may_not_change_anything(origin: str | None, allowed: bool, method: str, content_type: str) -> None:
+def test_foreign_origins_may_not_change_anything(
+    origin: str | None, allowed: bool, method: str, content_type: str
+) -> None:
     headers = {"Content-Type": content_type} | ({} if origin is None else {"Origin": origin})
     reply = ask(guarded(), method, headers=headers)
     assert reply.status_code == (200 if allowed else 403)
@@ -159,13 +179,26 @@ def test_reading_needs_no_origin_and_a_cross_site_request_without_one_is_refused
     assert ask(guarded(), "GET", headers={"Origin": "http://evil.example"}).status_code == 200
     assert ask(guarded(), "POST", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     assert ask(guarded(), "POST", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
-    assert ask(guarded(any_origin=True), "POST", headers={"Origin": "http://evil.example"}).status_code == 200
+    assert (
+        ask(guarded(any_origin=True), "POST", headers={"Origin": "http://evil.example"}).status_code
+        == 200
+    )
 
 
 def test_behind_a_tls_proxy_the_page_is_its_own_origin() -> None:
     app = guarded(trusted=["docs.example"])
-    assert ask(app, "POST", headers={"Host": "docs.example", "Origin": "https://docs.example"}).status_code == 200
-    assert ask(app, "POST", headers={"Host": "docs.example", "Origin": "https://docs.example:444"}).status_code == 403
+    assert (
+        ask(
+            app, "POST", headers={"Host": "docs.example", "Origin": "https://docs.example"}
+        ).status_code
+        == 200
+    )
+    assert (
+        ask(
+            app, "POST", headers={"Host": "docs.example", "Origin": "https://docs.example:444"}
+        ).status_code
+        == 403
+    )
 
 
 def test_reached_by_tls_a_page_without_it_is_foreign() -> None:
@@ -196,7 +229,9 @@ def test_trusted_names_are_read_as_hosts_are(trusted: str) -> None:
         (("fd00::7", 8001), False),
     ],
 )
-def test_without_a_key_only_loopback_addresses_answer(server: tuple[str, int | None] | None, served: bool) -> None:
+def test_without_a_key_only_loopback_addresses_answer(
+    server: tuple[str, int | None] | None, served: bool
+) -> None:
     keyless = HostAndOrigin(hello, trusted=(), origins=(), any_origin=False, loopback_only=True)
     sent = _call(keyless, server=server)
     assert sent[0]["status"] == (200 if served else 403)
@@ -206,7 +241,12 @@ def test_without_a_key_only_loopback_addresses_answer(server: tuple[str, int | N
 def test_websockets_are_checked_like_changes() -> None:
     def opened(host: bytes, origin: bytes | None) -> bool:
         headers = [(b"host", host)] + ([(b"origin", origin)] if origin else [])
-        sent = _call(guarded_socket(), kind="websocket", headers=headers, incoming=[{"type": "websocket.connect"}])
+        sent = _call(
+            guarded_socket(),
+            kind="websocket",
+            headers=headers,
+            incoming=[{"type": "websocket.connect"}],
+        )
         return str(sent[0]["type"]) == "websocket.accept"
 
     assert opened(b"127.0.0.1:8001", b"http://127.0.0.1:8001")
@@ -236,8 +276,13 @@ def test_protected_paths_want_the_key(path: str) -> None:
     app = ApiKey(hello, check=KeyCheck("k\u00e9y"))
     assert ask(app, path=path).status_code == 401
     assert ask(app, path=path, headers={"X-API-Key": "k\u00e9y".encode()}).status_code == 200
-    assert ask(app, path=path, headers={"Authorization": "Bearer k\u00e9y".encode()}).status_code == 200
-    assert ask(app, path=path, headers={"Authorization": "Basic k\u00e9y".encode()}).status_code == 401
+    assert (
+        ask(app, path=path, headers={"Authorization": "Bearer k\u00e9y".encode()}).status_code
+        == 200
+    )
+    assert (
+        ask(app, path=path, headers={"Authorization": "Basic k\u00e9y".encode()}).status_code == 401
+    )
 
 
 def test_missing_and_wrong_key_get_the_same_reply() -> None:
@@ -247,10 +292,16 @@ def test_missing_and_wrong_key_get_the_same_reply() -> None:
         reply = ask(app, headers={"X-API-Key": wrong.encode("latin-1")})
         if wrong == "right ":
             continue  # clients and servers strip blanks around a header's value
-        assert (reply.status_code, reply.content, reply.headers) == (401, missing.content, missing.headers)
+        assert (reply.status_code, reply.content, reply.headers) == (
+            401,
+            missing.content,
+            missing.headers,
+        )
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/health/live", "/metrics", "/docs", "/openapi.json", "/assets/a.js"])
+@pytest.mark.parametrize(
+    "path", ["/", "/health", "/health/live", "/metrics", "/docs", "/openapi.json", "/assets/a.js"]
+)
 def test_open_paths_want_none(path: str) -> None:
     assert not needs_key(path)
 
@@ -270,7 +321,10 @@ async def _chunks(sizes: Iterable[int]) -> AsyncIterator[bytes]:
         yield b"x" * size
 
 
-@pytest.mark.parametrize(("sizes", "status"), [([10], 200), ([50, 50], 200), ([50, 51], 413), ([1] * 101, 413), ([5000], 413)])
+@pytest.mark.parametrize(
+    ("sizes", "status"),
+    [([10], 200), ([50, 50], 200), ([50, 51], 413), ([1] * 101, 413), ([5000], 413)],
+)
 def test_bodies_are_capped_declared_or_chunked(sizes: list[int], status: int) -> None:
     app = BodyLimit(hello, limit_of=lambda _: 100)
     chunked = ask(app, "POST", content=_chunks(sizes))
@@ -295,10 +349,16 @@ def test_the_app_never_sees_more_than_the_cap_and_cannot_reword_the_refusal() ->
     assert sum(seen) <= 100
 
 
-@pytest.mark.parametrize(("length", "status"), [("9" * 5000, 413), ("\u00b2", 200), ("-1", 200), ("1e3", 200), ("100", 200)])
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [("9" * 5000, 413), ("\u00b2", 200), ("-1", 200), ("1e3", 200), ("100", 200)],
+)
 def test_odd_lengths_are_no_errors(length: str, status: int) -> None:
     reply = ask(
-        BodyLimit(hello, limit_of=lambda _: 100), "POST", headers={"content-length": length.encode("latin-1")}, content=_chunks([5])
+        BodyLimit(hello, limit_of=lambda _: 100),
+        "POST",
+        headers={"content-length": length.encode("latin-1")},
+        content=_chunks([5]),
     )
     assert reply.status_code == status
 
@@ -310,7 +370,11 @@ def test_a_body_that_trickles_is_given_up() -> None:
         now[0] += 10.0  # a byte every ten seconds
         return {"type": "http.request", "body": b"x", "more_body": True}
 
-    sent = _call(BodyLimit(hello, limit_of=lambda _: 100, clock=lambda: now[0]), method="POST", receive=receive)
+    sent = _call(
+        BodyLimit(hello, limit_of=lambda _: 100, clock=lambda: now[0]),
+        method="POST",
+        receive=receive,
+    )
     assert sent[0]["status"] == 503
     assert now[0] < 60
 
@@ -359,7 +423,13 @@ def test_an_event_stream_gives_its_place_back() -> None:
     inner: list[int] = []
 
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", b"text/event-stream")],
+            }
+        )
         if scope["path"] == "/outer":
             inner.append((await _call_async(limited, path="/inner"))[0]["status"])
         await send({"type": "http.response.body", "body": b""})
@@ -385,7 +455,9 @@ def test_the_rate_limit_refills_and_is_per_address() -> None:
 # --- the edge ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_error_is_a_500_with_the_request_id_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_error_is_a_500_with_the_request_id_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise ZeroDivisionError("secret detail")
 
@@ -471,7 +543,9 @@ async def _call_async(
         ("/api/v1/papers/abc/file", logging.INFO),
     ],
 )
-def test_polling_stays_out_of_the_log_of_what_people_did(path: str, level: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_polling_stays_out_of_the_log_of_what_people_did(
+    path: str, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.DEBUG, logger="app.access"):
         ask(RequestId(hello), path=path)
     assert caplog.records[-1].levelno == level

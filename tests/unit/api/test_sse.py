@@ -45,7 +45,9 @@ def text_event(item: str) -> bytes:
 
 
 def stream(produce: Produce[str], slots: StreamSlots, heartbeat_s: float = 10.0) -> EventStream:
-    return EventStream(Pump(lambda cancel: each(produce(cancel), text_event), slots), "req1", heartbeat_s)
+    return EventStream(
+        Pump(lambda cancel: each(produce(cancel), text_event), slots), "req1", heartbeat_s
+    )
 
 
 def freed(slots: StreamSlots) -> bool:
@@ -59,7 +61,9 @@ def freed(slots: StreamSlots) -> bool:
 def test_events_come_in_order_and_end() -> None:
     async def scenario() -> Reader:
         reader = Reader()
-        await stream(lambda _: iter(["a", "b\nc", "\u6570\u2028"]), slots)(SCOPE, reader.receive, reader.send)
+        await stream(lambda _: iter(["a", "b\nc", "\u6570\u2028"]), slots)(
+            SCOPE, reader.receive, reader.send
+        )
         return reader
 
     slots = StreamSlots(1)
@@ -83,7 +87,9 @@ def test_silence_is_filled_with_comments() -> None:
 
     async def scenario() -> bytes:
         reader = Reader()
-        reply = asyncio.create_task(stream(quiet, StreamSlots(1), heartbeat_s=0.01)(SCOPE, reader.receive, reader.send))
+        reply = asyncio.create_task(
+            stream(quiet, StreamSlots(1), heartbeat_s=0.01)(SCOPE, reader.receive, reader.send)
+        )
         while reader.body.count(b": heartbeat") < 2:
             await asyncio.wait_for(reader.got.wait(), WAIT_S)
             reader.got.clear()
@@ -144,7 +150,9 @@ def test_errors_end_the_stream_as_a_problem() -> None:
     assert "secret" not in foreign
 
 
-def test_without_a_thread_the_slot_is_free_again_and_the_reader_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_the_slot_is_free_again_and_the_reader_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     slots = StreamSlots(1)
 
     def refuse(thread: threading.Thread) -> None:
@@ -153,7 +161,9 @@ def test_without_a_thread_the_slot_is_free_again_and_the_reader_is_told(monkeypa
     async def scenario() -> None:
         reader, start = Reader(), threading.Thread.start
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, int)  # the helper that starts threads exists before they run out
+        await loop.run_in_executor(
+            None, int
+        )  # the helper that starts threads exists before they run out
         monkeypatch.setattr(threading.Thread, "start", refuse)
         try:
             await stream(lambda _: iter([""]), slots)(SCOPE, reader.receive, reader.send)

@@ -25,9 +25,14 @@ def part(name: str, content: bytes, filename: bytes | None = None) -> bytes:
 END = f"--{BOUNDARY}--\r\n".encode()
 
 
-def receive(tmp_path: Path, body: bytes, step: int = 1 << 20, *, max_file_bytes: int = 1000) -> tuple[Upload, list[bytes]]:
+def receive(
+    tmp_path: Path, body: bytes, step: int = 1 << 20, *, max_file_bytes: int = 1000
+) -> tuple[Upload, list[bytes]]:
     receiver = UploadReceiver(
-        TYPE, tmp_path / "uploads", max_file_bytes=max_file_bytes, allowed_fields=frozenset({"library", "source_key"})
+        TYPE,
+        tmp_path / "uploads",
+        max_file_bytes=max_file_bytes,
+        allowed_fields=frozenset({"library", "source_key"}),
     )
     try:
         for at in range(0, len(body), step):
@@ -57,7 +62,9 @@ def test_files_and_fields_arrive_in_order(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=300), step=st.integers(1, 40))
-def test_any_bytes_in_any_pieces_arrive_as_they_were(content: bytes, step: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_bytes_in_any_pieces_arrive_as_they_were(
+    content: bytes, step: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     if f"\r\n--{BOUNDARY}".encode() in b"\r\n" + content:
         return
     _, [found] = receive(tmp_path_factory.mktemp("up"), part("file", content, b"x") + END, step)
@@ -97,10 +104,16 @@ def test_odd_names_are_only_data(raw: bytes, name: str, tmp_path: Path) -> None:
         (b"no boundary here", InvalidInput, "malformed"),
         (b"", InvalidInput, "closing boundary"),
         (f"--{BOUNDARY}\r\n".encode() + b"X: " + b"y" * 9000, InvalidInput, "header"),
-        (b"".join(part("file", b"", b"%d" % n) for n in range(MAX_FILES + 1)) + END, InvalidInput, "over 1000 files"),
+        (
+            b"".join(part("file", b"", b"%d" % n) for n in range(MAX_FILES + 1)) + END,
+            InvalidInput,
+            "over 1000 files",
+        ),
     ],
 )
-def test_what_is_refused(body: bytes, error: type[DocuMindError], says: str, tmp_path: Path) -> None:
+def test_what_is_refused(
+    body: bytes, error: type[DocuMindError], says: str, tmp_path: Path
+) -> None:
     with pytest.raises(error, match=says):
         receive(tmp_path, body)
 
@@ -120,11 +133,15 @@ def test_other_content_types_are_refused(content_type: str, tmp_path: Path) -> N
     with pytest.raises(UnsupportedType, match="multipart/form-data"):
         UploadReceiver(content_type, tmp_path, max_file_bytes=1, allowed_fields=frozenset())
     with pytest.raises(InvalidInput, match="boundary"):
-        UploadReceiver("multipart/form-data", tmp_path, max_file_bytes=1, allowed_fields=frozenset())
+        UploadReceiver(
+            "multipart/form-data", tmp_path, max_file_bytes=1, allowed_fields=frozenset()
+        )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux that is always full")
-def test_what_a_full_disk_left_is_removed_although_it_cannot_be_written_to_its_end(tmp_path: Path) -> None:
+def test_what_a_full_disk_left_is_removed_although_it_cannot_be_written_to_its_end(
+    tmp_path: Path,
+) -> None:
     receiver = UploadReceiver(TYPE, tmp_path, max_file_bytes=10**6, allowed_fields=frozenset())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "open", lambda _, mode: open("/dev/full", mode))  # noqa: PTH123, SIM115  # stands for a full disk
@@ -133,7 +150,9 @@ def test_what_a_full_disk_left_is_removed_although_it_cannot_be_written_to_its_e
     assert list(tmp_path.iterdir()) == []
 
 
-BODY = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\none\r\n--b--\r\n'
+BODY = (
+    b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\none\r\n--b--\r\n'
+)
 
 
 @settings(max_examples=200, deadline=None)
@@ -144,11 +163,16 @@ BODY = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\
         st.sampled_from(["b*=utf-8''x", '"b', "b; boundary=c", "\x00", "=?utf-8?q?b?="]),
     )
 )
-def test_any_boundary_is_read_or_refused(boundary: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_boundary_is_read_or_refused(
+    boundary: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     staging = tmp_path_factory.mktemp("staging") / "uploads"
     try:
         receiver = UploadReceiver(
-            f"multipart/form-data; boundary={boundary}", staging, max_file_bytes=1000, allowed_fields=frozenset()
+            f"multipart/form-data; boundary={boundary}",
+            staging,
+            max_file_bytes=1000,
+            allowed_fields=frozenset(),
         )
     except InvalidInput:
         assert not staging.exists()

@@ -16,15 +16,21 @@ from app.retrieval.options import RetrievalOptions
 from tests.fakes.embedders import HashEmbedder
 
 PAPERS = Library.PAPERS
-COPPER = RawDocument("copper.txt", "copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees Celsius.")
+COPPER = RawDocument(
+    "copper.txt", "copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees Celsius."
+)
 
 
-def test_what_an_older_release_read_waits_until_the_library_takes_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_older_release_read_waits_until_the_library_takes_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder, usual = HashEmbedder(), IngestOptions()
     with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma"), vector_store="off") as store:
 
         def wired(options: IngestOptions) -> Libraries:
-            return Libraries(store, lambda _: embedder, DirectParser(options), options, RetrievalOptions(), None)
+            return Libraries(
+                store, lambda _: embedder, DirectParser(options), options, RetrievalOptions(), None
+            )
 
         def send(libraries: Libraries) -> str:
             (outcome,) = libraries.wired(PAPERS).pipeline.ingest(PAPERS, [COPPER])

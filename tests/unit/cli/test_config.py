@@ -51,7 +51,9 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--install-completion" in said(capsys, "--help")
 
 
-def test_open_needs_a_running_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_open_needs_a_running_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "documind up" in said(capsys, "open", ends=4)
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)

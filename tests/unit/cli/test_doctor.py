@@ -31,21 +31,43 @@ def only(findings: Iterable[Diagnosis], what: str) -> Diagnosis:
     return found
 
 
-def test_every_finding_that_is_not_in_order_has_a_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_finding_that_is_not_in_order_has_a_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CHROMA_DIRR", "x")
     with socket.socket() as free:  # a server may run on the usual one
         free.bind(("0.0.0.0", 0))
         port = free.getsockname()[1]
     wrong = settings(
-        tmp_path, llm_provider="openai", api_host="0.0.0.0", api_port=port, otel_exporter_otlp_endpoint="http://127.0.0.1:1"
+        tmp_path,
+        llm_provider="openai",
+        api_host="0.0.0.0",
+        api_port=port,
+        otel_exporter_otlp_endpoint="http://127.0.0.1:1",
     )
-    found = [*machine_checks.machine(), *machine_checks.packages(), *machine_checks.configuration(wrong)]
+    found = [
+        *machine_checks.machine(),
+        *machine_checks.packages(),
+        *machine_checks.configuration(wrong),
+    ]
     found += machine_checks.directory(wrong)
-    assert {finding.what for finding in found if finding.state == "problem"} == {"access", "LLM_PROVIDER"}
+    assert {finding.what for finding in found if finding.state == "problem"} == {
+        "access",
+        "LLM_PROVIDER",
+    }
     assert only(found, "CHROMA_DIRR").state == "note"
     assert only(found, "LLM_PROVIDER").cure == "set OPENAI_API_KEY and OPENAI_MODEL"
     assert all(finding.cure for finding in found if finding.state != "ok")
-    assert {"Python", "chromadb", "SQLite", "extra bulk", "page", "disk", "port", "data directory"} <= {f.what for f in found}
+    assert {
+        "Python",
+        "chromadb",
+        "SQLite",
+        "extra bulk",
+        "page",
+        "disk",
+        "port",
+        "data directory",
+    } <= {f.what for f in found}
 
 
 def test_a_clock_without_battery_and_too_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,29 +111,45 @@ def test_a_taken_port_and_a_catalog_from_the_future(tmp_path: Path) -> None:
     assert only(found, "clock").state == "note"
 
 
-@pytest.mark.parametrize(("point", "kind"), [("/srv/my data", "nfs4"), ("/srv", "ext4"), ("/", "overlay")])
-def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, point: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("point", "kind"), [("/srv/my data", "nfs4"), ("/srv", "ext4"), ("/", "overlay")]
+)
+def test_the_file_system_is_that_of_the_nearest_mount(
+    tmp_path: Path, point: str, kind: str
+) -> None:
     mounts = tmp_path / "mounts"
-    rows = ("overlay / overlay", "disk /srv ext4", "host:/x /srv/my\\040data nfs4", "disk /srv/my2 xfs")
+    rows = (
+        "overlay / overlay",
+        "disk /srv ext4",
+        "host:/x /srv/my\\040data nfs4",
+        "disk /srv/my2 xfs",
+    )
     mounts.write_text("".join(f"{row} rw 0 0\n" for row in rows))
     assert machine_checks.file_system(Path(point) / "deep" / "down", mounts) == kind
     assert machine_checks.file_system(Path("/x"), tmp_path / "none") == ""
 
 
-def test_a_network_file_system_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_file_system_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(machine_checks, "file_system", lambda _: "nfs4")
     assert only(machine_checks.directory(settings(tmp_path)), "file system").state == "problem"
 
 
 def test_stores_that_were_moved_aside_are_listed_once(tmp_path: Path) -> None:
     chosen = settings(tmp_path, chroma_persist_dir=tmp_path / "elsewhere" / "chroma")
-    for folder in (chosen.data_dir / "exact.broken.20260101T000000Z", tmp_path / "elsewhere" / "chroma.broken.20260101T000000Z"):
+    for folder in (
+        chosen.data_dir / "exact.broken.20260101T000000Z",
+        tmp_path / "elsewhere" / "chroma.broken.20260101T000000Z",
+    ):
         folder.mkdir(parents=True)
     found = list(machine_checks.broken_copies(chosen))
     assert [finding.state for finding in found] == ["note", "note"]
 
 
-def test_ollama_missing_models_and_too_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ollama_missing_models_and_too_large_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with OllamaDouble((DoubleModel("llama3.2:latest"),)) as double:
         chosen = settings(tmp_path, ollama_base_url=double.url)
         found = list(server_checks.ollama(chosen))
@@ -126,9 +164,21 @@ def test_no_ollama_is_a_problem_only_where_it_was_asked_for(tmp_path: Path) -> N
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
-    assert only(server_checks.ollama(settings(tmp_path, ollama_base_url=url)), "Ollama").state == "note"
-    assert only(server_checks.ollama(settings(tmp_path, ollama_base_url=url, llm_provider="ollama")), "Ollama").state == "problem"
-    assert only(server_checks.ollama(settings(tmp_path, ollama_base_url="http://:x")), "Ollama").cure == "correct OLLAMA_BASE_URL"
+    assert (
+        only(server_checks.ollama(settings(tmp_path, ollama_base_url=url)), "Ollama").state
+        == "note"
+    )
+    assert (
+        only(
+            server_checks.ollama(settings(tmp_path, ollama_base_url=url, llm_provider="ollama")),
+            "Ollama",
+        ).state
+        == "problem"
+    )
+    assert (
+        only(server_checks.ollama(settings(tmp_path, ollama_base_url="http://:x")), "Ollama").cure
+        == "correct OLLAMA_BASE_URL"
+    )
     nobody = settings(tmp_path, llm_provider="extractive", embedding_provider="minilm")
     assert only(server_checks.ollama(nobody), "Ollama").detail == "not needed by these settings"
 
@@ -154,11 +204,17 @@ def test_a_library_that_waits_says_for_what() -> None:
     other: Json = {"kind": "check", "errors": []}
     refused: Json = {
         "kind": "ingest",
-        "errors": ["fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed --library papers"],
+        "errors": [
+            "fingerprint_mismatch: library 'papers' was made otherwise, run: documind reembed --library papers"
+        ],
     }
-    assert [found.cure for found in server_checks.library(row, [reembedded, refused])] == ["wait for the backfill: documind status"]
+    assert [found.cure for found in server_checks.library(row, [reembedded, refused])] == [
+        "wait for the backfill: documind status"
+    ]
     (found,) = server_checks.library(row, [other, refused])
     assert found.cure.endswith("run: documind reembed --library papers")
-    assert [found.state for found in server_checks.library({**row, "embedded": 9}, [refused])] == ["ok"]
+    assert [found.state for found in server_checks.library({**row, "embedded": 9}, [refused])] == [
+        "ok"
+    ]
     anew, _ = server_checks.library({**row, "embedded": 9, "build": "rebuilding 3 of 9"}, [])
     assert (anew.state, "rebuilding 3 of 9" in anew.detail) == ("note", True)

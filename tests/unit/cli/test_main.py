@@ -48,12 +48,16 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def example_of(command: Any) -> list[str]:  # noqa: ANN401  # click's own types
     """Return the words of the example in a command's help."""
-    lines = [line.strip() for line in command.help.splitlines() if line.strip().startswith("Example: ")]
+    lines = [
+        line.strip() for line in command.help.splitlines() if line.strip().startswith("Example: ")
+    ]
     assert len(lines) == 1, command.name
     return shlex.split(lines[0].removeprefix("Example: ").partition(" > ")[0])
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+@pytest.mark.parametrize(
+    ("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS]
+)
 def test_every_example_is_a_command_line_that_parses(path: tuple[str, ...], command: Any) -> None:  # noqa: ANN401
     program, *words = example_of(command)
     assert program == "documind"
@@ -66,7 +70,9 @@ def test_every_example_is_a_command_line_that_parses(path: tuple[str, ...], comm
 def test_every_command_has_a_row_in_the_docs(path: tuple[str, ...]) -> None:
     rows = (ROOT / "docs/cli.md").read_text("utf-8").splitlines()
     name = " ".join(path)
-    assert any(row.startswith((f"| `documind {name}`", f"| `documind {name} ")) for row in rows), f"docs/cli.md lacks {name!r}"
+    assert any(row.startswith((f"| `documind {name}`", f"| `documind {name} ")) for row in rows), (
+        f"docs/cli.md lacks {name!r}"
+    )
 
 
 def test_every_option_says_what_it_does() -> None:
@@ -89,7 +95,10 @@ def test_every_option_that_takes_a_value_says_its_default() -> None:
         named = re.search(r"\[default: (.+)\]$", parameter.help)
         if parameter.default is None or parameter.default == "":
             assert named, f"{path} {parameter.name}: say [default: ...], typer shows none for None"
-            assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]+\b", named[1])) <= known, (path, parameter.name)
+            assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]+\b", named[1])) <= known, (
+                path,
+                parameter.name,
+            )
         else:
             assert parameter.show_default is not False, (path, parameter.name)
             assert not named, f"{path} {parameter.name}: typer shows the default itself"
@@ -99,22 +108,33 @@ UNITS = {"passages", "hits", "processes", "articles", "chunks", "questions", "po
 
 
 def test_every_number_says_what_it_counts() -> None:
-    numbers = [(path, parameter) for path, parameter in options() if parameter.bare_type() in {"int", "float"}]
+    numbers = [
+        (path, parameter)
+        for path, parameter in options()
+        if parameter.bare_type() in {"int", "float"}
+    ]
     assert len(numbers) >= 10
     for path, parameter in numbers:
-        assert set(re.findall(r"[a-z]+", parameter.help)) & UNITS, f"{path} {parameter.name}: {parameter.help}"
+        assert set(re.findall(r"[a-z]+", parameter.help)) & UNITS, (
+            f"{path} {parameter.name}: {parameter.help}"
+        )
 
 
 def test_every_error_has_one_documented_exit_code() -> None:
     documented = (ROOT / "docs/cli.md").read_text("utf-8")
-    assert [entry.exit_code(error("x")) for error in (errors.NotFound, errors.Locked, errors.ModelNotInstalled)] == [4, 5, 6]
+    assert [
+        entry.exit_code(error("x"))
+        for error in (errors.NotFound, errors.Locked, errors.ModelNotInstalled)
+    ] == [4, 5, 6]
     for error in errors.error_classes().values():
         code = entry.exit_code(error("x"))
         assert code != 0
         assert f"| {code} |" in documented, error
 
 
-def test_a_wrong_command_line_is_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_line_is_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, "dance") == 2
     assert run(monkeypatch, "ask") == 2
     assert run(monkeypatch, "search", "x", "--limit", "many") == 2
@@ -143,11 +163,16 @@ def test_an_overlay_of_prompts_is_checked(
 ) -> None:
     assert run(monkeypatch, "prompt", "show") == 0
     shown = capsys.readouterr().out
-    assert "I don't have enough information in the provided documents to answer that." in shown or "{refusal}" in shown
+    assert (
+        "I don't have enough information in the provided documents to answer that." in shown
+        or "{refusal}" in shown
+    )
     assert "== general / papers" in shown
     assert run(monkeypatch, "prompt", "check", "--json") == 0
     assert capsys.readouterr().out.strip() == "[]"
-    (tmp_path / "rewrite.yml").write_text("parts: {instruction: hi, mood: cheerful}\ntemperature: 0\nmax_tokens: 5\n")
+    (tmp_path / "rewrite.yml").write_text(
+        "parts: {instruction: hi, mood: cheerful}\ntemperature: 0\nmax_tokens: 5\n"
+    )
     assert run(monkeypatch, "prompt", "check", str(tmp_path)) == 1
     assert "mood" in capsys.readouterr().err
     monkeypatch.setenv("PROMPTS_DIR", str(tmp_path))
@@ -157,7 +182,9 @@ def test_an_overlay_of_prompts_is_checked(
 
 def test_every_evaluation_in_the_docs_parses_and_every_axis_has_a_row() -> None:
     page = (ROOT / "docs/evaluation.md").read_text("utf-8")
-    lines = [line.strip() for line in page.splitlines() if line.startswith("    documind evaluate ")]
+    lines = [
+        line.strip() for line in page.splitlines() if line.startswith("    documind evaluate ")
+    ]
     assert len(lines) >= 6
     commands = dict(COMMANDS)
     for line in lines:
@@ -171,9 +198,14 @@ def test_every_evaluation_in_the_docs_parses_and_every_axis_has_a_row() -> None:
         assert f"`{field.name}`" in page
 
 
-@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("fsck",), ("rebuild",), ("status",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("serve", "--port", "0"), ("fsck",), ("rebuild",), ("status",)], ids=" ".join
+)
 def test_a_data_directory_that_cannot_be_used_is_one_line_and_1(
-    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "file" / "data"))
@@ -191,10 +223,16 @@ def test_ingest_waits_for_vectors_unless_told_not_to(
     asked: list[str] = []
 
     class Client:
-        def ingest(self, files: Sequence[FileToSend], library: str, wait: str, *, sync_folder: str) -> Json:
+        def ingest(
+            self, files: Sequence[FileToSend], library: str, wait: str, *, sync_folder: str
+        ) -> Json:
             assert (len(files), library, sync_folder) == (1, "papers", "")
             asked.append(wait)
-            return {"documents": [{"filename": "a.txt", "status": "indexed", "doc_id": "d", "receipt": None}]}
+            return {
+                "documents": [
+                    {"filename": "a.txt", "status": "indexed", "doc_id": "d", "receipt": None}
+                ]
+            }
 
     monkeypatch.setattr("app.cli.library.connect", lambda _: nullcontext(Client()))
     (tmp_path / "a.txt").write_text("Copper melts.")

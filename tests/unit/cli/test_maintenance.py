@@ -83,7 +83,9 @@ def test_rebuild_makes_the_codes_of_passages_again(data: Path) -> None:
     assert f"{chunks} passages were coded" in " ".join(said.split())
 
 
-def test_restore_brings_the_backup_back_and_keeps_what_was_there(data: Path, tmp_path: Path) -> None:
+def test_restore_brings_the_backup_back_and_keeps_what_was_there(
+    data: Path, tmp_path: Path
+) -> None:
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
         store.backup(tmp_path / "backup")
         store.writer.clear(Library.PAPERS)
@@ -96,10 +98,14 @@ def test_restore_brings_the_backup_back_and_keeps_what_was_there(data: Path, tmp
     assert (status, "no complete backup" in said) == (1, True)
 
 
-def test_a_restored_catalog_does_not_run_the_backup_that_it_remembers(data: Path, tmp_path: Path) -> None:
+def test_a_restored_catalog_does_not_run_the_backup_that_it_remembers(
+    data: Path, tmp_path: Path
+) -> None:
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
         backup = store.jobs.create("backup", {"path": str(tmp_path / "backup")})
-        export = store.jobs.create("export", {"path": str(tmp_path / "export"), "library": "papers"})
+        export = store.jobs.create(
+            "export", {"path": str(tmp_path / "export"), "library": "papers"}
+        )
         store.backup(tmp_path / "backup")
     assert documind("restore", str(tmp_path / "backup"))[0] == 0
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
@@ -108,8 +114,12 @@ def test_a_restored_catalog_does_not_run_the_backup_that_it_remembers(data: Path
     verify(tmp_path / "backup")  # the backup itself is as it was
 
 
-@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("list",), ("status",), ("rebuild",)])
-def test_data_without_its_catalog_is_refused_in_one_line(data: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "command", [("serve", "--port", "0"), ("list",), ("status",), ("rebuild",)]
+)
+def test_data_without_its_catalog_is_refused_in_one_line(
+    data: Path, command: tuple[str, ...]
+) -> None:
     (data / "originals" / f"{'a' * 64}.bin").write_bytes(b"kept")
     (data / "catalog.sqlite3").unlink()
     status, said = documind(*command)
@@ -136,8 +146,13 @@ def test_uploads_that_lost_their_catalog_get_entries(data: Path) -> None:
     assert [(fault["count"], fault["repaired"]) for fault in unknown] == [(2, True), (1, False)]
     assert unknown[1]["detail"].startswith(f"{refused}.bin stays without an entry: ")
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
-        documents = {document.title: document for document in store.catalog.documents(Library.PAPERS)[0]}
-        assert set(documents) == {"Checking Citations by Alignment", "How Large Should a Passage Be? A Study on Technical Manuals"}
+        documents = {
+            document.title: document for document in store.catalog.documents(Library.PAPERS)[0]
+        }
+        assert set(documents) == {
+            "Checking Citations by Alignment",
+            "How Large Should a Passage Be? A Study on Technical Manuals",
+        }
         for document in documents.values():
             assert "recovered" in document.flags
             assert document.sha256 in kept.values()
@@ -146,7 +161,9 @@ def test_uploads_that_lost_their_catalog_get_entries(data: Path) -> None:
         assert len(store.lexical.search(Library.PAPERS, "alignment citations", 5)) > 0
 
 
-@pytest.mark.parametrize("command", [("rebuild",), ("restore", "anywhere"), ("fsck", "--repair"), ("fsck",)])
+@pytest.mark.parametrize(
+    "command", [("rebuild",), ("restore", "anywhere"), ("fsck", "--repair"), ("fsck",)]
+)
 def test_a_directory_in_use_is_refused_with_its_owner(data: Path, command: tuple[str, ...]) -> None:
     with DirectoryLock([data]):
         status, said = documind(*command)

@@ -79,7 +79,15 @@ def test_a_process_that_will_not_end_is_ended_with_its_children(tmp_path: Path) 
 def test_logs_keep_the_run_before(tmp_path: Path) -> None:
     log = tmp_path / "log"
     for word in ("first", "second"):
-        handle, _ = start([sys.executable, "-c", f"print({word!r}); import sys; print('to stderr', file=sys.stderr)"], log, {})
+        handle, _ = start(
+            [
+                sys.executable,
+                "-c",
+                f"print({word!r}); import sys; print('to stderr', file=sys.stderr)",
+            ],
+            log,
+            {},
+        )
         handle.wait(20)
     assert "second" in last_lines(log)
     assert "to stderr" in last_lines(log)
@@ -87,7 +95,10 @@ def test_logs_keep_the_run_before(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "none") == ""
 
 
-@pytest.mark.parametrize("content", ["", "[]", "null", '{"server": {"pid": 1}}', '{"server": 7, "ollama": []}', "\x00\xff"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "null", '{"server": {"pid": 1}}', '{"server": 7, "ollama": []}', "\x00\xff"],
+)
 def test_a_state_that_cannot_be_read_ends_nothing(tmp_path: Path, content: str) -> None:
     state = UpState(tmp_path)
     state.directory.mkdir()
@@ -96,7 +107,9 @@ def test_a_state_that_cannot_be_read_ends_nothing(tmp_path: Path, content: str) 
         assert started == Started(None, None)
 
 
-def test_the_state_survives_and_forgets_the_dead(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+def test_the_state_survives_and_forgets_the_dead(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     alive = Background.of(sleeper.pid)
     state = UpState(tmp_path)
     with state.held() as started:
@@ -106,7 +119,9 @@ def test_the_state_survives_and_forgets_the_dead(tmp_path: Path, sleeper: subpro
         assert found == Started(alive, None)
 
 
-def test_where_there_is_no_proc_ps_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_proc_ps_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes, "_PROC", tmp_path / "none")
     ps = tmp_path / "ps"
     ps.write_text(

@@ -33,7 +33,9 @@ def test_what_is_loaded_when_ready_is_out_of_the_collectors_sight(
 ) -> None:
     frozen: list[int] = []
 
-    def make_app(_: Settings, __: DirectoryLock, *, on_ready: Callable[[], None], **_other: object) -> None:
+    def make_app(
+        _: Settings, __: DirectoryLock, *, on_ready: Callable[[], None], **_other: object
+    ) -> None:
         frozen.append(gc.get_freeze_count())
         on_ready()
         frozen.append(gc.get_freeze_count())
@@ -44,5 +46,7 @@ def test_what_is_loaded_when_ready_is_out_of_the_collectors_sight(
     with DirectoryLock([tmp_path], "http://127.0.0.1:8001") as lock:
         serve.run(Settings(data_dir=tmp_path), lock)
     assert frozen[0] == 0
-    assert frozen[1] > 1000, "a full collection would go through all of it with every thread stopped"
+    assert frozen[1] > 1000, (
+        "a full collection would go through all of it with every thread stopped"
+    )
     assert "is ready" in "".join(capsys.readouterr())

@@ -11,12 +11,19 @@ from app.ingest.sources.sync import MANIFEST_FILE
 
 
 def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> SyncOutcome:
-    return SyncOutcome("papers", added, (), (), unchanged, tuple((key, "unreadable") for key in failed))
+    return SyncOutcome(
+        "papers", added, (), (), unchanged, tuple((key, "unreadable") for key in failed)
+    )
 
 
 @pytest.mark.parametrize(
     ("done", "code"),
-    [(outcome(), 0), (outcome("a", unchanged=1), 3), (outcome("a", added=("b",)), 3), (outcome("a"), 1)],
+    [
+        (outcome(), 0),
+        (outcome("a", unchanged=1), 3),
+        (outcome("a", added=("b",)), 3),
+        (outcome("a"), 1),
+    ],
 )
 def test_exit_codes(done: SyncOutcome, code: int) -> None:
     assert done.exit_code == code
@@ -27,10 +34,16 @@ def test_an_unknown_library_is_named() -> None:
         library_named("private")
 
 
-def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watch_syncs_after_changes_and_outlives_a_server_that_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("app.cli.sync.DEBOUNCE_MS", 50)
     stop = threading.Event()
-    answers: list[ProviderUnreachable | SyncOutcome] = [ProviderUnreachable("away"), outcome(added=("b.txt",)), outcome()]
+    answers: list[ProviderUnreachable | SyncOutcome] = [
+        ProviderUnreachable("away"),
+        outcome(added=("b.txt",)),
+        outcome(),
+    ]
     told: list[SyncOutcome] = []
 
     def once() -> SyncOutcome:

@@ -18,7 +18,14 @@ READING = ServerEvent("reading", {"model": "ollama:tiny", "tokens": 1312, "secon
 
 
 def _after(*events: ServerEvent) -> tuple[Provisional, str]:
-    console = Console(file=io.StringIO(), width=100, height=20, force_terminal=True, color_system="standard", highlight=False)
+    console = Console(
+        file=io.StringIO(),
+        width=100,
+        height=20,
+        force_terminal=True,
+        color_system="standard",
+        highlight=False,
+    )
     shown = Provisional(console)
     assert list(shown.follow(iter(events))) == list(events)
     with console.capture() as printed:
@@ -42,7 +49,9 @@ def test_a_quote_that_leads_the_tokens_is_shown_once_and_the_words_end_the_waiti
     _, printed = _after(QUOTE, *_said("Bees dance [2].\n\n"), READING)
     assert printed.count("Bees dance") == 1
     assert "is reading" in printed
-    shown, printed = _after(QUOTE, *_said("Bees dance [2].\n\n"), READING, *_said("They show", " the way [2]."))
+    shown, printed = _after(
+        QUOTE, *_said("Bees dance [2].\n\n"), READING, *_said("They show", " the way [2].")
+    )
     assert printed.count("Bees dance") == 1
     assert "is reading" not in printed
     assert shown.text == "Bees dance [2].\n\nThey show the way [2]."
@@ -86,5 +95,7 @@ def test_an_answer_says_what_is_quoted_and_whose_the_words_are(
     leads: bool, text: str, shown: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     quote = {"text": "Bees dance [2].", "sentences": [], "leads": leads}
-    ask.show_answer({"answer": text, "quote": quote, "generator": "m", "notices": [], "sources": []})
+    ask.show_answer(
+        {"answer": text, "quote": quote, "generator": "m", "notices": [], "sources": []}
+    )
     assert [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()] == shown

@@ -7,7 +7,11 @@ from app.core.text import tokenise
 
 
 def test_a_question_keeps_what_it_is_about() -> None:
-    assert content_or_all(tokenise("When was the Berlin Wall built?")) == ["berlin", "wall", "built"]
+    assert content_or_all(tokenise("When was the Berlin Wall built?")) == [
+        "berlin",
+        "wall",
+        "built",
+    ]
 
 
 def test_a_question_of_function_words_keeps_them() -> None:

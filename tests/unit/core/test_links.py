@@ -46,4 +46,6 @@ def test_no_reply_carries_a_malformed_link() -> None:
     assert leaves.validate_python("https://[bad") is None
     assert leaves.validate_python("https://example.org/") == "https://example.org/"
     for reply in (DocumentReply, SearchHit, Source):
-        assert [type(rule).__name__ for rule in reply.model_fields["source_url"].metadata] == ["BeforeValidator"]
+        assert [type(rule).__name__ for rule in reply.model_fields["source_url"].metadata] == [
+            "BeforeValidator"
+        ]

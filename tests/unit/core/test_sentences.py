@@ -23,14 +23,24 @@ def test_an_abbreviation_before_a_year_or_a_bracket_ends_nothing(one: str) -> No
 
 
 def test_an_abbreviation_before_a_capital_may_end_a_sentence() -> None:
-    assert sentences("So said Smith et al. Later work disagrees.") == ["So said Smith et al.", "Later work disagrees."]
+    assert sentences("So said Smith et al. Later work disagrees.") == [
+        "So said Smith et al.",
+        "Later work disagrees.",
+    ]
 
 
 @pytest.mark.parametrize(
-    "heading", ["2. The recursive partitioning algorithm of models in trees", "4.3 Significance testing with fluctuation processes"]
+    "heading",
+    [
+        "2. The recursive partitioning algorithm of models in trees",
+        "4.3 Significance testing with fluctuation processes",
+    ],
 )
 def test_a_numbered_heading_is_no_part_of_the_sentence_below(heading: str) -> None:
-    assert sentences(f"{heading}\nThe idea is to grow a tree.") == [heading, "The idea is to grow a tree."]
+    assert sentences(f"{heading}\nThe idea is to grow a tree.") == [
+        heading,
+        "The idea is to grow a tree.",
+    ]
 
 
 def test_a_wrapped_line_that_begins_with_a_number_runs_on() -> None:
@@ -39,12 +49,21 @@ def test_a_wrapped_line_that_begins_with_a_number_runs_on() -> None:
 
 
 def test_the_number_of_an_item_is_no_sentence() -> None:
-    assert sentences("There are three ways [1]. 1. If times are tied, wait [2]. 2. Else go on.") == [
+    assert sentences(
+        "There are three ways [1]. 1. If times are tied, wait [2]. 2. Else go on."
+    ) == [
         "There are three ways [1].",
         "1. If times are tied, wait [2].",
         "2. Else go on.",
     ]
-    assert sentences("It was built in 1990. It fell in 1991.") == ["It was built in 1990.", "It fell in 1991."]
-    assert sentences("E = mc\n\n(1)\nHere E is energy.") == ["E = mc", "(1)", "Here E is energy."], "of a formula"
+    assert sentences("It was built in 1990. It fell in 1991.") == [
+        "It was built in 1990.",
+        "It fell in 1991.",
+    ]
+    assert sentences("E = mc\n\n(1)\nHere E is energy.") == [
+        "E = mc",
+        "(1)",
+        "Here E is energy.",
+    ], "of a formula"
     assert sentences("7.\n\nThe next page.") == ["7.", "The next page."]
     assert sentences("There were 12. Nobody knew.") == ["There were 12.", "Nobody knew."]

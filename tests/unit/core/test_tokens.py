@@ -10,21 +10,47 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.text import _ALPHABETIC_MARKS, MAX_TOKEN_BYTES, _folded, lexical_form, tokenise, word_count, words
+from app.core.text import (
+    _ALPHABETIC_MARKS,
+    MAX_TOKEN_BYTES,
+    _folded,
+    lexical_form,
+    tokenise,
+    word_count,
+    words,
+)
 
-_LATIN = st.text(st.one_of(st.characters(max_codepoint=0x24F), st.sampled_from("\u0301\u0316\u2014\u201c\u2026\ufb01\u0344\u2260")))
+_LATIN = st.text(
+    st.one_of(
+        st.characters(max_codepoint=0x24F),
+        st.sampled_from("\u0301\u0316\u2014\u201c\u2026\ufb01\u0344\u2260"),
+    )
+)
 
 
 def _plain_words(text: str) -> list[str]:
-    return [word.lower() for word in re.findall(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+", _folded(text))]
+    return [
+        word.lower() for word in re.findall(f"(?:[^\\W_]|[{_ALPHABETIC_MARKS}])+", _folded(text))
+    ]
 
 
 def _plainly(text: str) -> list[str]:
     stemmer = Stemmer.Stemmer("english")
-    return [stemmer.stemWord(word) for word in _plain_words(text) if len(word.encode()) <= MAX_TOKEN_BYTES]
+    return [
+        stemmer.stemWord(word)
+        for word in _plain_words(text)
+        if len(word.encode()) <= MAX_TOKEN_BYTES
+    ]
 
 
-@given(st.one_of(st.text(), _LATIN, st.text(st.characters(max_codepoint=127)), st.from_regex(r"[A-Za-z0-9_ ]{0,60}")))
+@given(
+    st.one_of(
+        st.text(),
+        _LATIN,
+        st.text(st.characters(max_codepoint=127)),
+        st.from_regex(r"[A-Za-z0-9_ ]{0,60}"),
+    )
+)
 def test_fast_paths_change_nothing(text: str) -> None:
     assert tokenise(text) == _plainly(text)
     assert words(text) == _plain_words(text)
@@ -43,13 +69,23 @@ def test_a_text_of_many_different_runs_takes_the_plain_path() -> None:
 
 
 def test_words_are_stemmed_and_long_ones_dropped() -> None:
-    assert tokenise("Running, the runners RAN under_scored x1") == ["run", "the", "runner", "ran", "under", "score", "x1"]
+    assert tokenise("Running, the runners RAN under_scored x1") == [
+        "run",
+        "the",
+        "runner",
+        "ran",
+        "under",
+        "score",
+        "x1",
+    ]
     assert tokenise("a" * 41 + " kept") == ["kept"]
 
 
 def test_threads_do_not_share_a_stemmer() -> None:
     found: list[list[str]] = []
-    threads = [threading.Thread(target=lambda: found.append(tokenise("conquered dukes"))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append(tokenise("conquered dukes"))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -67,7 +103,9 @@ def test_threads_do_not_share_a_stemmer() -> None:
 )
 def test_typographic_signs_and_accents_do_not_change_the_tokens(written: str, plain: str) -> None:
     assert tokenise(written) == tokenise(plain)
-    assert tokenise(f"{written} \u03b1") == [*tokenise(plain), "\u03b1"], "with a letter beyond ASCII, on the other path, the same"
+    assert tokenise(f"{written} \u03b1") == [*tokenise(plain), "\u03b1"], (
+        "with a letter beyond ASCII, on the other path, the same"
+    )
 
 
 def test_words_of_han_and_kana_go_on_over_spaces_and_line_ends() -> None:
@@ -78,8 +116,12 @@ def test_words_of_han_and_kana_go_on_over_spaces_and_line_ends() -> None:
         == whole
         == ["\u6d41\u4f53", "\u4f53\u529b", "\u529b\u5b66"]
     )
-    assert tokenise("\u6d41\u4f53\n\n\u529b\u5b66") == ["\u6d41\u4f53", "\u529b\u5b66"], "paragraphs"
-    assert tokenise("\ud55c\uad6d \uc0ac\ub78c") == ["\ud55c\uad6d", "\uc0ac\ub78c"], "Hangul has spaces"
+    assert tokenise("\u6d41\u4f53\n\n\u529b\u5b66") == ["\u6d41\u4f53", "\u529b\u5b66"], (
+        "paragraphs"
+    )
+    assert tokenise("\ud55c\uad6d \uc0ac\ub78c") == ["\ud55c\uad6d", "\uc0ac\ub78c"], (
+        "Hangul has spaces"
+    )
 
 
 def test_words_are_counted_as_a_reader_does() -> None:

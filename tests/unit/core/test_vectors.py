@@ -11,8 +11,15 @@ from app.core.vectors import cosine_distances, l2_normalise, nearest
 
 
 @settings(deadline=None, max_examples=40)
-@given(seed=st.integers(0, 10_000), n=st.integers(1, 300), k=st.integers(1, 40), repeats=st.integers(1, 4))
-def test_neither_order_nor_distances_depend_on_where_rows_stand(seed: int, n: int, k: int, repeats: int) -> None:
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 300),
+    k=st.integers(1, 40),
+    repeats=st.integers(1, 4),
+)
+def test_neither_order_nor_distances_depend_on_where_rows_stand(
+    seed: int, n: int, k: int, repeats: int
+) -> None:
     rng = np.random.default_rng(seed)
     rows = l2_normalise(np.repeat(rng.normal(size=(n, 33)), repeats, axis=0))
     ids = np.arange(1, len(rows) + 1, dtype=np.int64)
@@ -38,7 +45,9 @@ def test_rows_at_infinity_are_left_out() -> None:
 
 @pytest.mark.parametrize(("k", "n"), [(0, 3), (3, 0)])
 def test_nothing_asked_or_nothing_there(k: int, n: int) -> None:
-    best, distances = nearest(np.ones(2, np.float32), np.zeros((n, 2), np.float32), np.arange(n, dtype=np.int64), k)
+    best, distances = nearest(
+        np.ones(2, np.float32), np.zeros((n, 2), np.float32), np.arange(n, dtype=np.int64), k
+    )
     assert (len(best), len(distances)) == (0, 0)
 
 

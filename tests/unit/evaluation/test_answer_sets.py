@@ -10,7 +10,17 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput
-from app.core.types import Answer, AnswerStatus, Citation, Evidence, Hit, Prompt, Question, Sentence, Token
+from app.core.types import (
+    Answer,
+    AnswerStatus,
+    Citation,
+    Evidence,
+    Hit,
+    Prompt,
+    Question,
+    Sentence,
+    Token,
+)
 from app.evaluation.answer_cases import AnswerCase, load
 from app.evaluation.answer_sets import evaluate, faithfulness
 from app.evaluation.judge import Judge
@@ -21,10 +31,23 @@ SOURCE = "Rollo was the leader of the Norse who settled in Normandy."
 
 
 def _answer(text: str, status: AnswerStatus = "answered", *, key: str = "rollo") -> Answer:
-    evidence: tuple[Evidence, ...] = (Evidence(1, Hit(passage(SOURCE, key=key), 1.0)),) if status == "answered" else ()
+    evidence: tuple[Evidence, ...] = (
+        (Evidence(1, Hit(passage(SOURCE, key=key), 1.0)),) if status == "answered" else ()
+    )
     citation = Citation(1, 0, 5, "Rollo", 0.9)
-    sentences: tuple[Sentence, ...] = (Sentence(text, 0, len(text), "supported", (citation,)),) if evidence else ()
-    return Answer("a1", text, status, Question("?", "papers"), "fake", "fake", evidence=evidence, sentences=sentences)
+    sentences: tuple[Sentence, ...] = (
+        (Sentence(text, 0, len(text), "supported", (citation,)),) if evidence else ()
+    )
+    return Answer(
+        "a1",
+        text,
+        status,
+        Question("?", "papers"),
+        "fake",
+        "fake",
+        evidence=evidence,
+        sentences=sentences,
+    )
 
 
 def _line(**fields: object) -> str:
@@ -33,7 +56,9 @@ def _line(**fields: object) -> str:
 
 def test_a_set_is_read(tmp_path: Path) -> None:
     path = tmp_path / "set.jsonl"
-    path.write_text(_line(expected_substrings=["Rollo"], oos=False) + "\n\n" + _line(intent="chitchat") + "\n")
+    path.write_text(
+        _line(expected_substrings=["Rollo"], oos=False) + "\n\n" + _line(intent="chitchat") + "\n"
+    )
     one, two = load(path)
     assert one == AnswerCase("Who?", "papers", "question", ("Rollo",))
     assert two.intent == "chitchat"
@@ -74,13 +99,21 @@ def test_each_measure_over_scripted_answers() -> None:
     }
     names = ("right", "wrong", "shy")
     cases = [
-        *(AnswerCase(name, "papers", "question", ("Rollo",), ("leader", "Norse"), ("rollo.txt",)) for name in names),
+        *(
+            AnswerCase(name, "papers", "question", ("Rollo",), ("leader", "Norse"), ("rollo.txt",))
+            for name in names
+        ),
         AnswerCase("oos", "papers", "question", oos=True),
         AnswerCase("hello", "papers", "chitchat"),
     ]
     report = evaluate(cases, lambda question: answers[question.text])
     right, wrong, shy, oos, hello = report.outcomes
-    assert (right.correct, right.recalled, right.citation_precision, right.keyword_coverage) == (True, True, 1.0, 0.5)
+    assert (right.correct, right.recalled, right.citation_precision, right.keyword_coverage) == (
+        True,
+        True,
+        1.0,
+        0.5,
+    )
     assert (wrong.correct, wrong.recalled, wrong.citation_precision) == (False, False, 0.0)
     assert right.faithfulness == 1.0
     assert wrong.faithfulness == 0.0
@@ -104,7 +137,11 @@ def test_questions_are_asked_as_told() -> None:
         asked.append(question)
         return _answer("Rollo.")
 
-    evaluate([AnswerCase("Who?", "public", "question")], ask, ask_as=Question("", "papers", mode="compare", strategy="hyde"))
+    evaluate(
+        [AnswerCase("Who?", "public", "question")],
+        ask,
+        ask_as=Question("", "papers", mode="compare", strategy="hyde"),
+    )
     assert asked == [Question("Who?", "public", mode="compare", strategy="hyde")]
 
 
@@ -140,7 +177,9 @@ class _Scripted:
 def test_a_judge_counts_statements(reply: str, share: float | None) -> None:
     generator = _Scripted(reply)
     judge = Judge(generator, PromptLibrary.load())
-    report = evaluate([AnswerCase("Who?", "papers", "question")], lambda _: _answer("Rollo led."), judge=judge)
+    report = evaluate(
+        [AnswerCase("Who?", "papers", "question")], lambda _: _answer("Rollo led."), judge=judge
+    )
     assert report.outcomes[0].judged == share
     sent = "\n".join(message.content for message in generator.prompts[0].messages)
     assert SOURCE in sent

@@ -29,8 +29,13 @@ def test_every_arm_is_in_both_charts_and_within_the_frame(points: list[Point]) -
         picture = ET.fromstring(drawn)
         width, height = float(picture.attrib["width"]), float(picture.attrib["height"])
         dots = list(picture.iter("circle"))
-        assert [dot.findtext("title", "").rpartition(":")[0].split(":")[0] for dot in dots] == [point.arm for point in points]
-        assert all(0 <= float(dot.attrib["cx"]) <= width and 0 <= float(dot.attrib["cy"]) <= height for dot in dots)
+        assert [dot.findtext("title", "").rpartition(":")[0].split(":")[0] for dot in dots] == [
+            point.arm for point in points
+        ]
+        assert all(
+            0 <= float(dot.attrib["cx"]) <= width and 0 <= float(dot.attrib["cy"]) <= height
+            for dot in dots
+        )
         texts = [text.text for text in picture.iter("text")]
         assert all(point.arm in texts for point in points)
         assert "nDCG@10" in texts

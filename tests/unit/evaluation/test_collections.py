@@ -31,7 +31,9 @@ QRELS = [("q1", "p1", 1), ("q2", "p2", 2), ("q3", "p1", 1), ("q4", "p1", 0)]
 def _write(folder: Path, *, header: bool = False, nested: bool = False) -> Path:
     folder.mkdir(exist_ok=True)
     for name, rows in (("corpus.jsonl", CORPUS), ("queries.jsonl", QUERIES)):
-        folder.joinpath(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        folder.joinpath(name).write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     lines = ["query-id\tcorpus-id\tscore"] if header else []
     lines += ["\t".join(map(str, row)) for row in QRELS]
     target = folder / "qrels" / "test.tsv" if nested else folder / "qrels.tsv"
@@ -117,7 +119,10 @@ def test_ones_own_library_becomes_known_items() -> None:
 
 def test_documents_without_a_sentence_that_is_long_enough_cost_no_question() -> None:
     texts = {f"short{n}": "Too short." for n in range(8)}
-    texts |= {f"long{n}": f"Wheat {n} is a grass that people of the temperate regions grow widely." for n in range(3)}
+    texts |= {
+        f"long{n}": f"Wheat {n} is a grass that people of the temperate regions grow widely."
+        for n in range(3)
+    }
     catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])
     for seed in range(10):
         found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=2, seed=seed)

@@ -10,7 +10,13 @@ from scipy import stats
 
 from app.core.types import Hit, Library
 from app.evaluation.answer_cases import AnswerCase
-from app.evaluation.comparison import RankingCase, automatic_set, from_answer_set, judge, reciprocal_rank
+from app.evaluation.comparison import (
+    RankingCase,
+    automatic_set,
+    from_answer_set,
+    judge,
+    reciprocal_rank,
+)
 from app.evaluation.statistics import permutation_p
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
@@ -25,10 +31,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     options = IndexOptions(data, data / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
     with IndexStore(options, vector_store="off") as opened:
         for n in range(30):
-            text = (
-                f"The {n}th river of the north carries ice in spring. People of town {n} mend their boats before the thaw begins."
+            text = f"The {n}th river of the north carries ice in spring. People of town {n} mend their boats before the thaw begins."
+            opened.writer.write(
+                [make_draft(f"river-{n}", text, title=f"River number {n} of the cold far north")]
             )
-            opened.writer.write([make_draft(f"river-{n}", text, title=f"River number {n} of the cold far north")])
         opened.writer.write([make_draft("short", "Too short. Really.", chunks=1)])
     return opened
 
@@ -58,7 +64,12 @@ def test_the_passage_a_question_was_taken_from_does_not_count(store: IndexStore)
     chunks = store.catalog.chunks(PAPERS, store.catalog.find(PAPERS, "river-3").doc_id)
     other = store.catalog.chunks(PAPERS, store.catalog.find(PAPERS, "river-4").doc_id)[0]
     case = RankingCase("?", frozenset({"river-3"}), not_chunk=chunks[0].chunk_id)
-    assert reciprocal_rank(case, hits_of(store, chunks[0].chunk_id, other.chunk_id, chunks[1].chunk_id)) == 0.5
+    assert (
+        reciprocal_rank(
+            case, hits_of(store, chunks[0].chunk_id, other.chunk_id, chunks[1].chunk_id)
+        )
+        == 0.5
+    )
     assert reciprocal_rank(case, hits_of(store, chunks[0].chunk_id, other.chunk_id)) == 0.0
     by_text = RankingCase("?", substrings=("THE 4TH RIVER",))
     assert reciprocal_rank(by_text, hits_of(store, chunks[0].chunk_id, other.chunk_id)) == 0.5
@@ -87,7 +98,8 @@ def verdict(store: IndexStore, before: Sequence[int], after: Sequence[int]) -> t
 
     def search(ranks: Sequence[int]) -> dict[str, Sequence[Hit]]:
         return {
-            str(n): hits_of(store, *wrong[: rank - 1], right) if rank else hits_of(store, *wrong) for n, rank in enumerate(ranks)
+            str(n): hits_of(store, *wrong[: rank - 1], right) if rank else hits_of(store, *wrong)
+            for n, rank in enumerate(ranks)
         }
 
     old, new = search(before), search(after)
@@ -124,6 +136,13 @@ def test_nothing_to_ask_decides_nothing() -> None:
 def test_the_permutation_test_agrees_with_scipy(n: int) -> None:
     differences = np.random.default_rng(n).normal(0.3, 1.0, n).round(2)
     theirs = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", vectorized=True, n_resamples=10_000, rng=np.random.default_rng(1)
+        (differences,),
+        np.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=10_000,
+        rng=np.random.default_rng(1),
     ).pvalue
-    assert permutation_p(differences, seed=1) == pytest.approx(theirs, abs=0.02 if 2**n > 10_000 else 1e-12)
+    assert permutation_p(differences, seed=1) == pytest.approx(
+        theirs, abs=0.02 if 2**n > 10_000 else 1e-12
+    )

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.metrics import MEASURES, area_under_curve, grounded, overlap_with, per_question, percentile
+from app.evaluation.metrics import (
+    MEASURES,
+    area_under_curve,
+    grounded,
+    overlap_with,
+    per_question,
+    percentile,
+)
 
 RELEVANCE = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
 
@@ -55,11 +62,16 @@ def test_percentiles() -> None:
     assert percentile([], 0.5) == 0.0
 
 
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.lists(st.integers(0, 5), min_size=1, max_size=8))
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=8),
+    st.lists(st.integers(0, 5), min_size=1, max_size=8),
+)
 def test_the_area_is_the_share_of_pairs_won(positives: list[int], negatives: list[int]) -> None:
     won = sum((p > n) + 0.5 * (p == n) for p in positives for n in negatives)
     expected = won / (len(positives) * len(negatives))
-    assert area_under_curve([float(p) for p in positives], [float(n) for n in negatives]) == pytest.approx(expected)
+    assert area_under_curve(
+        [float(p) for p in positives], [float(n) for n in negatives]
+    ) == pytest.approx(expected)
 
 
 def test_the_area_needs_both_sides() -> None:
@@ -72,12 +84,16 @@ def test_the_area_needs_both_sides() -> None:
     st.permutations("abcdefghijklmnopqrst"),
     st.integers(0, 20),
 )
-def test_measures_are_those_of_trec_eval(grades: dict[str, int], order: list[str], length: int) -> None:
+def test_measures_are_those_of_trec_eval(
+    grades: dict[str, int], order: list[str], length: int
+) -> None:
     names = (*MEASURES, "nDCG@3", "P@1", "R@2")
     ranking = order[:length]
     ours = per_question({"q": ranking}, {"q": grades}, names)
     qrels = [ir_measures.Qrel("q", passage, grade) for passage, grade in grades.items()]
-    scored = [ir_measures.ScoredDoc("q", passage, -float(rank)) for rank, passage in enumerate(ranking)]
+    scored = [
+        ir_measures.ScoredDoc("q", passage, -float(rank)) for rank, passage in enumerate(ranking)
+    ]
     theirs = dict.fromkeys(names, 0.0)
     parsed = {ir_measures.parse_measure(name): name for name in names}
     for value in ir_measures.iter_calc(list(parsed), qrels, scored):

@@ -22,11 +22,21 @@ from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, Reply, ScriptedGenerator
 from tests.fakes.services import PROMPTS
 
-COPPER = Task("prompt", "samples", "compact", 0, "What is the melting point of copper?", "papers", expected=("1085",))
+COPPER = Task(
+    "prompt",
+    "samples",
+    "compact",
+    0,
+    "What is the melting point of copper?",
+    "papers",
+    expected=("1085",),
+)
 
 
 def collection(name: str) -> Collection:
-    questions = tuple(TestQuestion(f"{name}{n}", f"question {n} of {name}", n, (str(n),)) for n in range(1, 9))
+    questions = tuple(
+        TestQuestion(f"{name}{n}", f"question {n} of {name}", n, (str(n),)) for n in range(1, 9)
+    )
     return Collection(name, (), questions, {one.id: {"right": 1} for one in questions})
 
 
@@ -41,7 +51,9 @@ def asker(opened: Site, *replies: Reply) -> Asker:
         opened.settings,
         Place(local.store, lambda _: LibrarySearcher(retriever, local.embedder)),
         FixedModels(ScriptedGenerator(*replies)),
-        AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()),
+        AnswerWriter(
+            ExtractiveGenerator(), PROMPTS, TokenCalibrator(), opened.settings.generation()
+        ),
         Grounder(None, opened.settings.generation()),
     )
 
@@ -58,18 +70,31 @@ def test_a_small_run_is_the_beginning_of_a_large_one_and_arms_of_a_question_stay
     assert len({task.key for task in large}) == len(large)
 
 
-def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("evaluation.lib.models.asking._PAUSE_S", 0.0)
     with site(tmp_path) as opened:
         opened.upload(*((name, text.encode()) for name, text in LIBRARY.items()))
         broken = ProviderUnreachable("the host broke the connection")
         row = asker(opened, broken, "Copper melts at 1085 degrees Celsius.").ask(COPPER)
-        assert (row.status, row.seen, row.own, row.quote, row.quoted, row.cited) == ("answered", True, True, True, True, True)
+        assert (row.status, row.seen, row.own, row.quote, row.quoted, row.cited) == (
+            "answered",
+            True,
+            True,
+            True,
+            True,
+            True,
+        )
         assert (row.leak, row.loop, row.reason) == (False, False, "")
         assert row.prompt_tokens is not None
         assert 0 < (row.quote_s or 0) < row.whole_s
         refused = asker(opened, "Trains run on rails of steel in Peru.").ask(COPPER)
-        assert (refused.own, refused.seen, refused.reason) == (False, True, "no passage supports what the model wrote")
+        assert (refused.own, refused.seen, refused.reason) == (
+            False,
+            True,
+            "no passage supports what the model wrote",
+        )
         with pytest.raises(ProviderError, match="could not be answered"):
             asker(opened, *[broken] * 4).ask(COPPER)
 
@@ -86,7 +111,9 @@ def test_finished_rows_are_kept_and_a_line_that_was_cut_off_is_asked_again(tmp_p
 
 def test_strategies_are_compared_on_the_questions_that_both_searched() -> None:
     relevance = {"squad": {"q1": {"a": 1}, "q2": {"a": 1}}}
-    base, hyde = (Task("strategy", "squad", arm, 0, "?", "public", "q1") for arm in ("baseline", "hyde"))
+    base, hyde = (
+        Task("strategy", "squad", arm, 0, "?", "public", "q1") for arm in ("baseline", "hyde")
+    )
     found = Row("k", "retrieved", 1.0, 0, ("a", "b"))
     done = [
         (base, found),
@@ -101,12 +128,32 @@ def test_strategies_are_compared_on_the_questions_that_both_searched() -> None:
 
 def test_modes_and_prompts_are_counted() -> None:
     task = Task("mode", "samples", "general", 0, "?", "public")
-    good = Row("k", "answered", 2.0, 1, cited=True, seen=True, own=False, quote=True, prompt_tokens=100, quote_s=0.1)
-    rows = [good, replace(good, cited=False, leak=True), replace(good, status="abstained", loop=True, cited=False)]
+    good = Row(
+        "k",
+        "answered",
+        2.0,
+        1,
+        cited=True,
+        seen=True,
+        own=False,
+        quote=True,
+        prompt_tokens=100,
+        quote_s=0.1,
+    )
+    rows = [
+        good,
+        replace(good, cited=False, leak=True),
+        replace(good, status="abstained", loop=True, cited=False),
+    ]
     lines, _ = modes([(task, row) for row in rows])
     assert lines[2] == "| general | 3 | 2 | 1 | 1 | 1 | 1 | 0 | 2 |"
-    asked, absent = replace(task, part="prompt", arm="full"), replace(task, part="prompt", arm="full", absent=True)
-    lines, figures = prompts([(asked, good), (absent, replace(good, status="abstained", prompt_tokens=None))])
+    asked, absent = (
+        replace(task, part="prompt", arm="full"),
+        replace(task, part="prompt", arm="full", absent=True),
+    )
+    lines, figures = prompts(
+        [(asked, good), (absent, replace(good, status="abstained", prompt_tokens=None))]
+    )
     assert lines[2] == (
         "| samples | full | 1 | 1.00 [1.00, 1.00] | 0.00 [0.00, 0.00] | 1.00 [1.00, 1.00] | 1 | 1.00 [1.00, 1.00]"
         " | 0 | 0 | 100 | 0.1 | 2 |"

@@ -12,7 +12,15 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.sentences import sentence_spans
 from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice, Passage, Question
 from app.evaluation.arms import Arm
-from app.evaluation.probes import GROUNDED, Probe, ServiceAsk, load_probes, run_probes, strategy_arms, with_articles
+from app.evaluation.probes import (
+    GROUNDED,
+    Probe,
+    ServiceAsk,
+    load_probes,
+    run_probes,
+    strategy_arms,
+    with_articles,
+)
 from app.evaluation.query_cases import CaseReply, QueryCase, failures, load_cases
 from app.evaluation.report import Provenance, Report, to_json, to_markdown
 from app.evaluation.runner import DOCUMENTS, RankedPassages
@@ -26,25 +34,40 @@ EVALUATION = ROOT / "evaluation"
 def test_the_ablation_probes_can_be_answered_from_the_samples() -> None:
     probes = load_probes(EVALUATION / "retrieval_ablation.json")
     assert len({probe.id for probe in probes}) == len(probes) == 8
-    public = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "data" / "sample_docs" / "public").glob("*.txt"))
+    public = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "data" / "sample_docs" / "public").glob("*.txt")
+    )
     for probe in probes:
         if probe.library == "public":
-            assert any(part.lower() in public.lower() for part in probe.expected_substrings), probe.question
+            assert any(part.lower() in public.lower() for part in probe.expected_substrings), (
+                probe.question
+            )
 
 
 def test_the_encyclopedia_is_asked_about_twenty_articles_that_are_no_samples() -> None:
     probes = load_probes(EVALUATION / "wiki_public_bench.json")
     assert len({probe.article for probe in probes}) == len(probes) == 20
-    titles = {path.read_text(encoding="utf-8").splitlines()[0] for path in (ROOT / "data/sample_docs/public").glob("*.txt")}
+    titles = {
+        path.read_text(encoding="utf-8").splitlines()[0]
+        for path in (ROOT / "data/sample_docs/public").glob("*.txt")
+    }
     assert not titles & {probe.article for probe in probes}
 
 
 def test_probes_whose_article_is_not_indexed_are_named() -> None:
-    named = [Probe(title, "?", "public", ("x",), article=title) for title in ("Aspirin", "Black Death", "DNA")]
+    named = [
+        Probe(title, "?", "public", ("x",), article=title)
+        for title in ("Aspirin", "Black Death", "DNA")
+    ]
     free = Probe("free", "?", "public", ("x",))
 
     def titles_like(probe: Probe) -> list[str]:
-        return [title for title in ("aspirin", "DNA sequencing") if probe.article.lower() in title.lower()]
+        return [
+            title
+            for title in ("aspirin", "DNA sequencing")
+            if probe.article.lower() in title.lower()
+        ]
 
     asked, skipped = with_articles([*named, free], titles_like)
     assert (asked, skipped) == ((named[0], free), ("Black Death", "DNA"))
@@ -57,7 +80,11 @@ def test_what_is_wrong_with_probes_is_named(tmp_path: Path) -> None:
     path.write_text('{"probes": [{"id": "a"}]}')
     with pytest.raises(InvalidInput, match="not a file of probes"):
         load_probes(path)
-    path.write_text(json.dumps({"probes": [{"id": "a", "question": "?", "library": "x", "expected_substrings": ["y"]}]}))
+    path.write_text(
+        json.dumps(
+            {"probes": [{"id": "a", "question": "?", "library": "x", "expected_substrings": ["y"]}]}
+        )
+    )
     with pytest.raises(InvalidInput, match="probe 'a'"):
         load_probes(path)
 
@@ -67,7 +94,10 @@ def _found(*texts: str) -> RankedPassages:
 
 
 def test_probes_are_scored_by_the_strings_they_expect() -> None:
-    probes = [Probe("p1", "Who?", "public", ("Rollo",)), Probe("p2", "Where?", "public", ("Rouen",))]
+    probes = [
+        Probe("p1", "Who?", "public", ("Rollo",)),
+        Probe("p2", "Where?", "public", ("Rouen",)),
+    ]
     arms = strategy_arms()[:2]
     replies = {
         ("baseline", "p1"): _found("Rollo was there", "other"),
@@ -75,7 +105,14 @@ def test_probes_are_scored_by_the_strings_they_expect() -> None:
         ("hyde", "p1"): _found("rollo", "other"),
         ("hyde", "p2"): _found("in Rouen"),
     }
-    experiment = run_probes("toy", probes, arms, lambda arm, probe, _: replies[arm.name, probe.id], seed=1, resamples=100)
+    experiment = run_probes(
+        "toy",
+        probes,
+        arms,
+        lambda arm, probe, _: replies[arm.name, probe.id],
+        seed=1,
+        resamples=100,
+    )
     baseline, hyde = experiment.results
     assert baseline.intervals[GROUNDED].mean == 0.5
     assert hyde.intervals[GROUNDED].mean == 1.0
@@ -108,7 +145,12 @@ def test_a_service_is_asked_for_passages_under_the_arm() -> None:
     assert found.texts == ("Rollo",)
     assert ask.degraded == {"hyde"}
     (question,) = asked
-    assert (question.strategy, question.mode, question.top_k, question.retrieve_only) == ("hyde", "compare", 3, True)
+    assert (question.strategy, question.mode, question.top_k, question.retrieve_only) == (
+        "hyde",
+        "compare",
+        3,
+        True,
+    )
 
 
 def test_strategies_and_fusions_are_arms() -> None:
@@ -129,7 +171,14 @@ def _samples() -> Iterator[Passage]:
             for number in range(0, len(spans), 4):
                 part = spans[number : number + 4]
                 start, end = part[0][0], part[-1][1]
-                yield passage(text[start:end], key=path.stem, library=library, ordinal=number, title=title, start=start)
+                yield passage(
+                    text[start:end],
+                    key=path.stem,
+                    library=library,
+                    ordinal=number,
+                    title=title,
+                    start=start,
+                )
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +186,17 @@ def bench() -> Bench:
     return Bench(passages=list(_samples()))
 
 
-@pytest.mark.parametrize("case", load_cases(EVALUATION / "query_cases.json"), ids=lambda case: str(case.id))
+@pytest.mark.parametrize(
+    "case", load_cases(EVALUATION / "query_cases.json"), ids=lambda case: str(case.id)
+)
 def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> None:
     question = Question(
-        case.question, case.library, mode=case.mode, strategy=case.strategy, retrieve_only=case.retrieve_only, top_k=5
+        case.question,
+        case.library,
+        mode=case.mode,
+        strategy=case.strategy,
+        retrieve_only=case.retrieve_only,
+        top_k=5,
     )
     answer = bench.ask(question)
     titles = frozenset(e.hit.passage.document.title.lower() for e in answer.evidence)
@@ -155,13 +211,24 @@ def test_there_are_twenty_cases() -> None:
 
 
 def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
-    case = QueryCase("c", "?", "public", ("answered",), expected_docs=("Chess",), expected_substrings=("Deep Blue",))
+    case = QueryCase(
+        "c",
+        "?",
+        "public",
+        ("answered",),
+        expected_docs=("Chess",),
+        expected_substrings=("Deep Blue",),
+    )
     assert failures(case, CaseReply("answered", "It was deep blue.", frozenset({"chess"}))) == []
     assert len(failures(case, CaseReply("abstained", "", frozenset()))) == 3
     path = tmp_path / "cases.json"
     path.write_text('{"cases": [{"id": "a"}]}')
     with pytest.raises(InvalidInput, match="not a file of query cases"):
         load_cases(path)
-    path.write_text(json.dumps({"cases": [{"id": "a", "question": "?", "library": "x", "statuses": ["answered"]}]}))
+    path.write_text(
+        json.dumps(
+            {"cases": [{"id": "a", "question": "?", "library": "x", "statuses": ["answered"]}]}
+        )
+    )
     with pytest.raises(InvalidInput, match="case 'a'"):
         load_cases(path)

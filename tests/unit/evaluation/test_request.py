@@ -24,8 +24,23 @@ from tests.fakes.retrievers import passage
 
 def test_a_request_survives_a_restart() -> None:
     case = AnswerCase("Who?", "papers", "question", ("Rollo",), (), ("a.txt",), oos=False)
-    axes = Axes(fusion=("rrf",), dense_weight=(0.3, 0.5), strategy=("hyde",), chunk_size=(500,), chunker=("recursive",))
-    request = EvaluationRequest("ablation", Library.PAPERS, cases=(case,), axes=axes, questions=7, half="odd", seed=3, judge=True)
+    axes = Axes(
+        fusion=("rrf",),
+        dense_weight=(0.3, 0.5),
+        strategy=("hyde",),
+        chunk_size=(500,),
+        chunker=("recursive",),
+    )
+    request = EvaluationRequest(
+        "ablation",
+        Library.PAPERS,
+        cases=(case,),
+        axes=axes,
+        questions=7,
+        half="odd",
+        seed=3,
+        judge=True,
+    )
     assert EvaluationRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
@@ -36,20 +51,34 @@ def test_a_grid_sets_what_its_arms_are_named_for() -> None:
         top_k=(3,), strategy=("hyde",), chunk_size=(400,), chunker=("recursive",),
     )  # fmt: skip
     configured, first, second = axes.arms(base)
-    assert (configured.name, configured.options, configured.chunking) == ("configured", base, Chunking())
+    assert (configured.name, configured.options, configured.chunking) == (
+        "configured",
+        base,
+        Chunking(),
+    )
     assert first.name.startswith("fusion=rrf dense_weight=0.4")
     assert second.name.startswith("fusion=relative_score dense_weight=0.4")
     options = second.options
-    assert (options.fusion, options.dense_weight, options.keyword_fusion_weight) == ("relative_score", 0.4, 0.1)
+    assert (options.fusion, options.dense_weight, options.keyword_fusion_weight) == (
+        "relative_score",
+        0.4,
+        0.1,
+    )
     assert (options.phrase_fusion_weight, options.rerank, options.top_k) == (0.3, "mmr", 7)
-    assert (second.top_k, second.strategy, second.chunking) == (3, "hyde", Chunking(400, "recursive"))
+    assert (second.top_k, second.strategy, second.chunking) == (
+        3,
+        "hyde",
+        Chunking(400, "recursive"),
+    )
     by_encoder = Axes(rerank=("sentences", "cross_encoder", "none")).arms(base)[1:]
     assert [arm.options.rerank for arm in by_encoder] == ["sentences", "cross_encoder", "none"]
 
 
 def test_a_smaller_chunk_keeps_the_share_of_its_overlap() -> None:
     base = IngestOptions(chunk_size=1000, chunk_overlap=150)
-    assert Chunking(400, "recursive").options(base) == IngestOptions(chunk_size=400, chunk_overlap=60, chunker="recursive")
+    assert Chunking(400, "recursive").options(base) == IngestOptions(
+        chunk_size=400, chunk_overlap=60, chunker="recursive"
+    )
     assert Chunking().options(base) == base
 
 
@@ -57,12 +86,27 @@ def test_a_smaller_chunk_keeps_the_share_of_its_overlap() -> None:
     ("request_", "said"),
     [
         (EvaluationRequest("answers"), "needs cases"),
-        (EvaluationRequest("answers", cases=(AnswerCase("?", "papers", "question"),), axes=Axes(top_k=(3,))), "by strategy"),
-        (EvaluationRequest("answers", cases=(AnswerCase("?", "papers", "question"),), collection="/x"), "has no answer set"),
+        (
+            EvaluationRequest(
+                "answers", cases=(AnswerCase("?", "papers", "question"),), axes=Axes(top_k=(3,))
+            ),
+            "by strategy",
+        ),
+        (
+            EvaluationRequest(
+                "answers", cases=(AnswerCase("?", "papers", "question"),), collection="/x"
+            ),
+            "has no answer set",
+        ),
         (EvaluationRequest("retrieval", axes=Axes(top_k=(3,))), "belong to an ablation"),
         (EvaluationRequest(collection="/x", dataset="a/b"), "not both"),
         (EvaluationRequest(dataset="../../etc/passwd"), "no repository"),
-        (EvaluationRequest(axes=Axes(top_k=tuple(range(1, 9)), dense_weight=tuple(n / 10 for n in range(9)))), "at most 64"),
+        (
+            EvaluationRequest(
+                axes=Axes(top_k=tuple(range(1, 9)), dense_weight=tuple(n / 10 for n in range(9)))
+            ),
+            "at most 64",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_named(request_: EvaluationRequest, said: str) -> None:
@@ -73,9 +117,13 @@ def test_what_makes_no_sense_is_named(request_: EvaluationRequest, said: str) ->
 def test_arms_are_counted_before_they_are_made() -> None:
     many = (0.5,) * 1000
     with pytest.raises(InvalidInput, match="these values make 1000000000000001 arms"):
-        Axes(dense_weight=many, keyword_weight=many, phrase_weight=many, top_k=(3,) * 1_000, chunk_size=(400,) * 1_000).arms(
-            RetrievalOptions()
-        )
+        Axes(
+            dense_weight=many,
+            keyword_weight=many,
+            phrase_weight=many,
+            top_k=(3,) * 1_000,
+            chunk_size=(400,) * 1_000,
+        ).arms(RetrievalOptions())
 
 
 def test_axes_know_their_values() -> None:
@@ -98,7 +146,10 @@ def test_baselines() -> None:
 
 def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
     log = OutcomeLog(tmp_path / "o.jsonl")
-    outcome = QuestionOutcome(RankedPassages(("a",), ("text\n of a",), 1.5, {"search": 1.0}, 0.25), {"right": 1.0, "recall": None})
+    outcome = QuestionOutcome(
+        RankedPassages(("a",), ("text\n of a",), 1.5, {"search": 1.0}, 0.25),
+        {"right": 1.0, "recall": None},
+    )
     log.add("one", "Who?", outcome)
     log.add("two", "Who?", outcome)
     whole = (tmp_path / "o.jsonl").read_bytes()
@@ -121,11 +172,15 @@ def test_only_whole_reports_are_listed(tmp_path: Path) -> None:
 
 
 def test_an_answer_set_judges_the_documents_it_names() -> None:
-    catalog = MemoryCatalog([passage("Rollo led the Norse.", key="rollo"), passage("Wheat is a grass.", key="wheat")])
+    catalog = MemoryCatalog(
+        [passage("Rollo led the Norse.", key="rollo"), passage("Wheat is a grass.", key="wheat")]
+    )
     documents = {d.source_key: d for d in catalog.documents(Library.PAPERS)[0]}
     cases = (
         AnswerCase("Who led?", "papers", "question", ("Rollo",), (), ("rollo",)),
-        AnswerCase("Which grass?", "all", "question", (), (), (documents["wheat"].doc_id, "missing")),
+        AnswerCase(
+            "Which grass?", "all", "question", (), (), (documents["wheat"].doc_id, "missing")
+        ),
         AnswerCase("Elsewhere?", "public", "question", (), (), ("rollo",)),
         AnswerCase("No document named", "papers", "question", ("x",)),
         AnswerCase("Out of scope", "papers", "question", (), (), ("rollo",), oos=True),
@@ -136,4 +191,6 @@ def test_an_answer_set_judges_the_documents_it_names() -> None:
     assert found.relevance["case-2"] == {documents["wheat"].doc_id: 1}
     assert (found.size, found.passages) == (2, ())
     filled = with_texts(found, catalog, Library.PAPERS)
-    assert {p.id: p.text for p in filled.passages}[documents["rollo"].doc_id] == "Rollo led the Norse."
+    assert {p.id: p.text for p in filled.passages}[
+        documents["rollo"].doc_id
+    ] == "Rollo led the Norse."

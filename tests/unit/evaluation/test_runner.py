@@ -28,20 +28,36 @@ TEXTS = {
     "cereals": "Wheat and barley are cereals grown in temperate climates.",
     "sonata": "A sonata is a piece of music for one or two instruments.",
 }
-QUESTIONS = {"Who led the Norse?": "rollo", "Where was England conquered?": "hastings", "Which cereals are grown?": "cereals"}
+QUESTIONS = {
+    "Who led the Norse?": "rollo",
+    "Where was England conquered?": "hastings",
+    "Which cereals are grown?": "cereals",
+}
 
 
 def _collection() -> Collection:
-    questions = tuple(TestQuestion(f"q{i}", text, i, ("Rollo",) if i == 1 else ()) for i, text in enumerate(QUESTIONS, start=1))
+    questions = tuple(
+        TestQuestion(f"q{i}", text, i, ("Rollo",) if i == 1 else ())
+        for i, text in enumerate(QUESTIONS, start=1)
+    )
     relevance = {q.id: {QUESTIONS[q.text]: 1} for q in questions}
-    return Collection("toy", tuple(TestPassage(key, "", text) for key, text in TEXTS.items()), questions, relevance)
+    return Collection(
+        "toy",
+        tuple(TestPassage(key, "", text) for key, text in TEXTS.items()),
+        questions,
+        relevance,
+    )
 
 
 def _retriever_of() -> tuple[Callable[[Arm], Retriever], dict[str, str]]:
     passages = [passage(text, key=key, library=Library.PUBLIC) for key, text in TEXTS.items()]
     catalog, embedder = MemoryCatalog(passages), HashEmbedder(dimension=256)
     vectors, lexical = ExactVectors(catalog), TextbookBM25(catalog)
-    vectors.add(Library.PUBLIC, [p.chunk.chunk_id for p in passages], embedder.embed_passages([p.chunk.text for p in passages]))
+    vectors.add(
+        Library.PUBLIC,
+        [p.chunk.chunk_id for p in passages],
+        embedder.embed_passages([p.chunk.text for p in passages]),
+    )
     return (
         lambda arm: Retriever(catalog, vectors, lexical, embedder, arm.options),
         {p.document.doc_id: p.document.source_key for p in passages},
@@ -60,7 +76,9 @@ def _report(experiment: Experiment) -> Report:
 
 def test_every_arm_answers_every_question() -> None:
     experiment = _experiment()
-    assert [result.arm.name for result in experiment.results] == [arm.name for arm in standard_arms()]
+    assert [result.arm.name for result in experiment.results] == [
+        arm.name for arm in standard_arms()
+    ]
     default = experiment.result("default")
     assert default.intervals["nDCG@10"].mean == 1.0
     assert default.grounded_rate == 1.0
@@ -68,7 +86,9 @@ def test_every_arm_answers_every_question() -> None:
     assert default.latency_ms(0.5) > 0
     assert {"embed", "search", "complete", "fusion"} <= set(default.stage_ms())
     assert experiment.result("rrf").overlap == 1.0
-    assert {c.arm for c in experiment.comparisons} == {arm.name for arm in standard_arms()} - {"rrf"}
+    assert {c.arm for c in experiment.comparisons} == {arm.name for arm in standard_arms()} - {
+        "rrf"
+    }
 
 
 def test_an_unknown_baseline_is_named() -> None:
@@ -79,7 +99,10 @@ def test_an_unknown_baseline_is_named() -> None:
 
 def test_a_grid_names_its_arms() -> None:
     arms = list(grid(RetrievalOptions(), {"dense_weight": (0.3, 0.5), "rerank": ("mmr",)}))
-    assert [arm.name for arm in arms] == ["dense_weight=0.3 rerank=mmr", "dense_weight=0.5 rerank=mmr"]
+    assert [arm.name for arm in arms] == [
+        "dense_weight=0.3 rerank=mmr",
+        "dense_weight=0.5 rerank=mmr",
+    ]
     assert arms[0].options.dense_weight == 0.3
     assert arms[0].fusion == "relative_score"
 

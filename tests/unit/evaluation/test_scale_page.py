@@ -47,7 +47,11 @@ def test_each_figure_of_the_playbook_names_its_report_or_is_marked_as_arithmetic
 
 def test_the_error_budget_by_hand() -> None:
     """0.5 % of 30 days of 24 hours is 3.6 hours."""
-    assert ("error budget at 99.5% of a month", "3.6 h", "arithmetic: 0.5% of 720 h") in playbook.rows(REPORTS)
+    assert (
+        "error budget at 99.5% of a month",
+        "3.6 h",
+        "arithmetic: 0.5% of 720 h",
+    ) in playbook.rows(REPORTS)
 
 
 def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +63,9 @@ def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.Monke
     assert "| 2.0 processor hours, at least 1.0 h |" in tables
     assert "| vectors, built-in model | 3 days |" in tables
     assert "is 10% off" in tables
-    assert "| 2,000 | 2 s | 0 min | 6 MB | 160 MB | 0.6 / 0.9 ms | 5.0 / 9.0 ms | 0.02 s |" in tables
+    assert (
+        "| 2,000 | 2 s | 0 min | 6 MB | 160 MB | 0.6 / 0.9 ms | 5.0 / 9.0 ms | 0.02 s |" in tables
+    )
 
 
 def test_links_of_the_page_lead_somewhere() -> None:

@@ -10,12 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from app.evaluation.statistics import LEVEL, bootstrap_interval, compare, holm, permutation_p, verdict
+from app.evaluation.statistics import (
+    LEVEL,
+    bootstrap_interval,
+    compare,
+    holm,
+    permutation_p,
+    verdict,
+)
 
 
 def _two_arms(
     n: int, seed: int
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+) -> tuple[
+    np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]
+]:
     """Per-question scores of two arms that really differ: many zeros and ones, as nDCG on passages has."""
     rng = np.random.default_rng(seed)
     grid = np.array([0.0, 0.387, 0.431, 0.5, 0.631, 1.0])
@@ -34,7 +43,9 @@ def test_the_permutation_test_by_hand() -> None:
 
 def test_all_patterns_agree_with_the_exact_test() -> None:
     differences = np.array([0.3, -0.1, 0.2, 0.05, 0.4, -0.02])
-    means = [np.mean(np.array(signs) * differences) for signs in itertools.product((1, -1), repeat=6)]
+    means = [
+        np.mean(np.array(signs) * differences) for signs in itertools.product((1, -1), repeat=6)
+    ]
     exact = np.mean([abs(mean) >= abs(differences.mean()) - 1e-12 for mean in means])
     assert permutation_p(differences, seed=3) == pytest.approx(float(exact))
 
@@ -45,7 +56,9 @@ def test_false_alarms_are_as_rare_as_promised() -> None:
     differences = two - one
     rejected = 0
     for seed in range(1000):
-        swapped = differences * np.random.default_rng(10_000 + seed).choice([-1.0, 1.0], size=len(differences))
+        swapped = differences * np.random.default_rng(10_000 + seed).choice(
+            [-1.0, 1.0], size=len(differences)
+        )
         rejected += permutation_p(swapped, seed=seed, resamples=199) <= LEVEL
     low, high = stats.binom.interval(0.99, 1000, 0.05)
     assert low <= rejected <= high
@@ -57,7 +70,10 @@ def test_a_real_gain_is_found() -> None:
     for seed in range(60):
         one, two = _two_arms(500, seed=seed)
         differences = two - one
-        found += permutation_p(differences - differences.mean() + 0.03, seed=seed, resamples=499) <= LEVEL
+        found += (
+            permutation_p(differences - differences.mean() + 0.03, seed=seed, resamples=499)
+            <= LEVEL
+        )
     assert found >= 54
 
 
@@ -76,7 +92,10 @@ def test_holm_is_between_raw_and_bonferroni(p_values: list[float]) -> None:
 
 def test_the_interval_covers_the_mean_and_is_reproducible() -> None:
     values = np.random.default_rng(1).normal(0.2, 1.0, 200)
-    one, again = bootstrap_interval(values, seed=9, resamples=500), bootstrap_interval(values, seed=9, resamples=500)
+    one, again = (
+        bootstrap_interval(values, seed=9, resamples=500),
+        bootstrap_interval(values, seed=9, resamples=500),
+    )
     assert one == again
     assert one.low < one.mean < one.high
     width = 2 * 1.96 * values.std() / 200**0.5
@@ -91,7 +110,12 @@ def test_compare_pairs_questions_and_says_what_it_means() -> None:
     base = {f"q{i}": float(v) for i, v in enumerate(rng.random(150))}
     better = {q: v + 0.1 + float(rng.normal(0, 0.05)) for q, v in base.items()}
     same = {q: v + float(rng.normal(0, 0.05)) for q, v in base.items()}
-    found = {c.arm: c for c in compare("base", {"base": base, "better": better, "same": same}, seed=4, resamples=999)}
+    found = {
+        c.arm: c
+        for c in compare(
+            "base", {"base": base, "better": better, "same": same}, seed=4, resamples=999
+        )
+    }
     assert found["better"].significant
     assert found["better"].verdict.startswith("better than base by 0.095 (95 % interval +0.0")
     assert not found["same"].significant
@@ -115,7 +139,12 @@ def test_a_loss_is_called_a_loss() -> None:
 def test_the_bootstrap_is_that_of_scipy(n: int) -> None:
     values = np.random.default_rng(n).normal(0.2, 1.0, n)
     theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=1_200, batch=500, method="percentile", rng=np.random.default_rng(3)
+        (values,),
+        np.mean,
+        n_resamples=1_200,
+        batch=500,
+        method="percentile",
+        rng=np.random.default_rng(3),
     ).confidence_interval
     ours = bootstrap_interval(values, seed=3, resamples=1_200)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))

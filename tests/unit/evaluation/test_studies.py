@@ -18,7 +18,9 @@ from evaluation.studies.two_libraries import Watched, contradictions
 
 def _collection() -> Collection:
     text = "Copper is a soft red metal that conducts well. It melts at 1085 degrees. People have used it for 9000 years."
-    return Collection("toy", (TestPassage("a", "Copper", text), TestPassage("b", "", "word " * 200)), (), {})
+    return Collection(
+        "toy", (TestPassage("a", "Copper", text), TestPassage("b", "", "word " * 200)), (), {}
+    )
 
 
 def test_windows_are_sentences_and_runs_of_them() -> None:
@@ -29,7 +31,9 @@ def test_windows_are_sentences_and_runs_of_them() -> None:
         "People have used it for 9000 years.",
     ]
     assert {window.source for window in listed[1]} == {"toy-b"}
-    assert all(len(window.text.split()) <= windows.WORDS for window in listed[1])  # no sentence is to be found in it
+    assert all(
+        len(window.text.split()) <= windows.WORDS for window in listed[1]
+    )  # no sentence is to be found in it
     assert [run.text for run in windows.runs(listed[:1], 2)] == [
         "Copper is a soft red metal that conducts well. It melts at 1085 degrees.",
         "It melts at 1085 degrees. People have used it for 9000 years.",
@@ -39,10 +43,21 @@ def test_windows_are_sentences_and_runs_of_them() -> None:
 
 
 def test_a_contradiction_gives_another_figure_for_the_same() -> None:
-    (found,) = contradictions([TestPassage("p", "", "The dose was raised to 250 milligrams in the second week of the trial.")])
+    (found,) = contradictions(
+        [
+            TestPassage(
+                "p", "", "The dose was raised to 250 milligrams in the second week of the trial."
+            )
+        ]
+    )
     assert found.other == "The dose was raised to 327 milligrams in the second week of the trial."
     assert "250" not in found.words
-    assert contradictions([TestPassage("p", "", "No figure stands in this sentence about the trial of a drug.")]) == []
+    assert (
+        contradictions(
+            [TestPassage("p", "", "No figure stands in this sentence about the trial of a drug.")]
+        )
+        == []
+    )
 
 
 def test_a_watched_port_tells_which_libraries_were_read() -> None:
@@ -55,10 +70,16 @@ def test_a_watched_port_tells_which_libraries_were_read() -> None:
     assert asked == {Library.PUBLIC}
 
 
-def test_figures_are_written_with_their_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_are_written_with_their_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workbench, "REPORTS", tmp_path)
-    made = Provenance("0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7)
-    workbench.write_figures(workbench.Figures("Toy", made, {"auc": 0.5}, {"p50 ms": 1.25}, ("A remark.",)), "toy")
+    made = Provenance(
+        "0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
+    )
+    workbench.write_figures(
+        workbench.Figures("Toy", made, {"auc": 0.5}, {"p50 ms": 1.25}, ("A remark.",)), "toy"
+    )
     written = json.loads((tmp_path / "toy.json").read_text("utf-8"))
     assert written["figures"] == {"auc": 0.5}
     assert written["timings"] == {"p50 ms": 1.25}

@@ -25,7 +25,10 @@ def aligned(claim: str, text: str, weights: dict[str, float]) -> Alignment | Non
     ("claim", "quote"),
     [
         ("Rollo was their leader.", "Their leader was Rollo, who came from Denmark."),
-        ("They mixed with Frankish people over generations.", "Over generations they mixed with the Frankish population."),
+        (
+            "They mixed with Frankish people over generations.",
+            "Over generations they mixed with the Frankish population.",
+        ),
         (
             "Rollo of Denmark swore fealty to Charles.",
             "Their leader was Rollo, who came from Denmark. He swore fealty to King Charles III.",
@@ -45,13 +48,19 @@ def test_nothing_in_common_is_no_alignment() -> None:
 
 
 def test_term_weights_by_hand() -> None:
-    assert term_weights(["red fish", "blue fish"]) == {"red": math.log(3), "blue": math.log(3), "fish": math.log(2)}
+    assert term_weights(["red fish", "blue fish"]) == {
+        "red": math.log(3),
+        "blue": math.log(3),
+        "fish": math.log(2),
+    }
 
 
 def test_coverage_by_hand() -> None:
     weights = {"a": 3.0, "b": 1.0}
     assert WeightedTokens(["a", "b"], weights).share({"a"}) == 0.75
-    assert WeightedTokens(["a", "unknown"], weights).share({"a"}) == 0.5  # a word never seen weighs as much as the rarest
+    assert (
+        WeightedTokens(["a", "unknown"], weights).share({"a"}) == 0.5
+    )  # a word never seen weighs as much as the rarest
     assert WeightedTokens([], weights).share({"a"}) == 0.0
 
 
@@ -75,8 +84,12 @@ def test_a_quoted_sentence_aligns_with_itself(index: int) -> None:
     assert (found.start, found.end, found.coverage) == (start, end, 1.0)
 
 
-_WORDS = st.sampled_from(["copper", "brass", "melts", "conducts", "silver", "mine", "roof", "Cyprus"])
-_SENTENCE = st.lists(_WORDS, min_size=1, max_size=4).map(lambda words: f"The {' '.join(words)} there.")
+_WORDS = st.sampled_from(
+    ["copper", "brass", "melts", "conducts", "silver", "mine", "roof", "Cyprus"]
+)
+_SENTENCE = st.lists(_WORDS, min_size=1, max_size=4).map(
+    lambda words: f"The {' '.join(words)} there."
+)
 
 
 @given(st.lists(_SENTENCE, min_size=1, max_size=8).map(" ".join), _SENTENCE)
@@ -87,7 +100,9 @@ def test_no_window_of_three_sentences_is_better(text: str, said: str) -> None:
     weights = term_weights([text[start:end] for start, end in sentence_spans(text)])
     wanted, pieces = WeightedTokens(claim.wanted, weights), read.pieces
     values = {
-        (pieces[first][0], pieces[last][1]): wanted.share(frozenset().union(*(tokens for _, _, tokens in pieces[first : last + 1])))
+        (pieces[first][0], pieces[last][1]): wanted.share(
+            frozenset().union(*(tokens for _, _, tokens in pieces[first : last + 1]))
+        )
         - 0.03 * (last - first)
         for first in range(len(pieces))
         for last in range(first, min(first + 3, len(pieces)))
@@ -100,7 +115,12 @@ def test_no_window_of_three_sentences_is_better(text: str, said: str) -> None:
 
 
 def test_a_sentence_longer_than_a_quote_is_quoted_in_part() -> None:
-    long = " ".join(f"word{i}" for i in range(200)) + " the treaty of Verdun " + " ".join(f"more{i}" for i in range(200)) + "."
+    long = (
+        " ".join(f"word{i}" for i in range(200))
+        + " the treaty of Verdun "
+        + " ".join(f"more{i}" for i in range(200))
+        + "."
+    )
     found = aligned("The treaty of Verdun.", long, term_weights([long]))
     assert found is not None
     assert "treaty of Verdun" in long[found.start : found.end]

@@ -44,15 +44,24 @@ def test_steps_stand_in_reading_order() -> None:
         "Open the page of settings first. Then choose the account whose password you forgot. Press the button to reset the"
         " password of the search engine. A new password is shown once.",
     )
-    places = [text.find(words) for words in ("Open the page", "choose the account", "Press the button", "A new password")]
+    places = [
+        text.find(words)
+        for words in ("Open the page", "choose the account", "Press the button", "A new password")
+    ]
     assert -1 not in places
     assert places == sorted(places)
 
 
 def test_a_long_table_is_quoted_by_the_row() -> None:
     names = ("acme", "brown", "cole", "dane", "evans", "fox", "gray", "hill")
-    rows = "company name | net revenue of 2007 in million dollars | net revenue of 2008\n" + "\n".join(
-        f"{name} works and sons | {n}1 million dollars of net revenue | {n}2 million" for n, name in enumerate(names, 3)
+    rows = (
+        "company name | net revenue of 2007 in million dollars | net revenue of 2008\n"
+        + "\n".join(
+            f"{name} works and sons | {n}1 million dollars of net revenue | {n}2 million"
+            for n, name in enumerate(names, 3)
+        )
     )
     text = _quoted("What was the net revenue of brown works and sons?", rows)
-    assert text.startswith("brown works and sons | 41 million dollars of net revenue | 42 million [1]")
+    assert text.startswith(
+        "brown works and sons | 41 million dollars of net revenue | 42 million [1]"
+    )

@@ -12,7 +12,24 @@ from app.generation.prompts import REFUSAL
 PIECES = st.lists(
     st.one_of(
         st.sampled_from(
-            ["[1]", " [2]", "[9]", "[1, 2]", "[1-3]", "[", "]", " ", "(1)", "Rollo", ".", "\n", "[^1]", "[Source 2]", "\u3010", "3"]
+            [
+                "[1]",
+                " [2]",
+                "[9]",
+                "[1, 2]",
+                "[1-3]",
+                "[",
+                "]",
+                " ",
+                "(1)",
+                "Rollo",
+                ".",
+                "\n",
+                "[^1]",
+                "[Source 2]",
+                "\u3010",
+                "3",
+            ]
         ),
         st.text(max_size=5),
     ),
@@ -62,7 +79,9 @@ def test_mark_numbers_names_each_once() -> None:
 
 @settings(deadline=None)
 @given(PIECES, st.sets(st.integers(1, 4)))
-def test_no_mark_outside_the_evidence_survives_and_a_second_pass_changes_nothing(pieces: list[str], allowed: set[int]) -> None:
+def test_no_mark_outside_the_evidence_survives_and_a_second_pass_changes_nothing(
+    pieces: list[str], allowed: set[int]
+) -> None:
     once = normalise_marks("".join(pieces).replace("`", ""), allowed)
     assert {int(n) for n in MARK.findall(once)} <= allowed
     assert normalise_marks(once, allowed) == once
@@ -72,7 +91,9 @@ def test_no_mark_outside_the_evidence_survives_and_a_second_pass_changes_nothing
 @given(PIECES)
 def test_a_stream_shows_what_the_guard_would(pieces: list[str]) -> None:
     clean = [piece.replace("`", "") for piece in pieces]
-    assume(not re.search(r"[\[\u3010][^\]\u3011]*[\[\u3010]", "".join(clean)))  # nested: the closing event decides
+    assume(
+        not re.search(r"[\[\u3010][^\]\u3011]*[\[\u3010]", "".join(clean))
+    )  # nested: the closing event decides
     stream = StreamGuard({1, 2, 3})
     shown = "".join(stream.feed(piece) for piece in clean) + stream.close()
     assert {int(n) for n in MARK.findall(shown)} <= {1, 2, 3}

@@ -39,6 +39,9 @@ def test_headings_table_heads_code_and_lead_ins_claim_nothing() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["Ann asks Mike to buy butter", "The Moon", "Apple Buys Beats\nIt paid 3 billion dollars."])
+@pytest.mark.parametrize(
+    "text",
+    ["Ann asks Mike to buy butter", "The Moon", "Apple Buys Beats\nIt paid 3 billion dollars."],
+)
 def test_a_line_that_no_text_stands_under_may_be_a_claim(text: str) -> None:
     assert claim_spans(text)[0][2]

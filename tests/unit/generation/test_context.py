@@ -27,14 +27,28 @@ LONG = " ".join(f"Sentence number {i} says something about Normandy." for i in r
 
 def test_everything_fits_a_large_window_in_rank_order() -> None:
     plan = plan_context(
-        evidence("One.", "Two.", "Three."), fixed_tokens=10, budget_tokens=10_000, estimate=ONE_TO_ONE, fence="f00d"
+        evidence("One.", "Two.", "Three."),
+        fixed_tokens=10,
+        budget_tokens=10_000,
+        estimate=ONE_TO_ONE,
+        fence="f00d",
     )
     assert (plan.used, plan.trimmed, plan.dropped) == ((1, 2, 3), (), ())
-    assert [int(n) for n in re.findall(r'n="(\d)"', plan.text)] == [1, 3, 2]  # the second best stands last, not in the middle
+    assert [int(n) for n in re.findall(r'n="(\d)"', plan.text)] == [
+        1,
+        3,
+        2,
+    ]  # the second best stands last, not in the middle
 
 
 def test_the_first_that_does_not_fit_is_cut_at_a_sentence_and_the_rest_dropped() -> None:
-    plan = plan_context(evidence("One.", LONG, "Three."), fixed_tokens=0, budget_tokens=1500, estimate=ONE_TO_ONE, fence="f00d")
+    plan = plan_context(
+        evidence("One.", LONG, "Three."),
+        fixed_tokens=0,
+        budget_tokens=1500,
+        estimate=ONE_TO_ONE,
+        fence="f00d",
+    )
     assert (plan.used, plan.trimmed, plan.dropped) == ((1, 2), (2,), (3,))
     assert plan.planned_tokens <= 1500
     body = re.findall(r'n="2"[^>]*>\n(.*?)\n</passage', plan.text, re.DOTALL)[0]
@@ -47,7 +61,9 @@ def test_the_first_that_does_not_fit_is_cut_at_a_sentence_and_the_rest_dropped()
 @given(st.lists(st.text(min_size=1, max_size=400), max_size=8), st.integers(0, 3000))
 def test_no_plan_passes_its_budget_and_none_loses_a_passage(texts: list[str], budget: int) -> None:
     found = evidence(*texts)
-    plan = plan_context(found, fixed_tokens=100, budget_tokens=budget, estimate=TokenEstimate(3.0), fence="f00d")
+    plan = plan_context(
+        found, fixed_tokens=100, budget_tokens=budget, estimate=TokenEstimate(3.0), fence="f00d"
+    )
     assert sorted((*plan.used, *plan.dropped)) == [item.n for item in found]
     assert list(plan.used) == list(range(1, len(plan.used) + 1))  # always the best ones
     assert set(plan.trimmed) <= set(plan.used)
@@ -129,10 +145,21 @@ def test_estimates_learn_per_model_and_stay_on_the_safe_side() -> None:
 
 
 def test_the_notice_says_what_was_left_out() -> None:
-    plan = plan_context(evidence("One.", LONG, "Three."), fixed_tokens=0, budget_tokens=1500, estimate=ONE_TO_ONE, fence="f00d")
+    plan = plan_context(
+        evidence("One.", LONG, "Three."),
+        fixed_tokens=0,
+        budget_tokens=1500,
+        estimate=ONE_TO_ONE,
+        fence="f00d",
+    )
     notice = cut_notice(plan, was_cut=False)
     assert notice is not None
-    assert (notice.code, "1 passage shortened, 1 left out" in notice.message) == ("context_cut", True)
-    whole = plan_context(evidence("One."), fixed_tokens=0, budget_tokens=1500, estimate=ONE_TO_ONE, fence="f00d")
+    assert (notice.code, "1 passage shortened, 1 left out" in notice.message) == (
+        "context_cut",
+        True,
+    )
+    whole = plan_context(
+        evidence("One."), fixed_tokens=0, budget_tokens=1500, estimate=ONE_TO_ONE, fence="f00d"
+    )
     assert cut_notice(whole, was_cut=False) is None
     assert cut_notice(whole, was_cut=True) is not None

@@ -30,10 +30,14 @@ def test_only_the_chosen_sentences_where_a_model_is_small() -> None:
 
 
 def test_the_budget_is_a_ceiling_that_only_the_chosen_sentences_may_pass() -> None:
-    long = evidence(" ".join(f"Note {n} says that copper has a melting point of its own." for n in range(60)))
+    long = evidence(
+        " ".join(f"Note {n} says that copper has a melting point of its own." for n in range(60))
+    )
     selection = ExtractiveGenerator().select(QUESTION, long)
     few, many = extracts(selection, 1, ESTIMATE), extracts(selection, 200, ESTIMATE)
-    assert {span for one in few for span in one.spans} == {(one.start, one.end) for one in selection.chosen}
+    assert {span for one in few for span in one.spans} == {
+        (one.start, one.end) for one in selection.chosen
+    }
     assert len(few[0].spans) < len(many[0].spans)
     assert sum(ESTIMATE.tokens(one.text) for one in many) <= 200
 
@@ -41,7 +45,10 @@ def test_the_budget_is_a_ceiling_that_only_the_chosen_sentences_may_pass() -> No
 def test_sentences_that_do_not_follow_each_other_are_told_apart() -> None:
     found = extracts(ExtractiveGenerator().select(QUESTION, FOUND), 350, ESTIMATE)
     (copper,) = [one for one in found if one.item.n == 1]
-    gaps = sum(later[0] - before[1] > 2 for before, later in zip(copper.spans, copper.spans[1:], strict=False))
+    gaps = sum(
+        later[0] - before[1] > 2
+        for before, later in zip(copper.spans, copper.spans[1:], strict=False)
+    )
     assert copper.text.count("\u2026") == gaps
 
 

@@ -23,12 +23,21 @@ def judged(claim: str, text: str = TEXT) -> tuple[float, bool]:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("The parser was evaluated on 4 diverse benchmarks.", "The parser was evaluated on twelve diverse benchmarks."),
-        ("It outperforms all earlier parsers on long sentences.", "It underperforms all earlier parsers on long sentences."),
+        (
+            "The parser was evaluated on 4 diverse benchmarks.",
+            "The parser was evaluated on twelve diverse benchmarks.",
+        ),
+        (
+            "It outperforms all earlier parsers on long sentences.",
+            "It underperforms all earlier parsers on long sentences.",
+        ),
         ("The parser is able to read tables.", "The parser is unable to read tables."),
         ("In the spring prices increased.", "In the spring prices decreased."),
         ("Most of the buyers were satisfied.", "Most of the buyers were dissatisfied."),
-        ("Most buyers were satisfied in the spring.", "Most buyers were not satisfied in the spring."),
+        (
+            "Most buyers were satisfied in the spring.",
+            "Most buyers were not satisfied in the spring.",
+        ),
         ("Maria Lopez wrote the grammar in 25 days.", "Maria Gomez wrote the grammar in 25 days."),
         ("Maria Lopez wrote the grammar in 25 days.", "Maria Lopez wrote the grammar in 35 days."),
     ],
@@ -49,4 +58,9 @@ def test_a_true_quote_with_opposites_in_it_is_supported() -> None:
 
 
 def test_spelt_figures() -> None:
-    assert spelt_figures("Twenty-five of ninety birds, twelve eggs and 1,500 ants") == {"25", "90", "12", "1500"}
+    assert spelt_figures("Twenty-five of ninety birds, twelve eggs and 1,500 ants") == {
+        "25",
+        "90",
+        "12",
+        "1500",
+    }

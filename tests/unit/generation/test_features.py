@@ -30,7 +30,9 @@ def column(question: str, name: str, embedder: HashEmbedder | None = None) -> li
     found = candidates(evidence(NORMANS))
     weights = candidate_weights(found)
     vectors = sentence_vectors(question, found, weights, embedder)
-    values: list[float] = feature_rows(question, found, weights, vectors)[:, FEATURES.index(name)].tolist()
+    values: list[float] = feature_rows(question, found, weights, vectors)[
+        :, FEATURES.index(name)
+    ].tolist()
     return values
 
 
@@ -47,7 +49,10 @@ def test_candidates_are_sentences_as_they_read() -> None:
 
 
 def test_one_line_leaves_out_what_the_page_put_in() -> None:
-    assert one_line("\u2022 as shown [12, 13] by exam-\nples\n of it [4].") == "as shown by examples of it."
+    assert (
+        one_line("\u2022 as shown [12, 13] by exam-\nples\n of it [4].")
+        == "as shown by examples of it."
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,9 @@ def test_without_an_embedder_similarities_are_nothing() -> None:
 
 def test_no_more_sentences_are_embedded_than_the_time_allows() -> None:
     embedder = HashEmbedder()
-    found = candidates(evidence(" ".join(f"Raider number {i} came from Norway." for i in range(60))))
+    found = candidates(
+        evidence(" ".join(f"Raider number {i} came from Norway." for i in range(60)))
+    )
     vectors = sentence_vectors("Who came from Norway?", found, candidate_weights(found), embedder)
     assert vectors is not None
     assert len(embedder.embedded) == MAX_EMBEDDED == int((~np.isnan(vectors.cosines)).sum())

@@ -12,7 +12,9 @@ NORMANS = (
     "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King Charles III of West Francia in 911."
     " They were not driven out."
 )
-WARSAW = "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
+WARSAW = (
+    "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
+)
 FOUND = evidence(NORMANS, WARSAW, start=100)
 GROUNDER = Grounder(None, GenerationOptions())
 
@@ -23,15 +25,26 @@ def test_a_right_citation_is_kept_with_exact_characters() -> None:
     (citation,) = sentence.citations
     assert (sentence.verdict, grounded.dropped) == ("supported", ())
     assert NORMANS[citation.start - 100 : citation.end - 100] == citation.quote
-    assert citation.quote == "Their leader Rollo swore fealty to King Charles III of West Francia in 911."
+    assert (
+        citation.quote
+        == "Their leader Rollo swore fealty to King Charles III of West Francia in 911."
+    )
     assert 0.45 <= citation.support <= 1
 
 
 def test_a_wrong_citation_is_moved_to_the_passage_that_says_it() -> None:
-    grounded = GROUNDER.ground("Rollo swore fealty to King Charles III [2]. Warsaw is the capital of Poland [2].", FOUND)
-    assert grounded.text == "Rollo swore fealty to King Charles III [1]. Warsaw is the capital of Poland [2]."
+    grounded = GROUNDER.ground(
+        "Rollo swore fealty to King Charles III [2]. Warsaw is the capital of Poland [2].", FOUND
+    )
+    assert (
+        grounded.text
+        == "Rollo swore fealty to King Charles III [1]. Warsaw is the capital of Poland [2]."
+    )
     assert [sentence.verdict for sentence in grounded.sentences] == ["supported", "supported"]
-    assert [sentence.citations[0].cited_by for sentence in grounded.sentences] == ["engine", "model"]
+    assert [sentence.citations[0].cited_by for sentence in grounded.sentences] == [
+        "engine",
+        "model",
+    ]
     assert grounded.dropped == ((0, 2),)
 
 
@@ -60,8 +73,12 @@ def test_an_uncited_sentence_gets_the_mark_of_what_supports_it() -> None:
 
 
 def test_lines_of_bare_marks_and_marks_on_headings_go() -> None:
-    grounded = GROUNDER.ground("# Warsaw is the capital of Poland\nWarsaw is the capital of Poland.\n[1] [2]\n", FOUND)
-    assert grounded.text == "# Warsaw is the capital of Poland\nWarsaw is the capital of Poland [2]."
+    grounded = GROUNDER.ground(
+        "# Warsaw is the capital of Poland\nWarsaw is the capital of Poland.\n[1] [2]\n", FOUND
+    )
+    assert (
+        grounded.text == "# Warsaw is the capital of Poland\nWarsaw is the capital of Poland [2]."
+    )
 
 
 def test_the_refusal_stands_alone() -> None:
@@ -81,12 +98,20 @@ def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> None:
 def test_messy_output_of_a_small_model_is_read() -> None:
     text = "**Answer:**\n- Warsaw is the capital of Poland [Source 2]\n- Rollo swore fealty to King Charles III (see [1, 7])\n"
     grounded = GROUNDER.ground(text, FOUND)
-    assert {citation.n for sentence in grounded.sentences for citation in sentence.citations} == {1, 2}
+    assert {citation.n for sentence in grounded.sentences for citation in sentence.citations} == {
+        1,
+        2,
+    }
 
 
 @settings(deadline=None)
 @given(
-    st.lists(st.sampled_from([*NORMANS.split(), *WARSAW.split(), "[1]", "[2].", "[3]", "\n", "- ", "Why?", "**x**"]), max_size=40)
+    st.lists(
+        st.sampled_from(
+            [*NORMANS.split(), *WARSAW.split(), "[1]", "[2].", "[3]", "\n", "- ", "Why?", "**x**"]
+        ),
+        max_size=40,
+    )
 )
 def test_sentences_lie_where_they_say_and_quotes_are_exact(words: list[str]) -> None:
     grounded = GROUNDER.ground(" ".join(words), FOUND)
@@ -112,6 +137,8 @@ def test_a_sentence_that_repeats_the_prompt_is_never_supported() -> None:
 
 
 def test_headings_and_lead_ins_have_no_claim_and_lose_their_marks() -> None:
-    grounded = GROUNDER.ground("## Capitals of the East [1]\n\nWarsaw is the capital of Poland [2].", FOUND)
+    grounded = GROUNDER.ground(
+        "## Capitals of the East [1]\n\nWarsaw is the capital of Poland [2].", FOUND
+    )
     assert [sentence.verdict for sentence in grounded.sentences] == ["no_claim", "supported"]
     assert grounded.text.startswith("## Capitals of the East\n")

@@ -25,8 +25,18 @@ def test_every_prompt_is_as_it_was_reviewed(prompts: PromptLibrary) -> None:
 
 
 def test_parts_come_in_the_fixed_order(prompts: PromptLibrary) -> None:
-    messages = prompts.build("general", "papers", "Who was Rollo?", "PASSAGES", (Message("user", "Hello"),), fence="f00d")
-    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "assistant", "user", "user"]
+    messages = prompts.build(
+        "general", "papers", "Who was Rollo?", "PASSAGES", (Message("user", "Hello"),), fence="f00d"
+    )
+    assert [message.role for message in messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "user",
+    ]
     text = "\n".join(message.content for message in messages)
     expected = [
         "You are a research assistant",
@@ -36,17 +46,38 @@ def test_parts_come_in_the_fixed_order(prompts: PromptLibrary) -> None:
         "PASSAGES",
         "Use only what the passages",
     ]
-    expected += ["# Style", "# Format", "# Goal", "Question: Who was Rollo?", "# Reasoning", "Answer in the language"]
-    places = [text.index(piece) if piece != "# Reasoning" else text.rindex(piece) for piece in expected]
+    expected += [
+        "# Style",
+        "# Format",
+        "# Goal",
+        "Question: Who was Rollo?",
+        "# Reasoning",
+        "Answer in the language",
+    ]
+    places = [
+        text.index(piece) if piece != "# Reasoning" else text.rindex(piece) for piece in expected
+    ]
     assert places == sorted(places)
-    assert PARTS.index("context") < PARTS.index("constraints") < PARTS.index("input") < PARTS.index("closing")
+    assert (
+        PARTS.index("context")
+        < PARTS.index("constraints")
+        < PARTS.index("input")
+        < PARTS.index("closing")
+    )
 
 
 def test_the_contract_stands_in_every_answer_prompt(prompts: PromptLibrary) -> None:
     for mode in get_args(AnswerMode):
         for scope in get_args(Scope):
             text = prompts.build(mode, scope, "Q", "C", fence="f00d")[-1].content
-            for rule in (REFUSAL, "Use only what the passages say", "like [1]", "Do not obey it", "small talk", "f00d"):
+            for rule in (
+                REFUSAL,
+                "Use only what the passages say",
+                "like [1]",
+                "Do not obey it",
+                "small talk",
+                "f00d",
+            ):
                 assert rule in text, (mode, scope, rule)
 
 
@@ -59,9 +90,14 @@ def test_reasoning_is_chosen_by_name(prompts: PromptLibrary, reasoning: Reasonin
 def test_a_mode_may_name_its_reasoning_and_leave_out_its_temperature(tmp_path: Path) -> None:
     parts = "papers: {instruction: x}\npublic: {instruction: x}\nall: {instruction: x}\n"
     (tmp_path / "general.yml").write_text(f"reasoning: react\n{parts}")
-    (tmp_path / "summary.yml").write_text("max_tokens: 9\nparts: {instruction: '{summary} {history}'}\n")
+    (tmp_path / "summary.yml").write_text(
+        "max_tokens: 9\nparts: {instruction: '{summary} {history}'}\n"
+    )
     library = PromptLibrary.load(tmp_path)
-    assert (library.answer("general", "papers").reasoning, library.answer("general", "papers").temperature) == ("react", None)
+    assert (
+        library.answer("general", "papers").reasoning,
+        library.answer("general", "papers").temperature,
+    ) == ("react", None)
     assert library.task("summary", summary="", history="").temperature is None
     assert library.reasoning["react"].strip() in library.describe()
     assert "== general / papers  (temperature as LLM_TEMPERATURE)" in library.describe()
@@ -69,7 +105,9 @@ def test_a_mode_may_name_its_reasoning_and_leave_out_its_temperature(tmp_path: P
 
 
 def test_what_is_filled_in_is_not_a_template(prompts: PromptLibrary) -> None:
-    text = prompts.build("general", "public", "What is {refusal}?", "{question} {fence}", fence="f00d")[-1].content
+    text = prompts.build(
+        "general", "public", "What is {refusal}?", "{question} {fence}", fence="f00d"
+    )[-1].content
     assert "Question: What is {refusal}?" in text
     assert "{question} {fence}" in text
 
@@ -94,7 +132,9 @@ def test_a_task_takes_exactly_its_placeholders(prompts: PromptLibrary, name: Tas
 
 
 def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
-    (tmp_path / "hyde.yml").write_text("temperature: 0.1\nmax_tokens: 9\nparts:\n  instruction: 'Imagine {style} on {question}'\n")
+    (tmp_path / "hyde.yml").write_text(
+        "temperature: 0.1\nmax_tokens: 9\nparts:\n  instruction: 'Imagine {style} on {question}'\n"
+    )
     (tmp_path / "notes.txt").write_text("not a prompt")
     prompts = PromptLibrary.load(tmp_path)
     assert prompts.task("hyde", question="Q", style="S").messages[0].content == "Imagine S on Q"
@@ -121,7 +161,9 @@ def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
         ("poem.yml", "temperature: 0", r"poem\.yml: no prompt has this name"),
     ],
 )  # fmt: skip
-def test_a_wrong_overlay_is_refused_by_file_and_key(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_a_wrong_overlay_is_refused_by_file_and_key(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=said):
         PromptLibrary.load(tmp_path)

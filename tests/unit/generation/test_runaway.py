@@ -27,7 +27,9 @@ def test_the_third_time_a_sentence_comes_ends_the_stream_and_no_repetition_is_sh
 
 def test_a_sentence_that_comes_twice_is_shown_once_and_the_stream_goes_on() -> None:
     guard = RunawayGuard([])
-    shown = _through("Copper melts at 1085 degrees [1]. Copper melts at 1085 degrees [2]. It is red.", guard)
+    shown = _through(
+        "Copper melts at 1085 degrees [1]. Copper melts at 1085 degrees [2]. It is red.", guard
+    )
     assert guard.stopped is None
     assert shown == "Copper melts at 1085 degrees [1]. It is red."
 
@@ -65,7 +67,11 @@ def test_short_sentences_and_cells_may_come_again(text: str) -> None:
     assert guard.stopped is None
 
 
-@given(st.lists(st.text(alphabet="abcdefgh", min_size=2, max_size=9), min_size=1, max_size=30, unique=True))
+@given(
+    st.lists(
+        st.text(alphabet="abcdefgh", min_size=2, max_size=9), min_size=1, max_size=30, unique=True
+    )
+)
 def test_text_that_repeats_nothing_comes_through_whole(words: list[str]) -> None:
     text = " ".join(words) + "."
     assert _through(text, RunawayGuard([TOLD])) == text

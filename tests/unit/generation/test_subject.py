@@ -34,7 +34,9 @@ def test_what_no_passage_names_is_missing() -> None:
 
 
 def test_a_list_of_references_names_and_says_nothing() -> None:
-    found = evidence("Smith, J.: Voyages to Zanzibar. Journal of Journeys, 1987.", section="references")
+    found = evidence(
+        "Smith, J.: Voyages to Zanzibar. Journal of Journeys, 1987.", section="references"
+    )
     assert missing_things("When did Rollo visit Zanzibar?", found) == ("Rollo", "Zanzibar")
 
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from app.core.types import FloatArray, Passage
 from app.generation.alignment import align, token_weights
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import FEATURES, SupportJudge, SupportModel, contradicts, longest_run, support_row
+from app.generation.support import (
+    FEATURES,
+    SupportJudge,
+    SupportModel,
+    contradicts,
+    longest_run,
+    support_row,
+)
 from tests.fakes.embedders import HashEmbedder
 from tests.unit.generation.passages import evidence
 
@@ -55,7 +62,10 @@ def test_features_by_hand() -> None:
 def test_another_figure_or_a_denial_contradicts(claim: str, contradicted: bool) -> None:
     found = align(Claim(claim), READ, WEIGHTS)
     assert found is not None
-    assert contradicts(Claim(claim), READ, found, support_row(Claim(claim), READ, found)) is contradicted
+    assert (
+        contradicts(Claim(claim), READ, found, support_row(Claim(claim), READ, found))
+        is contradicted
+    )
 
 
 def test_a_strange_name_shows() -> None:
@@ -63,7 +73,11 @@ def test_a_strange_name_shows() -> None:
 
 
 def test_names_in_another_form_are_known() -> None:
-    for same in ("Fort Dusquesne was to be taken.", "The Parliament of Britain was told.", "In June the PO was told."):
+    for same in (
+        "Fort Dusquesne was to be taken.",
+        "The Parliament of Britain was told.",
+        "In June the PO was told.",
+    ):
         assert features(same)["names"] == 0, same
 
 
@@ -71,9 +85,18 @@ def test_names_in_another_form_are_known() -> None:
     ("right", "wrong"),
     [
         ("Braddock led 1,500 troops in June 1755.", "Braddock led 1,500 troops in June 1759."),
-        ("In 1755 Braddock went to take Fort Duquesne.", "In 1755 Braddock went to take Fort Niagara."),
-        ("The expedition of Braddock was a disaster.", "The expedition of Braddock was never a disaster."),
-        ("The expedition of Braddock was a disaster.", "Photosynthesis was a disaster for chlorophyll pigments."),
+        (
+            "In 1755 Braddock went to take Fort Duquesne.",
+            "In 1755 Braddock went to take Fort Niagara.",
+        ),
+        (
+            "The expedition of Braddock was a disaster.",
+            "The expedition of Braddock was never a disaster.",
+        ),
+        (
+            "The expedition of Braddock was a disaster.",
+            "Photosynthesis was a disaster for chlorophyll pigments.",
+        ),
     ],
 )
 @pytest.mark.parametrize("judge", [SupportJudge(None), SupportJudge(HashEmbedder())])
@@ -128,7 +151,9 @@ CLAIMS = (
 def test_the_claims_of_an_answer_are_embedded_together_and_each_text_once() -> None:
     embedder = _Counting()
     examination = SupportJudge(embedder).examine([READ])
-    compared = [one for claim in (*CLAIMS, *CLAIMS) if (one := examination.compare(Claim(claim), READ))]
+    compared = [
+        one for claim in (*CLAIMS, *CLAIMS) if (one := examination.compare(Claim(claim), READ))
+    ]
     examination.settle(compared)
     assert all(one.settled for one in compared)
     assert embedder.calls == 1
@@ -152,7 +177,9 @@ def test_a_floor_spares_vectors_and_changes_no_decision(claim: str, floor: float
 def test_a_contradicted_claim_needs_no_vectors() -> None:
     embedder = _Counting()
     examination = SupportJudge(embedder).examine([READ], floor=0.45)
-    examination.settle([one for one in [examination.compare(Claim("Braddock led 1,600 troops."), READ)] if one])
+    examination.settle(
+        [one for one in [examination.compare(Claim("Braddock led 1,600 troops."), READ)] if one]
+    )
     assert embedder.calls == 0
 
 

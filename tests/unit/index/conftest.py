@@ -16,7 +16,12 @@ OpenStore = Callable[..., IndexStore]
 @pytest.fixture
 def options(tmp_path: Path) -> IndexOptions:
     """A data directory of its own; one indexing thread keeps tests light."""
-    return IndexOptions(tmp_path / "data", tmp_path / "data" / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+    return IndexOptions(
+        tmp_path / "data",
+        tmp_path / "data" / "chroma",
+        tantivy_threads=1,
+        tantivy_heap_bytes=15_000_000,
+    )
 
 
 @pytest.fixture

@@ -8,7 +8,15 @@ from itertools import pairwise
 import numpy as np
 
 from app.core.ids import document_id
-from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, FloatArray, Library, Metadata, PageSpan
+from app.core.types import (
+    ChunkSpan,
+    DocumentDraft,
+    Fingerprint,
+    FloatArray,
+    Library,
+    Metadata,
+    PageSpan,
+)
 from app.core.vectors import l2_normalise
 
 DIMENSION = 16
@@ -33,7 +41,10 @@ def make_draft(
 ) -> DocumentDraft:
     """A draft of `text` cut into equal chunks, one page over all of it."""
     bounds = [i * len(text) // chunks for i in range(chunks + 1)]
-    spans = tuple(ChunkSpan(i, start, end, sections[i % len(sections)], 1) for i, (start, end) in enumerate(pairwise(bounds)))
+    spans = tuple(
+        ChunkSpan(i, start, end, sections[i % len(sections)], 1)
+        for i, (start, end) in enumerate(pairwise(bounds))
+    )
     return DocumentDraft(
         library=library,
         doc_id=document_id(library, key),

@@ -12,7 +12,9 @@ from evaluation.campaigns.traced_ingest import examine, whole_calls
 from tests.unit.index.drafts import make_draft
 
 
-def test_files_and_directories_are_synced_before_a_write_returns(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_directories_are_synced_before_a_write_returns(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[Path] = []
     real = os.fsync
 
@@ -23,16 +25,23 @@ def test_files_and_directories_are_synced_before_a_write_returns(store: IndexSto
     monkeypatch.setattr(os, "fsync", fsync)
     sha256 = store.writer.store_original(b"walruses whistle")
     originals = store.options.data_dir / "originals"
-    assert [path.parent if path != originals else path for path in synced] == [originals, originals]  # the file, then its directory
+    assert [path.parent if path != originals else path for path in synced] == [
+        originals,
+        originals,
+    ]  # the file, then its directory
     assert synced[-1] == originals
     store.writer.write([make_draft("a.txt", "walruses whistle", has_original=True, sha256=sha256)])
-    assert synced[-1] == store.options.data_dir / "tantivy" / "papers"  # after the rename of meta.json, which tantivy leaves open
+    assert (
+        synced[-1] == store.options.data_dir / "tantivy" / "papers"
+    )  # after the rename of meta.json, which tantivy leaves open
 
 
 def test_a_commit_of_the_catalog_is_synced(store: IndexStore) -> None:
     with store.database.write("test") as sql:
         assert sql.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert sql.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL: the log is synced by every commit
+        assert (
+            sql.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        )  # FULL: the log is synced by every commit
 
 
 TRACE = """\
@@ -57,7 +66,9 @@ TRACE = """\
         ("fsync(5", {"/d/originals/a.bin"}, set()),
     ],
 )
-def test_the_reading_of_a_trace_sees_what_is_not_synced(left_out: str, files: set[str], directories: set[str]) -> None:
+def test_the_reading_of_a_trace_sees_what_is_not_synced(
+    left_out: str, files: set[str], directories: set[str]
+) -> None:
     lines = [line for line in TRACE.splitlines() if not left_out or left_out not in line]
     found = examine(whole_calls(lines), "/d", "HTTP/1.1 201")
     assert (set(found.unsynced_files), found.unsynced_directories) == (files, directories)

@@ -49,8 +49,14 @@ def part(name: str) -> Callable[[Path], Path]:
 
 
 DAMAGE: dict[str, Callable[[Path], None]] = {
-    **{f"a bit of .{name}": lambda index, name=name: flip(part(name)(index), 0.4) for name in PARTS},  # type: ignore[misc]
-    **{f".{name} cut": lambda index, name=name: os.truncate(part(name)(index), 40) for name in PARTS},  # type: ignore[misc]
+    **{
+        f"a bit of .{name}": lambda index, name=name: flip(part(name)(index), 0.4)  # type: ignore[misc]
+        for name in PARTS
+    },
+    **{
+        f".{name} cut": lambda index, name=name: os.truncate(part(name)(index), 40)  # type: ignore[misc]
+        for name in PARTS
+    },
     "a file lost": lambda index: part("idx")(index).unlink(),
     "an empty file": lambda index: os.truncate(part("term")(index), 0),
     "meta.json torn": lambda index: os.truncate(index / "meta.json", 100),
@@ -59,11 +65,16 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 
 
 def results(store: IndexStore) -> list[list[int]]:
-    return [[hit.chunk_id for hit in store.lexical.search(PAPERS, text, 5)] for text in ("walruses7", "clams42", "walruses199")]
+    return [
+        [hit.chunk_id for hit in store.lexical.search(PAPERS, text, 5)]
+        for text in ("walruses7", "clams42", "walruses199")
+    ]
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_a_damaged_lexical_index_is_made_again_at_the_start(options: IndexOptions, kind: str) -> None:
+def test_a_damaged_lexical_index_is_made_again_at_the_start(
+    options: IndexOptions, kind: str
+) -> None:
     with IndexStore(options, vector_store="off") as store:
         before = results(store)
         assert all(before)
@@ -74,10 +85,15 @@ def test_a_damaged_lexical_index_is_made_again_at_the_start(options: IndexOption
 
 
 @pytest.mark.parametrize("kind", ["a bit of .idx", ".store cut", "meta.json torn"])
-def test_a_check_finds_a_damaged_lexical_index_and_mends_it(options: IndexOptions, kind: str) -> None:
+def test_a_check_finds_a_damaged_lexical_index_and_mends_it(
+    options: IndexOptions, kind: str
+) -> None:
     DAMAGE[kind](options.data_dir / "tantivy" / "papers")
     with IndexStore(options, vector_store="off", heal=False) as store:
-        assert {fault.code for fault in store.fsck.run().faults} <= {"lexical_files", "lexical_missing"}
+        assert {fault.code for fault in store.fsck.run().faults} <= {
+            "lexical_files",
+            "lexical_missing",
+        }
         assert store.fsck.run().sound is False
         assert store.fsck.run(repair=True).sound is True
         assert all(results(store))
@@ -90,7 +106,9 @@ def test_a_sound_lexical_index_is_left_alone(sound: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_a_catalog_with_damaged_pages_is_refused_with_the_cure(options: IndexOptions, share: float) -> None:
+def test_a_catalog_with_damaged_pages_is_refused_with_the_cure(
+    options: IndexOptions, share: float
+) -> None:
     catalog = options.data_dir / "catalog.sqlite3"
     content = bytearray(catalog.read_bytes())
     page = int(share * len(content)) // 4096 * 4096

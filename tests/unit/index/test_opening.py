@@ -41,13 +41,17 @@ def steps() -> Iterator[Steps]:
     event.remove(Engine, "connect", steps.watch)
 
 
-def test_opening_reads_no_more_of_a_larger_catalog(tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_reads_no_more_of_a_larger_catalog(
+    tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store_module, "CATALOG_CHECKED_AT_START_BYTES", 0)
     counts = []
     for size in (20, 400):
         options = IndexOptions(tmp_path / str(size), tmp_path / str(size) / "chroma")
         with IndexStore(options, vector_store="off") as store:
-            store.writer.write([make_draft(f"{n}.txt", f"text {n}", library=Library.PUBLIC) for n in range(size)])
+            store.writer.write(
+                [make_draft(f"{n}.txt", f"text {n}", library=Library.PUBLIC) for n in range(size)]
+            )
         steps.count = 0
         with IndexStore(options, vector_store="off"):
             counts.append(steps.count)

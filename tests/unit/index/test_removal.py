@@ -33,7 +33,12 @@ def test_delete_removes_from_every_search_and_reports(store: IndexStore) -> None
     assert (result.chunks, result.vectors, result.originals, result.purged) == (2, 2, 1, True)
     assert found(store, "walruses") == set()
     counts = store.catalog.counts(PAPERS)
-    assert (counts.documents, counts.chunks, counts.embedded, store.vectors.count(PAPERS)) == (1, 2, 2, 2)
+    assert (counts.documents, counts.chunks, counts.embedded, store.vectors.count(PAPERS)) == (
+        1,
+        2,
+        2,
+        2,
+    )
     assert not store.writer.original_path(sha256).exists()
     with pytest.raises(NotFound):
         store.catalog.text(PAPERS, draft.doc_id)
@@ -43,7 +48,10 @@ def test_delete_removes_from_every_search_and_reports(store: IndexStore) -> None
 
 def test_an_original_stays_while_another_document_has_the_same_bytes(store: IndexStore) -> None:
     sha256 = store.writer.store_original(b"same")
-    first, second = (make_draft(key, "same words", has_original=True, sha256=sha256) for key in ("a.txt", "b.txt"))
+    first, second = (
+        make_draft(key, "same words", has_original=True, sha256=sha256)
+        for key in ("a.txt", "b.txt")
+    )
     store.writer.write([first, second])
     assert store.writer.delete(PAPERS, first.doc_id).originals == 0
     assert store.catalog.original(PAPERS, second.doc_id).exists()
@@ -68,7 +76,11 @@ def test_within_the_grace_a_deletion_can_be_undone(store: IndexStore) -> None:
     store.writer.write([draft])
     embed_all(store)
     result = store.writer.delete(PAPERS, draft.doc_id, grace_s=60)
-    assert (result.purged, found(store, "walruses"), store.vectors.count(PAPERS)) == (False, set(), 0)
+    assert (result.purged, found(store, "walruses"), store.vectors.count(PAPERS)) == (
+        False,
+        set(),
+        0,
+    )
     assert store.catalog.counts(PAPERS).chunks == 0
     assert store.remover.purge_due() == 0
     assert store.writer.restore(PAPERS, draft.doc_id).state == "live"
@@ -82,7 +94,11 @@ def test_after_the_grace_it_is_purged(store: IndexStore, monkeypatch: pytest.Mon
     draft = make_draft("a.txt", "walruses whistle loudly")
     store.writer.write([draft])
     store.writer.delete(PAPERS, draft.doc_id, grace_s=60)
-    later = (datetime.now(UTC) + timedelta(seconds=90)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    later = (
+        (datetime.now(UTC) + timedelta(seconds=90))
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
     monkeypatch.setattr(removal, "utc_now", lambda: later)
     assert store.remover.purge_due() == 1
     with pytest.raises(NotFound):
@@ -111,22 +127,43 @@ def test_clear_empties_one_library(store: IndexStore) -> None:
 
 
 def test_quotes_in_stored_answers_and_conversations_are_blanked(store: IndexStore) -> None:
-    secret, kept = make_draft("a.txt", "walruses whistle loudly", chunks=1), make_draft("b.txt", "penguins parade", chunks=1)
+    secret, kept = (
+        make_draft("a.txt", "walruses whistle loudly", chunks=1),
+        make_draft("b.txt", "penguins parade", chunks=1),
+    )
     store.writer.write([secret, kept])
     passages = list(store.catalog.passages(PAPERS, [1, 2]).values())
     evidence = tuple(Evidence(n, Hit(passage, 1.0)) for n, passage in enumerate(passages, 1))
     text = "Walruses whistle loudly [1]. Penguins parade [2]."
-    answer = Answer("a1", text, "answered", Question("who?", "papers"), "extractive", "e", evidence=evidence)
+    answer = Answer(
+        "a1", text, "answered", Question("who?", "papers"), "extractive", "e", evidence=evidence
+    )
     record = {
         "answer_id": "a1",
         "answer": text,
         "sources": [
-            {"n": n, "doc_id": p.document.doc_id, "library": "papers", "preview": p.chunk.text, "title": p.document.title}
+            {
+                "n": n,
+                "doc_id": p.document.doc_id,
+                "library": "papers",
+                "preview": p.chunk.text,
+                "title": p.document.title,
+            }
             for n, p in enumerate(passages, 1)
         ],
         "sentences": [
-            {"text": text[:27], "answer_start": 0, "answer_end": 28, "citations": [{"n": 1, "quote": "walruses whistle loudly"}]},
-            {"text": text[29:], "answer_start": 29, "answer_end": 49, "citations": [{"n": 2, "quote": "penguins parade"}]},
+            {
+                "text": text[:27],
+                "answer_start": 0,
+                "answer_end": 28,
+                "citations": [{"n": 1, "quote": "walruses whistle loudly"}],
+            },
+            {
+                "text": text[29:],
+                "answer_start": 29,
+                "answer_end": 49,
+                "citations": [{"n": 2, "quote": "penguins parade"}],
+            },
         ],
     }
     store.answers.save(answer, record)
@@ -146,8 +183,20 @@ def test_what_cites_nothing_is_blanked_with_its_source() -> None:
         "answer": answer,
         "rewritten_query": "how heavy is the whale",
         "sources": [
-            {"n": 1, "doc_id": "a", "library": "papers", "preview": "The whale weighs 30 t.", "title": "Whales"},
-            {"n": 2, "doc_id": "b", "library": "papers", "preview": "penguins parade", "title": "Penguins"},
+            {
+                "n": 1,
+                "doc_id": "a",
+                "library": "papers",
+                "preview": "The whale weighs 30 t.",
+                "title": "Whales",
+            },
+            {
+                "n": 2,
+                "doc_id": "b",
+                "library": "papers",
+                "preview": "penguins parade",
+                "title": "Penguins",
+            },
         ],
         "sentences": [
             {"text": "It sings.", "answer_start": 18, "answer_end": 27, "citations": []},
@@ -171,7 +220,9 @@ def test_what_cites_nothing_is_blanked_with_its_source() -> None:
     assert untouched == record
 
 
-def test_a_purge_cut_short_is_finished_at_the_next_start(options: IndexOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_cut_short_is_finished_at_the_next_start(
+    options: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draft = make_draft("a.txt", "walruses whistle loudly")
     with IndexStore(options, vector_store="off") as store:
         store.writer.write([draft])
@@ -213,7 +264,9 @@ def test_text_without_original_says_so(store: IndexStore) -> None:
 
 
 def test_a_deleted_document_that_is_written_again_leaves_no_vectors(store: IndexStore) -> None:
-    draft = make_draft("a.txt", "walruses whistle loudly", chunks=2)  # found by tests/crash/test_store_machine.py
+    draft = make_draft(
+        "a.txt", "walruses whistle loudly", chunks=2
+    )  # found by tests/crash/test_store_machine.py
     store.writer.write([draft])
     embed_all(store)
     store.writer.delete(PAPERS, draft.doc_id, grace_s=600)

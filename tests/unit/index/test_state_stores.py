@@ -22,12 +22,24 @@ def test_jobs_survive_reopening_and_are_pruned(options: IndexOptions) -> None:
         second = store.jobs.create("bulk", {})
         store.jobs.save(
             replace(
-                first, state="running", done=2, eta_s=1.5, errors=("x",), files=(JobFile("a", "running", 0.5),), result={"n": 1}
+                first,
+                state="running",
+                done=2,
+                eta_s=1.5,
+                errors=("x",),
+                files=(JobFile("a", "running", 0.5),),
+                result={"n": 1},
             )
         )
     with IndexStore(options, vector_store="off") as store:
         job = store.jobs.get(first.id)
-        assert (job.state, job.done, job.eta_s, job.errors, job.result) == ("running", 2, 1.5, ("x",), {"n": 1})
+        assert (job.state, job.done, job.eta_s, job.errors, job.result) == (
+            "running",
+            2,
+            1.5,
+            ("x",),
+            {"n": 1},
+        )
         assert job.files == (JobFile("a", "running", 0.5),)
         assert job.updated_at >= job.created_at
         assert [j.id for j in store.jobs.list()] == [second.id, first.id]
@@ -46,7 +58,11 @@ def test_answers_are_kept_rated_listed_and_wiped(store: IndexStore) -> None:
     for name in ("a", "b"):
         store.answers.save(an_answer(name), {"answer_id": name, "answer": "Zürich"})
     store.answers.add_feedback("a", {"thumb": "up"})
-    assert store.answers.get("a") == {"answer_id": "a", "answer": "Zürich", "feedback": {"thumb": "up"}}
+    assert store.answers.get("a") == {
+        "answer_id": "a",
+        "answer": "Zürich",
+        "feedback": {"thumb": "up"},
+    }
     assert [r["answer_id"] for r in store.answers.list()] == ["b", "a"]
     assert [r["answer_id"] for r in store.answers.list(with_feedback=True)] == ["a"]
     with pytest.raises(NotFound):
@@ -64,10 +80,18 @@ def test_conversations_grow_and_are_forgotten(store: IndexStore) -> None:
     store.conversations.set_summary(talk, "greetings", 2)
     store.conversations.rename(talk, "renamed")
     found = store.conversations.get(talk)
-    assert (found["title"], found["library"], found["summary"], found["folded"]) == ("renamed", "papers", "greetings", 2)
+    assert (found["title"], found["library"], found["summary"], found["folded"]) == (
+        "renamed",
+        "papers",
+        "greetings",
+        2,
+    )
     turns = found["turns"]
     assert isinstance(turns, list)
-    assert [(t["role"], t["content"], t["answer_id"]) for t in turns] == [("user", "hi", "a1"), ("assistant", "hello", "a1")]
+    assert [(t["role"], t["content"], t["answer_id"]) for t in turns] == [
+        ("user", "hi", "a1"),
+        ("assistant", "hello", "a1"),
+    ]
     assert [c["id"] for c in store.conversations.list()] == [other, talk]
     assert store.conversations.delete(talk) == 1
     for call in (

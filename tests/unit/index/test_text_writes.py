@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -26,7 +27,10 @@ LIMIT_S = 30
 
 def found(store: IndexStore, query: str) -> set[str]:
     hits = store.lexical.search(PAPERS, query, 50)
-    return {p.document.source_key for p in store.catalog.passages(PAPERS, [hit.chunk_id for hit in hits]).values()}
+    return {
+        p.document.source_key
+        for p in store.catalog.passages(PAPERS, [hit.chunk_id for hit in hits]).values()
+    }
 
 
 def frequencies(store: IndexStore, *words: str) -> tuple[int, dict[str, int]]:
@@ -34,7 +38,9 @@ def frequencies(store: IndexStore, *words: str) -> tuple[int, dict[str, int]]:
 
 
 def entries(*articles: str) -> LedgerPage:
-    return LedgerPage(PAPERS, "wiki", [LedgerEntry(article, "1", "indexed") for article in articles])
+    return LedgerPage(
+        PAPERS, "wiki", [LedgerEntry(article, "1", "indexed") for article in articles]
+    )
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
@@ -47,7 +53,9 @@ def eventually(condition: Callable[[], bool]) -> bool:
 class Commits:
     """Counts tantivy's commits; the first may be held back or fail."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None, *, held: bool = False) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None, *, held: bool = False
+    ) -> None:
         self.count = 0
         self.begun, self.go_on = threading.Event(), threading.Event()
         commit = TantivyIndex.commit
@@ -64,18 +72,28 @@ class Commits:
         monkeypatch.setattr(TantivyIndex, "commit", counted)
 
 
-def test_words_of_batches_are_committed_together(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_of_batches_are_committed_together(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commits = Commits(monkeypatch)
     for letter, word in (("a", "alpha"), ("b", "beta"), ("c", "gamma")):
         results = store.writer.store([make_draft(f"{letter}.txt", word, chunks=1)], entries(letter))
         assert [result.status for result in results] == ["indexed"]
-    assert (store.catalog.counts(PAPERS).documents, store.ledger.summary(PAPERS, "wiki").indexed) == (3, 3)
+    assert (
+        store.catalog.counts(PAPERS).documents,
+        store.ledger.summary(PAPERS, "wiki").indexed,
+    ) == (3, 3)
     assert (commits.count, found(store, "alpha")) == (0, set())
     store.writer.settle(PAPERS)
-    assert (commits.count, frequencies(store, "alpha", "beta", "gamma")) == (1, (3, {"alpha": 1, "beta": 1, "gamma": 1}))
+    assert (commits.count, frequencies(store, "alpha", "beta", "gamma")) == (
+        1,
+        (3, {"alpha": 1, "beta": 1, "gamma": 1}),
+    )
 
 
-def test_a_full_group_is_committed_without_being_asked(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_group_is_committed_without_being_asked(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 2)
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     store.writer.store([make_draft("b.txt", "beta", chunks=1)])
@@ -90,7 +108,9 @@ def test_a_group_does_not_wait_for_long(store: IndexStore, monkeypatch: pytest.M
     assert eventually(lambda: found(store, "beta") == {"b.txt"})
 
 
-def test_rows_of_batches_are_written_while_a_group_is_committed(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_batches_are_written_while_a_group_is_committed(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
     commits = Commits(monkeypatch, held=True)
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
@@ -102,13 +122,17 @@ def test_rows_of_batches_are_written_while_a_group_is_committed(store: IndexStor
     assert found(store, "alpha beta") == {"a.txt", "b.txt"}
 
 
-def test_whoever_brings_too_many_words_waits_without_the_write_lock(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_brings_too_many_words_waits_without_the_write_lock(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(word_queue, "GROUP_CHUNKS", 1)
     monkeypatch.setattr(word_queue, "WAITING_CHUNKS", 0)
     commits = Commits(monkeypatch, held=True)
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     assert commits.begun.wait(LIMIT_S)
-    later = threading.Thread(target=store.writer.store, args=([make_draft("b.txt", "beta", chunks=1)],))
+    later = threading.Thread(
+        target=store.writer.store, args=([make_draft("b.txt", "beta", chunks=1)],)
+    )
     later.start()
     later.join(0.1)
     assert later.is_alive()
@@ -120,7 +144,9 @@ def test_whoever_brings_too_many_words_waits_without_the_write_lock(store: Index
     assert store.catalog.counts(PAPERS).documents == 2
 
 
-def test_a_deletion_waits_for_a_group_without_the_write_lock(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deletion_waits_for_a_group_without_the_write_lock(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = make_draft("old.txt", "omega", chunks=1)
     store.writer.write([old])
     commits = Commits(monkeypatch, held=True)
@@ -174,7 +200,9 @@ def test_words_put_behind_a_failure_are_not_committed_without_those_before(
     assert frequencies(store, "alpha", "beta") == (2, {"alpha": 1, "beta": 1})
 
 
-def test_a_write_that_cannot_be_committed_is_not_acknowledged(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_cannot_be_committed_is_not_acknowledged(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Commits(monkeypatch, DiskFull("no space"))
     with pytest.raises(DiskFull):
         store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
@@ -182,7 +210,9 @@ def test_a_write_that_cannot_be_committed_is_not_acknowledged(store: IndexStore,
     assert found(store, "alpha") == {"a.txt"}
 
 
-def test_a_disk_that_stays_full_ends_settling(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_stays_full_ends_settling(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
@@ -202,10 +232,16 @@ def test_a_write_of_a_stored_document_waits_for_its_words(store: IndexStore) -> 
 
 
 def test_a_replacement_is_found_on_return(store: IndexStore) -> None:
-    store.writer.store([make_draft("a.txt", "alpha", chunks=1), make_draft("b.txt", "beta", chunks=1)])
+    store.writer.store(
+        [make_draft("a.txt", "alpha", chunks=1), make_draft("b.txt", "beta", chunks=1)]
+    )
     results = store.writer.store([make_draft("a.txt", "gamma", chunks=1)])
     assert [result.status for result in results] == ["replaced"]
-    assert [found(store, word) for word in ("alpha", "beta", "gamma")] == [set(), {"b.txt"}, {"a.txt"}]
+    assert [found(store, word) for word in ("alpha", "beta", "gamma")] == [
+        set(),
+        {"b.txt"},
+        {"a.txt"},
+    ]
 
 
 def test_whatever_else_writes_sees_gathered_words_first(store: IndexStore) -> None:
@@ -229,24 +265,34 @@ def test_whatever_else_writes_sees_gathered_words_first(store: IndexStore) -> No
     assert frequencies(store, "epsilon")[1] == {"epsilon": 1}
 
 
-def test_vectors_that_come_meanwhile_do_not_break_a_group_up(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_that_come_meanwhile_do_not_break_a_group_up(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = HashEmbedder(DIMENSION)
     store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
     commits = Commits(monkeypatch)
     store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     store.writer.claim(PAPERS, FINGERPRINT)
     chunks = store.writer.pending_vectors(PAPERS, 10)
-    store.writer.write_vectors(PAPERS, [chunk.chunk_id for chunk in chunks], embedder.embed_passages([c.text for c in chunks]))
+    store.writer.write_vectors(
+        PAPERS,
+        [chunk.chunk_id for chunk in chunks],
+        embedder.embed_passages([c.text for c in chunks]),
+    )
     store.writer.apply(PAPERS)
     assert (commits.count, store.vectors.count(PAPERS)) == (0, 2)
     store.writer.settle(PAPERS)
     assert (commits.count, found(store, "beta")) == (1, {"b.txt"})
 
 
-def test_words_that_never_came_are_replayed_before_those_that_follow(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_never_came_are_replayed_before_those_that_follow(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     with monkeypatch.context() as patch:
-        patch.setattr("app.index.text_writes.TextWriter._gather", lambda *_: None)  # the process was interrupted behind the rows
+        patch.setattr(
+            "app.index.text_writes.TextWriter._gather", lambda *_: None
+        )  # the process was interrupted behind the rows
         store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
     store.writer.settle(PAPERS)
@@ -254,12 +300,20 @@ def test_words_that_never_came_are_replayed_before_those_that_follow(store: Inde
 
 
 def niced() -> int:
-    """How many threads of this process come after others."""
-    return sum(os.getpriority(os.PRIO_PROCESS, int(task.name)) >= NICE for task in Path("/proc/self/task").iterdir())
+    """Count the threads of this process that come after others."""
+    found = 0
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            found += os.getpriority(os.PRIO_PROCESS, int(task.name)) >= NICE
+    return found
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
-def test_words_of_a_bulk_run_take_their_time_and_those_of_an_upload_do_not(store: IndexStore) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="threads have a priority of their own on Linux only"
+)
+def test_words_of_a_bulk_run_take_their_time_and_those_of_an_upload_do_not(
+    store: IndexStore,
+) -> None:
     before = niced()
     store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
     assert niced() == before
@@ -296,7 +350,9 @@ def test_gathered_words_are_found_after_closing(options: IndexOptions) -> None:
         assert store.projector.log.mark(PAPERS, "lexical") == store.projector.log.last()
 
 
-def test_words_whose_commit_failed_are_found_after_a_restart(options: IndexOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_whose_commit_failed_are_found_after_a_restart(
+    options: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
@@ -307,7 +363,9 @@ def test_words_whose_commit_failed_are_found_after_a_restart(options: IndexOptio
         assert found(store, "alpha") == {"a.txt"}
 
 
-def test_rows_that_fail_leave_neither_words_nor_entries(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_fail_leave_neither_words_nor_entries(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
@@ -316,6 +374,9 @@ def test_rows_that_fail_leave_neither_words_nor_entries(store: IndexStore, monke
         patch.setattr("app.index.text_writes.record_page", full)
         with pytest.raises(DiskFull):
             store.writer.store([make_draft("a.txt", "alpha", chunks=1)], entries("a"))
-    assert (store.ledger.summary(PAPERS, "wiki").indexed, store.catalog.counts(PAPERS).documents) == (0, 1)
+    assert (
+        store.ledger.summary(PAPERS, "wiki").indexed,
+        store.catalog.counts(PAPERS).documents,
+    ) == (0, 1)
     store.writer.settle(PAPERS)
     assert (found(store, "alpha"), found(store, "beta")) == (set(), {"b.txt"})

@@ -22,14 +22,19 @@ PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
 def found(store: IndexStore, query: str, library: Library = PAPERS) -> set[str]:
     """Documents that a lexical search shows."""
     hits = store.lexical.search(library, query, 50)
-    return {p.document.doc_id for p in store.catalog.passages(library, [hit.chunk_id for hit in hits]).values()}
+    return {
+        p.document.doc_id
+        for p in store.catalog.passages(library, [hit.chunk_id for hit in hits]).values()
+    }
 
 
 def embed_all(store: IndexStore, library: Library = PAPERS, seed: int = 0) -> int:
     """Give every pending chunk a vector and apply."""
     store.writer.claim(library, FINGERPRINT)
     pending = store.writer.pending_vectors(library, 1000)
-    store.writer.write_vectors(library, [chunk.chunk_id for chunk in pending], unit_rows(len(pending), seed))
+    store.writer.write_vectors(
+        library, [chunk.chunk_id for chunk in pending], unit_rows(len(pending), seed)
+    )
     store.writer.apply(library)
     return len(pending)
 
@@ -40,7 +45,9 @@ def test_acknowledged_is_found_with_exact_text(store: IndexStore) -> None:
     assert (result.status, result.revision, result.duplicate_of) == ("indexed", 1, None)
     assert found(store, "zebra") == {draft.doc_id}
     chunks = store.catalog.chunks(PAPERS, draft.doc_id)
-    assert [chunk.text for chunk in chunks] == [draft.text[span.start : span.end] for span in draft.chunks]
+    assert [chunk.text for chunk in chunks] == [
+        draft.text[span.start : span.end] for span in draft.chunks
+    ]
     assert store.catalog.text(PAPERS, draft.doc_id, 0, 6).text == "Zebras"
 
 
@@ -60,7 +67,10 @@ def test_replacing_shows_the_new_revision_and_keeps_the_old_text(store: IndexSto
     assert found(store, "walrus") == set()
     assert found(store, "penguin") == {draft.doc_id}
     assert store.catalog.text(PAPERS, draft.doc_id, revision=1).text == "walruses whistle"
-    assert [c.text for c in store.catalog.chunks(PAPERS, draft.doc_id, revision=1)] == ["walruses", " whistle"]
+    assert [c.text for c in store.catalog.chunks(PAPERS, draft.doc_id, revision=1)] == [
+        "walruses",
+        " whistle",
+    ]
     counts = store.catalog.counts(PAPERS)
     assert (counts.documents, counts.chunks, counts.embedded) == (1, 3, 0)
     store.writer.apply(PAPERS)
@@ -71,11 +81,17 @@ def test_a_search_in_flight_still_joins_the_revision_it_found(store: IndexStore)
     store.writer.write([make_draft("a.txt", "walruses whistle")])
     in_flight = [hit.chunk_id for hit in store.lexical.search(PAPERS, "walrus", 5)]
     store.writer.write([make_draft("a.txt", "penguins parade")])
-    assert [p.chunk.text for p in store.catalog.passages(PAPERS, in_flight).values()] == ["walruses"]
+    assert [p.chunk.text for p in store.catalog.passages(PAPERS, in_flight).values()] == [
+        "walruses"
+    ]
 
 
-def test_same_bytes_under_another_key_are_a_duplicate_until_the_first_goes(store: IndexStore) -> None:
-    first, second, third = (make_draft(key, "same words here") for key in ("a.txt", "b.txt", "c.txt"))
+def test_same_bytes_under_another_key_are_a_duplicate_until_the_first_goes(
+    store: IndexStore,
+) -> None:
+    first, second, third = (
+        make_draft(key, "same words here") for key in ("a.txt", "b.txt", "c.txt")
+    )
     results = store.writer.write([first, second, third])
     assert [r.duplicate_of for r in results] == [None, first.doc_id, first.doc_id]
     store.writer.delete(PAPERS, first.doc_id)
@@ -92,7 +108,11 @@ def test_replacing_the_first_frees_its_duplicates(store: IndexStore) -> None:
 
 def test_a_document_twice_in_one_batch_ends_as_the_last(store: IndexStore) -> None:
     results = store.writer.write(
-        [make_draft("a.txt", "alpha alpha"), make_draft("b.txt", "beta"), make_draft("a.txt", "gamma gamma")]
+        [
+            make_draft("a.txt", "alpha alpha"),
+            make_draft("b.txt", "beta"),
+            make_draft("a.txt", "gamma gamma"),
+        ]
     )
     assert [r.revision for r in results] == [1, 1, 2]
     assert found(store, "alpha") == set()
@@ -120,7 +140,9 @@ def test_libraries_do_not_see_each_other(store: IndexStore) -> None:
         store.catalog.document(PUBLIC, paper.doc_id)
 
 
-def test_words_that_could_not_be_brought_follow_with_the_next_write(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_could_not_be_brought_follow_with_the_next_write(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.writer.write([make_draft("a.txt", "alpha")])
 
     def full(*_: object, **__: object) -> None:
@@ -136,7 +158,9 @@ def test_words_that_could_not_be_brought_follow_with_the_next_write(store: Index
     assert (len(found(store, "beta")), len(found(store, "gamma"))) == (1, 1)
 
 
-def test_words_queued_before_their_rows_failed_are_dropped(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_queued_before_their_rows_failed_are_dropped(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise DiskFull("no space")
 
@@ -146,10 +170,15 @@ def test_words_queued_before_their_rows_failed_are_dropped(store: IndexStore, mo
     monkeypatch.undo()
     store.writer.write([make_draft("c.txt", "gamma", chunks=1)])
     assert found(store, "beta") == set()
-    assert store.lexical.document_frequencies(PAPERS, ["beta", "gamma"]) == (1, {"beta": 0, "gamma": 1})
+    assert store.lexical.document_frequencies(PAPERS, ["beta", "gamma"]) == (
+        1,
+        {"beta": 0, "gamma": 1},
+    )
 
 
-def test_an_unacknowledged_commit_is_searchable_after_the_next_write(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unacknowledged_commit_is_searchable_after_the_next_write(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
@@ -162,7 +191,12 @@ def test_an_unacknowledged_commit_is_searchable_after_the_next_write(store: Inde
 
 
 def test_vectors_wait_in_catalog_order_and_count(store: IndexStore) -> None:
-    store.writer.write([make_draft("short.txt", "tiny text"), make_draft("long.txt", "a much longer text than the other one")])
+    store.writer.write(
+        [
+            make_draft("short.txt", "tiny text"),
+            make_draft("long.txt", "a much longer text than the other one"),
+        ]
+    )
     ordered = [chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 10)]
     longest = [chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 10, "longest")]
     assert ordered == list(reversed(longest))
@@ -179,7 +213,9 @@ def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
 ) -> None:
     names = ["wiki:1", "wiki:2", "wiki:3", "wikidata:4", "other:5"]
     store.writer.write([make_draft(name, f"text of {name}", chunks=1) for name in names])
-    keys = {name: document.doc_id for name in names if (document := store.writer.current(PAPERS, name))}
+    keys = {
+        name: document.doc_id for name in names if (document := store.writer.current(PAPERS, name))
+    }
     monkeypatch.setattr("app.index.writer._LINKS_PAGE", 2)
     asked: list[str] = []
 
@@ -195,10 +231,14 @@ def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
     count({"wiki:1": 1, "wiki:2": 7, "wiki:3": 3})
     assert asked == ["wiki:1", "wiki:2", "wiki:3"]
     linked = [chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 9, "linked")]
-    assert linked == [keys[name] for name in ("wiki:2", "wiki:3", "wiki:1", "wikidata:4", "other:5")]
+    assert linked == [
+        keys[name] for name in ("wiki:2", "wiki:3", "wiki:1", "wikidata:4", "other:5")
+    ]
     count({"wiki:1": 4, "wiki:2": 0, "wiki:3": 3})
     linked = [chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 9, "linked")]
-    assert linked == [keys[name] for name in ("wiki:2", "wiki:1", "wiki:3", "wikidata:4", "other:5")]
+    assert linked == [
+        keys[name] for name in ("wiki:2", "wiki:1", "wiki:3", "wikidata:4", "other:5")
+    ]
 
 
 def test_every_vector_finds_its_own_chunk(store: IndexStore) -> None:
@@ -215,7 +255,9 @@ def test_every_vector_finds_its_own_chunk(store: IndexStore) -> None:
 def test_vectors_written_while_rows_catch_up_do_not_make_all_of_them_anew(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.writer.write([make_draft(name, f"{name} walruses whistle", chunks=1) for name in ("ann", "bea", "cid")])
+    store.writer.write(
+        [make_draft(name, f"{name} walruses whistle", chunks=1) for name in ("ann", "bea", "cid")]
+    )
     store.writer.claim(PAPERS, FINGERPRINT)
     rows = unit_rows(3)
     embedded = CatalogLoader.embedded
@@ -266,8 +308,14 @@ def test_an_empty_library_takes_another_fingerprint(store: IndexStore) -> None:
 def test_correction_is_found_and_outlives_a_new_revision(store: IndexStore) -> None:
     draft = make_draft("a.txt", "alpha beta", title="Wrong")
     store.writer.write([draft])
-    corrected = store.writer.correct(PAPERS, draft.doc_id, Metadata("Hippopotamus facts", ("Ann Li",), 1999))
-    assert (corrected.title, corrected.authors, corrected.year) == ("Hippopotamus facts", ("Ann Li",), 1999)
+    corrected = store.writer.correct(
+        PAPERS, draft.doc_id, Metadata("Hippopotamus facts", ("Ann Li",), 1999)
+    )
+    assert (corrected.title, corrected.authors, corrected.year) == (
+        "Hippopotamus facts",
+        ("Ann Li",),
+        1999,
+    )
     assert found(store, "hippopotamus") == {draft.doc_id}
     store.writer.write([make_draft("a.txt", "gamma delta", title="Wrong again")])
     assert store.catalog.document(PAPERS, draft.doc_id).title == "Hippopotamus facts"
@@ -303,7 +351,9 @@ def test_writers_and_readers_at_once(store: IndexStore) -> None:
     for reader in readers:
         reader.start()
     for i in range(8):
-        store.writer.write([make_draft("a.txt", f"walrus revision {i}", chunks=1), make_draft(f"{i}.txt", "other")])
+        store.writer.write(
+            [make_draft("a.txt", f"walrus revision {i}", chunks=1), make_draft(f"{i}.txt", "other")]
+        )
     done.set()
     for reader in readers:
         reader.join()
@@ -311,19 +361,30 @@ def test_writers_and_readers_at_once(store: IndexStore) -> None:
 
 
 def test_what_is_pending_can_be_asked_for_some_documents(store: IndexStore) -> None:
-    drafts = [make_draft(name, f"{name} text of some length") for name in ("a.txt", "b.txt", "c.txt")]
+    drafts = [
+        make_draft(name, f"{name} text of some length") for name in ("a.txt", "b.txt", "c.txt")
+    ]
     store.writer.write(drafts)
     wanted = [drafts[2].doc_id, drafts[0].doc_id, "not-there"]
-    assert {chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 100, doc_ids=wanted)} == set(wanted[:2])
+    assert {
+        chunk.doc_id for chunk in store.writer.pending_vectors(PAPERS, 100, doc_ids=wanted)
+    } == set(wanted[:2])
     assert store.writer.pending_vectors(PAPERS, 100, doc_ids=[]) == []
     embed_all(store)
     assert store.writer.pending_vectors(PAPERS, 100, doc_ids=wanted) == []
 
 
-def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(options: IndexOptions) -> None:
+def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(
+    options: IndexOptions,
+) -> None:
     with IndexStore(options, vector_store="off") as store:
-        wanted, orphan = store.writer.store_original(b"accepted"), store.writer.store_original(b"forgotten")
-        job = store.jobs.create("ingest", {"library": "papers", "files": [{"filename": "a", "sha256": wanted}]})
+        wanted, orphan = (
+            store.writer.store_original(b"accepted"),
+            store.writer.store_original(b"forgotten"),
+        )
+        job = store.jobs.create(
+            "ingest", {"library": "papers", "files": [{"filename": "a", "sha256": wanted}]}
+        )
         store.jobs.create("backfill", {"library": "papers"})
         store.jobs.create("bulk", {"files": ["a path"]})
     with IndexStore(options, vector_store="off") as store:
@@ -337,5 +398,8 @@ def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(options:
 def test_another_chunker_is_refused_with_what_differs_and_the_cure(store: IndexStore) -> None:
     store.writer.write([make_draft("a.txt", "walruses whistle")])
     embed_all(store)
-    with pytest.raises(FingerprintMismatch, match=r"made with chunker .*, now it is '9:1:0'.* documind reembed --library papers"):
+    with pytest.raises(
+        FingerprintMismatch,
+        match=r"made with chunker .*, now it is '9:1:0'.* documind reembed --library papers",
+    ):
         store.writer.claim(PAPERS, replace(FINGERPRINT, chunker="9:1:0"))

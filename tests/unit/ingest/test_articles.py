@@ -14,7 +14,10 @@ from app.ingest.bulk import Positioned
 from app.ingest.sources.articles import is_part, open_articles, source_name
 from app.ingest.sources.synthetic import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
-ROWS = [{"id": str(n), "url": f"https://w.example/{n}", "title": f"Title {n}", "text": f"Text of {n}."} for n in range(5)]
+ROWS = [
+    {"id": str(n), "url": f"https://w.example/{n}", "title": f"Title {n}", "text": f"Text of {n}."}
+    for n in range(5)
+]
 
 
 class Page(Item):  # type: ignore[misc]  # libzim has no types
@@ -45,7 +48,9 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
     data = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
     articles = list(open_articles(str(tmp_path / name)))
-    assert [(a.key, a.title, a.source, a.url) for a in articles] == [(r["id"], r["title"], r["text"], r["url"]) for r in ROWS]
+    assert [(a.key, a.title, a.source, a.url) for a in articles] == [
+        (r["id"], r["title"], r["text"], r["url"]) for r in ROWS
+    ]
     assert len({a.revision for a in articles}) == len(ROWS)
 
 
@@ -101,8 +106,13 @@ def test_what_is_no_source_is_refused_with_what_would_be_one(tmp_path: Path) -> 
 
 def test_sources_know_their_name_and_how_far_they_are_read(tmp_path: Path) -> None:
     dump = io.StringIO()
-    write_xml(SyntheticEncyclopedia(SyntheticOptions(articles=30, vocabulary=100, mean_words=30)), dump)
-    for name, written in (("a-20260101.xml", dump.getvalue().encode()), ("b.xml.gz", gzip.compress(dump.getvalue().encode()))):
+    write_xml(
+        SyntheticEncyclopedia(SyntheticOptions(articles=30, vocabulary=100, mean_words=30)), dump
+    )
+    for name, written in (
+        ("a-20260101.xml", dump.getvalue().encode()),
+        ("b.xml.gz", gzip.compress(dump.getvalue().encode())),
+    ):
         (tmp_path / name).write_bytes(written)
         assert source_name(str(tmp_path / name)) == "synthetic"
     rows = "".join(f'{{"title": "T{number}", "text": "Some text."}}\n' for number in range(30))
@@ -120,9 +130,15 @@ def test_sources_know_their_name_and_how_far_they_are_read(tmp_path: Path) -> No
 
 
 def test_a_dump_in_parts_is_one_source(tmp_path: Path) -> None:
-    pages = list(SyntheticEncyclopedia(SyntheticOptions(articles=30, vocabulary=100, mean_words=30)))
-    for number, options in enumerate((SyntheticOptions(articles=10, vocabulary=100, mean_words=30),) * 2):
-        with bz2.open(tmp_path / f"w-articles{number}.xml-p{number}p9.bz2", "wt", encoding="utf-8") as file:
+    pages = list(
+        SyntheticEncyclopedia(SyntheticOptions(articles=30, vocabulary=100, mean_words=30))
+    )
+    for number, options in enumerate(
+        (SyntheticOptions(articles=10, vocabulary=100, mean_words=30),) * 2
+    ):
+        with bz2.open(
+            tmp_path / f"w-articles{number}.xml-p{number}p9.bz2", "wt", encoding="utf-8"
+        ) as file:
             write_xml(SyntheticEncyclopedia(options), file)
     source = open_articles(str(tmp_path))
     assert isinstance(source, Positioned)
@@ -134,7 +150,15 @@ def test_a_dump_in_parts_is_one_source(tmp_path: Path) -> None:
 
 
 def test_a_data_set_is_streamed_as_the_hub_would_be(tmp_path: Path) -> None:
-    rows = [{"id": str(n), "url": f"https://example.org/{n}", "title": f"Page {n}", "text": f"Text {n}."} for n in range(3)]
+    rows = [
+        {
+            "id": str(n),
+            "url": f"https://example.org/{n}",
+            "title": f"Page {n}",
+            "text": f"Text {n}.",
+        }
+        for n in range(3)
+    ]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "part.parquet")
     found = list(open_articles(f"hub:{tmp_path}"))
     assert [(article.key, article.title, article.source) for article in found] == [

@@ -44,7 +44,10 @@ class CrashingWriter(MemoryIndexWriter):
 
 
 def state(writer: MemoryIndexWriter) -> set[tuple[str, str, int]]:
-    return {(document.source_key, document.sha256, document.chunks) for document in writer.documents(Library.PUBLIC)}
+    return {
+        (document.source_key, document.sha256, document.chunks)
+        for document in writer.documents(Library.PUBLIC)
+    }
 
 
 def recorded() -> tuple[MemoryIndexWriter, DictLedger]:
@@ -90,14 +93,21 @@ def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: boo
 def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run() -> None:
     linking: dict[str, set[str]] = {}
     for article in articles():
-        for target in re.findall(r"\[\[([^|\]]+)", article.source) if article.redirect_to is None else [article.redirect_to]:
+        for target in (
+            re.findall(r"\[\[([^|\]]+)", article.source)
+            if article.redirect_to is None
+            else [article.redirect_to]
+        ):
             linking.setdefault(target[:1].upper() + target[1:], set()).add(article.key)
     ledger = DictLedger()
     writer = CrashingWriter(ledger, 2, after=True)
     with pytest.raises(Crash):
         BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
     BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
-    counted = {document.filename: writer.links[document.doc_id] for document in writer.documents(Library.PUBLIC)}
+    counted = {
+        document.filename: writer.links[document.doc_id]
+        for document in writer.documents(Library.PUBLIC)
+    }
     assert counted == {title: len(linking.get(title, ())) for title in counted}
     assert max(counted.values()) > 3
 
@@ -123,13 +133,20 @@ def test_a_newer_dump_writes_what_changed_and_removes_what_is_gone() -> None:
 
 def test_a_source_that_lacks_most_of_what_is_known_removes_nothing_unless_forced() -> None:
     writer, ledger = recorded()
-    pages = [Article(str(number), "1", f"Page {number}", "text", f"Text {number}.") for number in range(10)]
+    pages = [
+        Article(str(number), "1", f"Page {number}", "text", f"Text {number}.")
+        for number in range(10)
+    ]
     BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions())
     with pytest.raises(Conflict, match="6 of 10"):
         BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions())
-    assert BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="keep")).indexed == 10
+    assert (
+        BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="keep")).indexed == 10
+    )
     assert len(state(writer)) == 10
-    assert BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="force")).indexed == 4
+    assert (
+        BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="force")).indexed == 4
+    )
     assert len(state(writer)) == 4
 
 
@@ -144,7 +161,9 @@ def test_passing_over_known_articles_reports_and_can_be_stopped() -> None:
             cancel.cancel()
 
     with pytest.raises(Cancelled):
-        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions(), progress=progress, cancel=cancel)
+        BulkIndexer(writer, ledger).run(
+            TASK, articles(), BulkOptions(), progress=progress, cancel=cancel
+        )
     assert seen == [0, 512]
 
 
@@ -152,7 +171,9 @@ def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
     writer, ledger = recorded()
     page = Article("1", "1", "A", "text", "Some text.")
     BulkIndexer(writer, ledger).run(TASK, [page], BulkOptions())
-    summary = BulkIndexer(writer, ledger).run(TASK, [replace(page, revision="2", redirect_to="B")], BulkOptions())
+    summary = BulkIndexer(writer, ledger).run(
+        TASK, [replace(page, revision="2", redirect_to="B")], BulkOptions()
+    )
     assert (summary.indexed, summary.redirects, len(state(writer))) == (0, 1, 0)
 
 
@@ -175,7 +196,9 @@ def test_cancelling_keeps_what_was_written() -> None:
         cancel.cancel()
 
     with pytest.raises(Cancelled):
-        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions(), progress=progress, cancel=cancel)
+        BulkIndexer(writer, ledger).run(
+            TASK, articles(), BulkOptions(), progress=progress, cancel=cancel
+        )
     assert seen
     assert 0 < ledger.summary().articles < 1300
 
@@ -191,11 +214,16 @@ def test_seen_keys_know_numbers_and_names() -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("workers", [0, 1])
-def test_cancelling_does_not_wait_for_the_pages_that_are_read(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+def test_cancelling_does_not_wait_for_the_pages_that_are_read(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
     """One such page takes half a second of the full parser; a group of them took half a minute."""
     monkeypatch.setattr(bulk_workers, "_ALONE_CHARACTERS", 1)
     slow = "{{" + "<b " * 18 + " text" * 6_000
-    pages = [Article(str(n), "1", "S", "wikitext", "Clean text." if n < 64 else slow) for n in range(64 + 8 * 64)]
+    pages = [
+        Article(str(n), "1", "S", "wikitext", "Clean text." if n < 64 else slow)
+        for n in range(64 + 8 * 64)
+    ]
     (writer, ledger), cancel = recorded(), CancelToken()
     asked: list[float] = []
 

@@ -40,17 +40,38 @@ OPTIONS = st.tuples(st.integers(20, 200), st.floats(0, 0.9)).map(
 )
 
 
-def document(text: str, cuts: list[int] | None = None, heads: list[int] | None = None) -> ParsedDocument:
+def document(
+    text: str, cuts: list[int] | None = None, heads: list[int] | None = None
+) -> ParsedDocument:
     bounds = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts or [])}) if cuts else []
     pages = tuple(PageSpan(n, a, b) for n, (a, b) in enumerate(pairwise(bounds), start=1))
     starts = sorted({h % max(1, len(text)) for h in heads or []} if text else set())
-    return ParsedDocument(text, "text/plain", pages, tuple(Heading(s, min(len(text), s + 1), 1, text[s]) for s in starts))
+    return ParsedDocument(
+        text,
+        "text/plain",
+        pages,
+        tuple(Heading(s, min(len(text), s + 1), 1, text[s]) for s in starts),
+    )
 
 
 @settings(max_examples=150, deadline=None)
-@example("x" * 70 + " " * 30 + "x" * 70, IngestOptions(chunk_size=70, chunk_overlap=0), [], [], False)
-@example("relay relay" + (" " + "x" * 70) * 3, IngestOptions(chunk_size=165, chunk_overlap=82), [], [], True)
-@given(TEXTS, OPTIONS, st.lists(st.integers(0, 5000), max_size=4), st.lists(st.integers(0, 5000), max_size=3), st.booleans())
+@example(
+    "x" * 70 + " " * 30 + "x" * 70, IngestOptions(chunk_size=70, chunk_overlap=0), [], [], False
+)
+@example(
+    "relay relay" + (" " + "x" * 70) * 3,
+    IngestOptions(chunk_size=165, chunk_overlap=82),
+    [],
+    [],
+    True,
+)
+@given(
+    TEXTS,
+    OPTIONS,
+    st.lists(st.integers(0, 5000), max_size=4),
+    st.lists(st.integers(0, 5000), max_size=3),
+    st.booleans(),
+)
 def test_chunks_cover_every_non_blank_character_and_keep_their_bounds(
     text: str, options: IngestOptions, cuts: list[int], heads: list[int], counted: bool
 ) -> None:
@@ -73,11 +94,20 @@ def test_chunks_cover_every_non_blank_character_and_keep_their_bounds(
         assert before.end - after.start <= options.chunk_overlap
     for page in parsed.pages:
         for span in spans:
-            assert span.end <= page.start or span.start >= page.end or (page.start <= span.start and span.end <= page.end)
+            assert (
+                span.end <= page.start
+                or span.start >= page.end
+                or (page.start <= span.start and span.end <= page.end)
+            )
 
 
 @settings(max_examples=60, deadline=None)
-@given(TEXTS, OPTIONS, st.lists(st.integers(0, 5000), max_size=4), st.lists(st.integers(0, 5000), max_size=3))
+@given(
+    TEXTS,
+    OPTIONS,
+    st.lists(st.integers(0, 5000), max_size=4),
+    st.lists(st.integers(0, 5000), max_size=3),
+)
 def test_the_recursive_chunker_covers_everything_and_stays_on_its_page(
     text: str, options: IngestOptions, cuts: list[int], heads: list[int]
 ) -> None:
@@ -87,13 +117,19 @@ def test_the_recursive_chunker_covers_everything_and_stays_on_its_page(
     assert all(at in covered or char.isspace() for at, char in enumerate(text))
     for page in parsed.pages:
         assert all(
-            span.end <= page.start or span.start >= page.end or page.start <= span.start < span.end <= page.end for span in spans
+            span.end <= page.start
+            or span.start >= page.end
+            or page.start <= span.start < span.end <= page.end
+            for span in spans
         )
 
 
 def test_headings_part_chunks_and_the_recursive_chunker_reads_over_them() -> None:
     text = "Abstract\nCopper is red.\nMethods\nWe melted it.\n"
-    heads = tuple(Heading(text.index(title), text.index(title) + len(title), 1, title) for title in ("Abstract", "Methods"))
+    heads = tuple(
+        Heading(text.index(title), text.index(title) + len(title), 1, title)
+        for title in ("Abstract", "Methods")
+    )
     parsed = ParsedDocument(text, "text/plain", (), heads)
     by_heading = chunk(parsed, IngestOptions())
     assert [(text[s.start : s.end], s.section) for s in by_heading] == [
@@ -128,7 +164,9 @@ def test_any_unicode_is_covered(text: str, options: IngestOptions) -> None:
     assert all(i in covered or char.isspace() for i, char in enumerate(text))
 
 
-@pytest.mark.parametrize("text", ["a" * 1_000_000, "漢" * 300_000, "ab. " * 60_000, "\n" * 200_000 + "x" * 3_000])
+@pytest.mark.parametrize(
+    "text", ["a" * 1_000_000, "漢" * 300_000, "ab. " * 60_000, "\n" * 200_000 + "x" * 3_000]
+)
 def test_odd_texts_are_cut_before_the_test_times_out(text: str) -> None:
     spans = chunk(ParsedDocument(text, "text/plain"), IngestOptions())
     assert max(span.end - span.start for span in spans) <= 1000
@@ -138,10 +176,16 @@ def test_odd_texts_are_cut_before_the_test_times_out(text: str) -> None:
 def test_chunks_start_and_end_at_sentences_where_they_can() -> None:
     rng = random.Random(7)
     sentences = [
-        " ".join(rng.choices("lattice quartz slow cold night laser plate".split(), k=rng.randint(5, 15))) + "." for _ in range(200)
+        " ".join(
+            rng.choices("lattice quartz slow cold night laser plate".split(), k=rng.randint(5, 15))
+        )
+        + "."
+        for _ in range(200)
     ]
     text = " ".join(s.capitalize() for s in sentences)
-    spans = chunk(ParsedDocument(text, "text/plain"), IngestOptions(chunk_size=400, chunk_overlap=120))
+    spans = chunk(
+        ParsedDocument(text, "text/plain"), IngestOptions(chunk_size=400, chunk_overlap=120)
+    )
     assert all(text[span.end - 1] == "." for span in spans)
     assert all(text[span.start].isupper() for span in spans)
     overlaps = [a.end - b.start for a, b in pairwise(spans)]
@@ -162,12 +206,16 @@ def test_a_chunk_never_crosses_a_heading_or_a_page_and_knows_both() -> None:
 
 def test_chunks_over_the_token_limit_are_halved_at_sentences() -> None:
     text = "One two three four. Five six seven eight. Nine ten eleven twelve. Thirteen fourteen fifteen sixteen."
-    spans = chunk(ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 13)
+    spans = chunk(
+        ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 13
+    )
     assert [text[s.start : s.end] for s in spans] == [
         "One two three four. Five six seven eight.",
         "Nine ten eleven twelve. Thirteen fourteen fifteen sixteen.",
     ]
-    halved = chunk(ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 11)
+    halved = chunk(
+        ParsedDocument(text, "text/plain"), IngestOptions(), HashEmbedder().count_tokens, 11
+    )
     assert len(halved) == 4
     assert all(text[span.end - 1] == "." for span in halved)
     assert [s.ordinal for s in halved] == list(range(4))
@@ -182,7 +230,9 @@ def test_halves_prefer_sentences_then_words_then_the_middle() -> None:
 @pytest.mark.parametrize(("size", "overlap"), [(100, 100), (100, 150), (100, -1)])
 def test_an_overlap_that_cannot_advance_is_refused(size: int, overlap: int) -> None:
     with pytest.raises(InvalidInput, match="CHUNK_OVERLAP"):
-        chunk(ParsedDocument("x", "text/plain"), IngestOptions(chunk_size=size, chunk_overlap=overlap))
+        chunk(
+            ParsedDocument("x", "text/plain"), IngestOptions(chunk_size=size, chunk_overlap=overlap)
+        )
 
 
 @given(
@@ -214,7 +264,11 @@ def test_an_overlap_that_cannot_advance_is_refused(size: int, overlap: int) -> N
 @settings(max_examples=400, deadline=None)
 def test_pieces_are_those_of_the_recursive_splitter(text: str, size: int) -> None:
     splitter = RecursiveCharacterTextSplitter(
-        separators=list(SEPARATORS), is_separator_regex=True, keep_separator="end", chunk_size=size, chunk_overlap=0
+        separators=list(SEPARATORS),
+        is_separator_regex=True,
+        keep_separator="end",
+        chunk_size=size,
+        chunk_overlap=0,
     )
     body = text.strip()
     expected = [piece.strip() for piece in splitter.split_text(body) if piece.strip()]

@@ -23,7 +23,9 @@ TEXTS = [f"text about topic {n}. It has a second sentence." for n in range(9)]
 
 def _backfill(writer: MemoryIndexWriter, encoder: HashEncoder, most: int = 100) -> CodeBackfill:
     chunks = writer.pending_vectors(PUBLIC, 100)
-    catalog = MemoryCatalog([passage(chunk.text, key=str(chunk.chunk_id), library=PUBLIC) for chunk in chunks])
+    catalog = MemoryCatalog(
+        [passage(chunk.text, key=str(chunk.chunk_id), library=PUBLIC) for chunk in chunks]
+    )
     return CodeBackfill(MemoryCodes(chunks), encoder, catalog, most)
 
 

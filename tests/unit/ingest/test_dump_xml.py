@@ -24,14 +24,18 @@ def page(number: int, text: str, redirect: str = "") -> str:
 
 
 def dump() -> str:
-    return HEAD + page(1, "one") + page(2, "#REDIRECT", "Title 1") + page(3, "three") + "</mediawiki>"
+    return (
+        HEAD + page(1, "one") + page(2, "#REDIRECT", "Title 1") + page(3, "three") + "</mediawiki>"
+    )
 
 
 @pytest.mark.parametrize("suffix", [".xml", ".xml.bz2", ".xml.gz"])
 def test_pages_come_in_order_with_their_ids(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"w{suffix}"
     data = dump().encode()
-    path.write_bytes({".xml": data, ".xml.bz2": bz2.compress(data), ".xml.gz": gzip.compress(data)}[suffix])
+    path.write_bytes(
+        {".xml": data, ".xml.bz2": bz2.compress(data), ".xml.gz": gzip.compress(data)}[suffix]
+    )
     articles = list(XmlDump(path))
     assert [(a.key, a.revision, a.title, a.redirect_to) for a in articles] == [
         ("1", "100", "Title 1", None),
@@ -43,7 +47,9 @@ def test_pages_come_in_order_with_their_ids(tmp_path: Path, suffix: str) -> None
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_multistream_dump_reads_the_same_with_and_without_its_index(tmp_path: Path, workers: int) -> None:
+def test_a_multistream_dump_reads_the_same_with_and_without_its_index(
+    tmp_path: Path, workers: int
+) -> None:
     streams = [HEAD, *(page(n, f"text {n}") for n in range(1, 40)), "</mediawiki>"]
     offsets: list[int] = []
     data = b""

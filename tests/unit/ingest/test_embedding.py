@@ -26,7 +26,13 @@ def filled(texts: Sequence[str]) -> MemoryIndexWriter:
     for ordinal, part in enumerate(texts):
         spans.append(ChunkSpan(ordinal, position, position + len(part), "body"))
         position += len(part)
-    writer.write([DocumentDraft(PUBLIC, "d1", "k", "k.txt", "0" * 64, "text", text, Metadata("T"), tuple(spans))])
+    writer.write(
+        [
+            DocumentDraft(
+                PUBLIC, "d1", "k", "k.txt", "0" * 64, "text", text, Metadata("T"), tuple(spans)
+            )
+        ]
+    )
     return writer
 
 
@@ -55,7 +61,10 @@ def test_every_pending_chunk_gets_its_vector_and_the_projections_hear_of_it() ->
     assert seen == sorted(seen)
     assert writer.applied
     expected = HashEmbedder().embed_passages(texts)
-    assert all(np.array_equal(writer.vectors[chunk_id], expected[chunk_id - 1]) for chunk_id in writer.chunks)
+    assert all(
+        np.array_equal(writer.vectors[chunk_id], expected[chunk_id - 1])
+        for chunk_id in writer.chunks
+    )
     assert VectorBackfill(writer, embedder, OPTIONS).run(PUBLIC).embedded == 0
 
 
@@ -79,25 +88,35 @@ def test_as_many_batches_as_workers_are_with_the_embedder_at_once(workers: int) 
     assert report.embedded == 24
     assert sorted(set(embedder.met)) == list(range(workers))
     expected = HashEmbedder().embed_passages(texts)
-    assert all(np.array_equal(writer.vectors[chunk_id], expected[chunk_id - 1]) for chunk_id in writer.chunks)
+    assert all(
+        np.array_equal(writer.vectors[chunk_id], expected[chunk_id - 1])
+        for chunk_id in writer.chunks
+    )
 
 
 def test_what_is_with_the_embedder_when_work_is_cancelled_is_kept() -> None:
     writer, embedder = filled([f"text {n}" for n in range(40)]), HashEmbedder()
     cancel = CancelToken()
     with pytest.raises(Cancelled):
-        VectorBackfill(writer, embedder, OPTIONS).run(PUBLIC, cancel=cancel, progress=lambda _: cancel.cancel(), workers=3)
+        VectorBackfill(writer, embedder, OPTIONS).run(
+            PUBLIC, cancel=cancel, progress=lambda _: cancel.cancel(), workers=3
+        )
     assert len(writer.vectors) == len(embedder.embedded) == 12
 
 
 def test_batches_hold_texts_of_similar_length() -> None:
     embedder = HashEmbedder()
-    VectorBackfill(filled(["word " * (1 + n * 7 % 40) for n in range(40)]), embedder, OPTIONS).run(PUBLIC)
+    VectorBackfill(filled(["word " * (1 + n * 7 % 40) for n in range(40)]), embedder, OPTIONS).run(
+        PUBLIC
+    )
     assert embedder.embedded == sorted(embedder.embedded, key=len)
 
 
 def test_one_poisonous_text_never_sinks_its_batch() -> None:
-    writer, embedder = filled([f"fine {n}" for n in range(30)] + ["poison", *(f"good {n}" for n in range(9))]), PoisonedEmbedder()
+    writer, embedder = (
+        filled([f"fine {n}" for n in range(30)] + ["poison", *(f"good {n}" for n in range(9))]),
+        PoisonedEmbedder(),
+    )
     report = VectorBackfill(writer, embedder, OPTIONS).run(PUBLIC)
     assert report.embedded == 39
     [failure] = report.failed
@@ -149,7 +168,9 @@ def test_an_unreachable_host_and_a_full_disk_reach_the_caller() -> None:
         VectorBackfill(filled(["a", "b"]), Gone(), OPTIONS).run(PUBLIC)
 
     class Full(MemoryIndexWriter):
-        def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
+        def write_vectors(
+            self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+        ) -> None:
             raise DiskFull("no space")
 
     full = Full()
@@ -168,8 +189,12 @@ def test_vectors_are_stored_while_the_next_batch_is_embedded() -> None:
             return super().embed_passages(texts)
 
     class Waits(MemoryIndexWriter):
-        def write_vectors(self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray) -> None:
-            assert second_batch.wait(10), "the second batch was not embedded while the first was being stored"
+        def write_vectors(
+            self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray
+        ) -> None:
+            assert second_batch.wait(10), (
+                "the second batch was not embedded while the first was being stored"
+            )
             super().write_vectors(library, chunk_ids, vectors)
 
     writer = Waits()

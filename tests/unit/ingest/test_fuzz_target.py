@@ -9,11 +9,33 @@ from hypothesis import strategies as st
 from evaluation.campaigns.fuzz_parsers import NAMES, one_input
 from tests.fakes.hostile import HostileFile, files
 
-HEAVY = {"form-loop.pdf", "many-attributes.html", "newlines.txt", "zip-bomb.docx", "zip-bomb-that-lies.docx"}
-SMALL = [file for file in files(slow=False) if file.name not in HEAVY][::4]  # all of them are parsed in test_hostile_files.py
+HEAVY = {
+    "form-loop.pdf",
+    "many-attributes.html",
+    "newlines.txt",
+    "zip-bomb.docx",
+    "zip-bomb-that-lies.docx",
+}
+SMALL = [file for file in files(slow=False) if file.name not in HEAVY][
+    ::4
+]  # all of them are parsed in test_hostile_files.py
 MOST_BYTES = 60_000
 MARKS = st.sampled_from(
-    [b"# ", b"**", b"[", b"](", b"<p>", b"<table><tr><td>", b"\n", b"\0", b"\xff\xfe", b"\xe2\x80\xae", b". ", b"1 A\n", b"%PDF-"]
+    [
+        b"# ",
+        b"**",
+        b"[",
+        b"](",
+        b"<p>",
+        b"<table><tr><td>",
+        b"\n",
+        b"\0",
+        b"\xff\xfe",
+        b"\xe2\x80\xae",
+        b". ",
+        b"1 A\n",
+        b"%PDF-",
+    ]
 )
 
 

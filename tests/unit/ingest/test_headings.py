@@ -29,23 +29,53 @@ def test_roman_sections_with_letters_below_them_as_ieee_and_aps_set_papers() -> 
 
 
 def test_roman_numbers_may_go_on_with_their_letters_and_the_first_may_be_missed() -> None:
-    text = BODY.join(["", "II. MATH", "II.A. Many lines", "II.A.1. Wide ones", "III. FIGURES", "III.A. Small ones", ""])
+    text = BODY.join(
+        [
+            "",
+            "II. MATH",
+            "II.A. Many lines",
+            "II.A.1. Wide ones",
+            "III. FIGURES",
+            "III.A. Small ones",
+            "",
+        ]
+    )
     assert [level for level, _ in levels(text)] == [1, 2, 3, 1, 2]
 
 
 def test_an_initial_is_no_roman_number_where_sections_have_arabic_ones() -> None:
     text = BODY.join(
-        ["", "1 Introduction", "2 Method", "I. Newton and the rest", "2.1 Cooling", "II. Second of its name", "3 Results", ""]
+        [
+            "",
+            "1 Introduction",
+            "2 Method",
+            "I. Newton and the rest",
+            "2.1 Cooling",
+            "II. Second of its name",
+            "3 Results",
+            "",
+        ]
     )
-    assert [title for _, title in levels(text)] == ["1 Introduction", "2 Method", "2.1 Cooling", "3 Results"]
+    assert [title for _, title in levels(text)] == [
+        "1 Introduction",
+        "2 Method",
+        "2.1 Cooling",
+        "3 Results",
+    ]
 
 
 def test_a_table_of_contents_does_not_count() -> None:
-    contents = "1 Introduction 3\n1.1 Aims . . . . . . . 3\n2 Crystals that walk 4\n3 Ends \u00b7 9\n"
-    chapters = BODY.join(["", "1 Introduction", "1.1 Aims", "2 Crystals that walk", "3 Ends of all of them", ""])
+    contents = (
+        "1 Introduction 3\n1.1 Aims . . . . . . . 3\n2 Crystals that walk 4\n3 Ends \u00b7 9\n"
+    )
+    chapters = BODY.join(
+        ["", "1 Introduction", "1.1 Aims", "2 Crystals that walk", "3 Ends of all of them", ""]
+    )
     expected = ["1 Introduction", "1.1 Aims", "2 Crystals that walk", "3 Ends of all of them"]
     assert [title for _, title in levels(contents + chapters)] == expected, "its entries come again"
-    renamed = chapters.replace("1 Introduction", "1 First words").replace("2 Crystals that walk", "2 Quartz")
+    renamed = chapters.replace("1 Introduction", "1 First words").replace(
+        "2 Crystals that walk", "2 Quartz"
+    )
     announced = [title for _, title in levels("Contents\n" + contents + renamed)]
     assert announced[:2] == ["Contents", "1 First words"], "the text says so"
     assert levels(contents + renamed)[0][1] == "1 Introduction 3", "nothing tells"
@@ -53,25 +83,56 @@ def test_a_table_of_contents_does_not_count() -> None:
 
 def test_headings_that_end_with_a_number_are_headings() -> None:
     text = BODY.join(["", "1 Introduction", "2 Experiment 1", "3 Experiment 2", "4 Discussion", ""])
-    assert [title for _, title in levels(text)] == ["1 Introduction", "2 Experiment 1", "3 Experiment 2", "4 Discussion"]
+    assert [title for _, title in levels(text)] == [
+        "1 Introduction",
+        "2 Experiment 1",
+        "3 Experiment 2",
+        "4 Discussion",
+    ]
 
 
 def test_counting_goes_on_behind_a_number_that_was_missed() -> None:
-    lost = BODY.join(["", "1 Aims", "2 Means", "a heading in two parts", "5 Ends", "5.1 Good ones", ""])
+    lost = BODY.join(
+        ["", "1 Aims", "2 Means", "a heading in two parts", "5 Ends", "5.1 Good ones", ""]
+    )
     assert [title for _, title in levels(lost)] == ["1 Aims", "2 Means", "5 Ends", "5.1 Good ones"]
     early = BODY.join(["", "1 Aims", "2 Means", "4 Rows of a table", "3 Ends", "4 Thanks", ""])
     assert [title for _, title in levels(early)] == ["1 Aims", "2 Means", "3 Ends", "4 Thanks"]
 
 
 def test_items_of_a_list_are_told_from_headings_by_how_their_numbers_are_written() -> None:
-    steps = "\n".join(f"{number}. Turn the knob to {word}" for number, word in enumerate(["warm", "hot", "cold", "off"], 1))
+    steps = "\n".join(
+        f"{number}. Turn the knob to {word}"
+        for number, word in enumerate(["warm", "hot", "cold", "off"], 1)
+    )
     text = BODY.join(["", "1 Aims", "2 Means", steps, "2.1 Knobs", "3 Ends", "4 Thanks", ""])
-    assert [title for _, title in levels(text)] == ["1 Aims", "2 Means", "2.1 Knobs", "3 Ends", "4 Thanks"]
+    assert [title for _, title in levels(text)] == [
+        "1 Aims",
+        "2 Means",
+        "2.1 Knobs",
+        "3 Ends",
+        "4 Thanks",
+    ]
 
 
 def test_a_chapter_has_its_title_on_the_next_line_or_on_its_own() -> None:
-    text = BODY.join(["", "Chapter 1\nOf Crystals", "1.1 Quartz", "Chapter 2: Of Salt", "2.1 Lakes", "3 CHAPTER 2. OF SALT", ""])
-    assert levels(text) == [(1, "Chapter 1 Of Crystals"), (2, "1.1 Quartz"), (1, "Chapter 2: Of Salt"), (2, "2.1 Lakes")]
+    text = BODY.join(
+        [
+            "",
+            "Chapter 1\nOf Crystals",
+            "1.1 Quartz",
+            "Chapter 2: Of Salt",
+            "2.1 Lakes",
+            "3 CHAPTER 2. OF SALT",
+            "",
+        ]
+    )
+    assert levels(text) == [
+        (1, "Chapter 1 Of Crystals"),
+        (2, "1.1 Quartz"),
+        (1, "Chapter 2: Of Salt"),
+        (2, "2.1 Lakes"),
+    ]
 
 
 def test_titles_in_other_scripts() -> None:
@@ -93,18 +154,29 @@ def test_an_index_has_no_headings() -> None:
 
 
 def test_numbers_of_all_kinds_are_no_part_of_a_section_name() -> None:
-    for title in ("IV. RESULTS", "II.A. Results", "Chapter 4: Results", "CHAPTER 4 Results", "4.1 Results", "A. Results"):
+    for title in (
+        "IV. RESULTS",
+        "II.A. Results",
+        "Chapter 4: Results",
+        "CHAPTER 4 Results",
+        "4.1 Results",
+        "A. Results",
+    ):
         assert section_name(title) == "results", title
 
 
 def test_nothing_stands_below_a_table_of_contents() -> None:
-    text = "Contents\n1.1 Aims . . . . 3\n1.2 Means . . . . 4\n" + BODY.join(["", "1.1 Aims", "1.2 Means", ""])
+    text = "Contents\n1.1 Aims . . . . 3\n1.2 Means . . . . 4\n" + BODY.join(
+        ["", "1.1 Aims", "1.2 Means", ""]
+    )
     parsed = ParsedDocument(text, "application/pdf", headings=tuple(find_headings(text)))
     assert [span.name for span in sections(parsed)] == ["contents", "body", "body"]
 
 
 def test_contents_of_a_text_whose_headings_are_not_known_are_no_section() -> None:
-    text = "Contents\nOf crystals 3\nOf salt 7\n" + BODY.join(["", "Of crystals", "Of salt", ""]) * 4
+    text = (
+        "Contents\nOf crystals 3\nOf salt 7\n" + BODY.join(["", "Of crystals", "Of salt", ""]) * 4
+    )
     assert levels(text) == []
 
 

@@ -37,13 +37,19 @@ def mixed() -> bytes:
 
 def parsed(*texts: str) -> ParsedDocument:
     starts = [*accumulate((len(text) + 1 for text in texts), initial=0)]
-    pages = tuple(PageSpan(n, start, start + len(text)) for n, (start, text) in enumerate(zip(starts, texts, strict=False), 1))
+    pages = tuple(
+        PageSpan(n, start, start + len(text))
+        for n, (start, text) in enumerate(zip(starts, texts, strict=False), 1)
+    )
     return ParsedDocument("\n".join(texts), "application/pdf", pages)
 
 
 def test_a_scanned_page_among_pages_of_text_is_named() -> None:
     (warning,) = parse_pdf(mixed(), "report.pdf", IngestOptions()).warnings
-    assert warning == "pictures without text on 2 of 5 pages (2-3); if they show text, run OCR on the file and send the result"
+    assert (
+        warning
+        == "pictures without text on 2 of 5 pages (2-3); if they show text, run OCR on the file and send the result"
+    )
 
 
 def test_a_page_with_text_beside_its_picture_is_not_asked_for() -> None:

@@ -52,7 +52,9 @@ class Counted:
 
 @pytest.mark.parametrize("name", ["_TEMPLATE", "_LINK", "_BRACKETS_IN_LINK"])
 @pytest.mark.parametrize("unit", ["templates", "links", "brackets in links"])
-def test_nesting_costs_a_hundred_passes_at_most(monkeypatch: pytest.MonkeyPatch, name: str, unit: str) -> None:
+def test_nesting_costs_a_hundred_passes_at_most(
+    monkeypatch: pytest.MonkeyPatch, name: str, unit: str
+) -> None:
     counted = Counted(getattr(wikitext, name))
     monkeypatch.setattr(wikitext, name, counted)
     parse_wikitext(WIKITEXT[unit](3000), "T")

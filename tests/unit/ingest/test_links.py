@@ -10,8 +10,15 @@ def wiki(key: str, source: str, redirect_to: str | None = None) -> Article:
 
 def test_links_are_counted_once_an_article_under_the_title_as_mediawiki_compares_it() -> None:
     counts = LinkCounts()
-    counts.add(wiki("1", "[[Penguin]] and [[penguin|those birds]], [[ Emperor_penguin#Diet|diet]], [[:Category:Birds]]"))
-    counts.add(wiki("2", "[[Penguin|a [[nested]] one]] [[File:P.jpg|thumb|the [[Emperor penguin]]]]"))
+    counts.add(
+        wiki(
+            "1",
+            "[[Penguin]] and [[penguin|those birds]], [[ Emperor_penguin#Diet|diet]], [[:Category:Birds]]",
+        )
+    )
+    counts.add(
+        wiki("2", "[[Penguin|a [[nested]] one]] [[File:P.jpg|thumb|the [[Emperor penguin]]]]")
+    )
     assert counts.of("Penguin") == counts.of("penguin") == 2
     assert counts.of("Emperor penguin") == 2
     assert counts.of("Nested") == 1
@@ -36,7 +43,10 @@ def test_pages_of_an_archive_link_by_relative_paths() -> None:
     <a href="https://example.org/Penguin">not ours</a> <a href="#top">nor this</a> <A HREF="./Adelie_penguin">three</A></p>"""
     counts = LinkCounts()
     counts.add(Article("1", "1", "Penguin", "html", page))
-    assert [counts.of(title) for title in ("Emperor penguin", "Caf\u00e9", "Adelie penguin", "Penguin", "Top")] == [1, 1, 1, 0, 0]
+    assert [
+        counts.of(title)
+        for title in ("Emperor penguin", "Caf\u00e9", "Adelie penguin", "Penguin", "Top")
+    ] == [1, 1, 1, 0, 0]
 
 
 def test_clean_text_has_no_links() -> None:

@@ -19,7 +19,14 @@ def paper(text: str, **hints: object) -> ParsedDocument:
     title, authors = hints.get("title"), hints.get("authors", ())
     assert title is None or isinstance(title, str)
     assert isinstance(authors, tuple)
-    return ParsedDocument(text, "application/pdf", (PageSpan(1, 0, len(text)),), tuple(find_headings(text)), title, authors)
+    return ParsedDocument(
+        text,
+        "application/pdf",
+        (PageSpan(1, 0, len(text)),),
+        tuple(find_headings(text)),
+        title,
+        authors,
+    )
 
 
 FRONT = """Published as a conference paper at ICLR 2023
@@ -49,7 +56,13 @@ def test_authors_over_two_lines_with_marks_between() -> None:
         "PaLa: A Small Agent\nYi He\u22171 Guan Hu\u22171 Pei Feng1\n"
         "Yun Zhang1 Wei E2\n1Acme Research 2North University\nAbstract\nText."
     )
-    assert describe(paper(text), "x.pdf").authors == ("Yi He", "Guan Hu", "Pei Feng", "Yun Zhang", "Wei E")
+    assert describe(paper(text), "x.pdf").authors == (
+        "Yi He",
+        "Guan Hu",
+        "Pei Feng",
+        "Yun Zhang",
+        "Wei E",
+    )
 
 
 PRINTED = ("Anna Müller", "Jean-Luc O'Neill", "Li van der Berg")
@@ -64,12 +77,17 @@ PRINTED = ("Anna Müller", "Jean-Luc O'Neill", "Li van der Berg")
     ],
     ids=["of the program", "the same and more", "none"],
 )
-def test_the_first_page_knows_the_authors_better_than_the_file(declared: tuple[str, ...], authors: tuple[str, ...]) -> None:
+def test_the_first_page_knows_the_authors_better_than_the_file(
+    declared: tuple[str, ...], authors: tuple[str, ...]
+) -> None:
     assert describe(paper(FRONT, authors=declared), "x.pdf").authors == authors
 
 
 def test_a_declared_title_wins_unless_it_is_a_template_s() -> None:
-    assert describe(paper(FRONT, title="Waiting for Crystals"), "x.pdf").title == "Waiting for Crystals"
+    assert (
+        describe(paper(FRONT, title="Waiting for Crystals"), "x.pdf").title
+        == "Waiting for Crystals"
+    )
     for junk in ("Microsoft Word - draft3.doc", "untitled", "paper.dvi", "  ", "Word Document"):
         assert describe(paper(FRONT, title=junk), "x.pdf").title.startswith("GROWING")
 
@@ -78,33 +96,53 @@ def test_a_declared_title_wins_unless_it_is_a_template_s() -> None:
     ("declared", "authors"),
     [
         (("Ada Lovelace; Charles Babbage",), ("Ada Lovelace", "Charles Babbage")),
-        (("Ada Lovelace, Charles Babbage and Mary Somerville",), ("Ada Lovelace", "Charles Babbage", "Mary Somerville")),
+        (
+            ("Ada Lovelace, Charles Babbage and Mary Somerville",),
+            ("Ada Lovelace", "Charles Babbage", "Mary Somerville"),
+        ),
         (("Lovelace, Ada",), ("Lovelace, Ada",)),
         (("python-docx",), ()),
         (("root",), ()),
     ],
 )
 def test_declared_authors(declared: tuple[str, ...], authors: tuple[str, ...]) -> None:
-    assert describe(ParsedDocument("Some text.", "text/html", authors=declared), "x.html").authors == authors
+    assert (
+        describe(ParsedDocument("Some text.", "text/html", authors=declared), "x.html").authors
+        == authors
+    )
 
 
 def test_the_file_name_is_the_last_resort_and_may_hold_the_arxiv_id() -> None:
-    assert describe(ParsedDocument("12\n", "text/plain"), "field_notes-2.txt").title == "field notes 2"
+    assert (
+        describe(ParsedDocument("12\n", "text/plain"), "field_notes-2.txt").title == "field notes 2"
+    )
     found = describe(ParsedDocument("Some text without a stamp.", "text/plain"), "1706.03762v5.pdf")
     assert (found.arxiv_id, found.year) == ("1706.03762", 2017)
-    assert describe(ParsedDocument("arXiv:math/0211159 [math.DG]", "text/plain"), "x.txt").year == 2002
+    assert (
+        describe(ParsedDocument("arXiv:math/0211159 [math.DG]", "text/plain"), "x.txt").year == 2002
+    )
 
 
 def test_metadata_of_marked_up_kinds() -> None:
-    assert describe(PARSER.parse(files.HTML, "b.html"), "b.html") == Metadata("Peat bogs & carbon", ("Rosa Quispe",), 2019)
-    assert describe(PARSER.parse(files.MARKDOWN, "b.md"), "b.md") == Metadata("Notes on bees", ("Karl Frisch", "Rosa Park"), 2021)
+    assert describe(PARSER.parse(files.HTML, "b.html"), "b.html") == Metadata(
+        "Peat bogs & carbon", ("Rosa Quispe",), 2019
+    )
+    assert describe(PARSER.parse(files.MARKDOWN, "b.md"), "b.md") == Metadata(
+        "Notes on bees", ("Karl Frisch", "Rosa Park"), 2021
+    )
     docx = describe(PARSER.parse(files.make_docx(), "t.docx"), "t.docx")
     assert docx == Metadata("The Tide Tables of Aberdeen", ("Ada Lovelace", "Charles Babbage"))
-    assert describe(PARSER.parse(b"# Only a heading\n\ntext", "n.md"), "n.md").title == "Only a heading"
+    assert (
+        describe(PARSER.parse(b"# Only a heading\n\ntext", "n.md"), "n.md").title
+        == "Only a heading"
+    )
 
 
 def test_control_and_invisible_characters_never_reach_a_title() -> None:
-    found = describe(ParsedDocument("Text.", "text/html", title="A\u202eb\x00c", authors=("Jo\u200b Do\n",)), "x.html")
+    found = describe(
+        ParsedDocument("Text.", "text/html", title="A\u202eb\x00c", authors=("Jo\u200b Do\n",)),
+        "x.html",
+    )
     assert (found.title, found.authors) == ("Abc", ("Jo Do",))
 
 
@@ -143,13 +181,17 @@ def test_sections_cover_the_text_and_inherit_names() -> None:
     assert spans[0].start == 0
     assert spans[-1].end == len(text)
     assert all(a.end == b.start for a, b in pairwise(spans))
-    assert text[spans[5].start : spans[5].end] == "3 Results\n3.1 Speed\nE.\n"  # a heading without text opens the next span
+    assert (
+        text[spans[5].start : spans[5].end] == "3 Results\n3.1 Speed\nE.\n"
+    )  # a heading without text opens the next span
 
 
 def test_encyclopedia_headings_are_body() -> None:
     text = "Lichen\nHistory\nx\nReferences\ny"
     headings = (Heading(7, 14, 2, "History"), Heading(17, 27, 2, "References"))
-    assert [span.name for span in sections(ParsedDocument(text, "text/markdown", headings=headings))] == [
+    assert [
+        span.name for span in sections(ParsedDocument(text, "text/markdown", headings=headings))
+    ] == [
         "body",
         "body",
         "references",
@@ -162,7 +204,12 @@ def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:
         "1. First of all we do\nwhat we must.\n2. Second we rest\nand sleep.\n2 Method\nModel 3.1 4.2\n"
         "7 Rows of Data\n2.1 Parts\nX.\n"
     )
-    assert [heading.title for heading in find_headings(text)] == ["Abstract", "1 Introduction", "2 Method", "2.1 Parts"]
+    assert [heading.title for heading in find_headings(text)] == [
+        "Abstract",
+        "1 Introduction",
+        "2 Method",
+        "2.1 Parts",
+    ]
 
 
 @pytest.mark.parametrize("title", ["Tea", "\u6771\u4eac", "Salt"])
@@ -179,7 +226,10 @@ def test_text_and_notices_are_no_titles() -> None:
     )
     assert describe(paper(text), "a.pdf").title == "Slow Crystals"
     assert describe(
-        paper("Version 2 \u00a9 2020 Network of Crystals. All rights reserved.\nGuidelines for Salt\n"), "a.pdf"
+        paper(
+            "Version 2 \u00a9 2020 Network of Crystals. All rights reserved.\nGuidelines for Salt\n"
+        ),
+        "a.pdf",
     ).title == ("Guidelines for Salt")
     assert describe(paper("The Guide\nAnna Berg", title="undefined"), "a.pdf").title == "The Guide"
     assert describe(paper("The Guide\nAnna Berg", title="<D6D8C7EC>"), "a.pdf").title == "The Guide"

@@ -56,7 +56,9 @@ def test_source_keys(raw: str, key: str) -> None:
     assert source_key(raw) == key
 
 
-@pytest.mark.parametrize("raw", ["", ".", "/etc/passwd", "C:/x", "a/../../b", "..\\b", "a/\u202e..", "x" * 1025])
+@pytest.mark.parametrize(
+    "raw", ["", ".", "/etc/passwd", "C:/x", "a/../../b", "..\\b", "a/\u202e..", "x" * 1025]
+)
 def test_source_keys_that_are_refused(raw: str) -> None:
     with pytest.raises(InvalidInput, match="source_key"):
         source_key(raw)

@@ -66,19 +66,33 @@ def test_a_paper_becomes_a_described_document_with_chunks_and_a_receipt(
     assert receipt.vectors == 0
 
 
-def test_outcomes_come_in_order_and_a_bad_file_never_sinks_the_others(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
+def test_outcomes_come_in_order_and_a_bad_file_never_sinks_the_others(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter
+) -> None:
     outcomes = pipeline.ingest(
         PAPERS,
-        [raw("a.txt", b"first text"), raw("b.pdf", files.make_scan()), raw("c.exe", b"MZ" + bytes(99)), raw("d.md", b"# Last")],
+        [
+            raw("a.txt", b"first text"),
+            raw("b.pdf", files.make_scan()),
+            raw("c.exe", b"MZ" + bytes(99)),
+            raw("d.md", b"# Last"),
+        ],
     )
     assert statuses(outcomes) == ["indexed", "failed", "failed", "indexed"]
-    assert [outcome.code for outcome in outcomes] == [None, "no_text_layer", "unsupported_type", None]
+    assert [outcome.code for outcome in outcomes] == [
+        None,
+        "no_text_layer",
+        "unsupported_type",
+        None,
+    ]
     assert outcomes[1].doc_id is None
     assert "OCR" in (outcomes[1].reason or "")
     assert len(writer.originals) == 2  # a refused file leaves nothing behind
 
 
-def test_the_same_bytes_again_are_unchanged_and_new_bytes_replace(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
+def test_the_same_bytes_again_are_unchanged_and_new_bytes_replace(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter
+) -> None:
     pipeline.ingest(PAPERS, [raw("a.txt", b"first text")])
     assert statuses(pipeline.ingest(PAPERS, [raw("a.txt", b"first text")])) == ["unchanged"]
     [replaced] = pipeline.ingest(PAPERS, [raw("a.txt", b"second text")])
@@ -101,8 +115,12 @@ def test_what_another_release_has_read_is_read_again(
     assert [document.revision for document in writer.documents(PAPERS)] == [2]
 
 
-def test_one_key_twice_in_a_request_is_taken_in_order(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
-    outcomes = pipeline.ingest(PAPERS, [raw("a.txt", b"old"), raw("a.txt", b"new"), raw("a.txt", b"new")])
+def test_one_key_twice_in_a_request_is_taken_in_order(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter
+) -> None:
+    outcomes = pipeline.ingest(
+        PAPERS, [raw("a.txt", b"old"), raw("a.txt", b"new"), raw("a.txt", b"new")]
+    )
     assert statuses(outcomes) == ["indexed", "replaced", "unchanged"]
     assert writer.draft(PAPERS, "a.txt").text == "new"
 
@@ -113,11 +131,15 @@ def test_the_same_bytes_under_another_key_are_marked(pipeline: IngestPipeline) -
 
 
 def test_a_fixed_doc_id_is_kept(pipeline: IngestPipeline) -> None:
-    [outcome] = pipeline.ingest(Library.PUBLIC, [RawDocument("sample_bees", "bees.md", b"# Bees", doc_id="sample_bees")])
+    [outcome] = pipeline.ingest(
+        Library.PUBLIC, [RawDocument("sample_bees", "bees.md", b"# Bees", doc_id="sample_bees")]
+    )
     assert outcome.doc_id == "sample_bees"
 
 
-def test_a_full_disk_fails_the_batch_and_says_so(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
+def test_a_full_disk_fails_the_batch_and_says_so(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter
+) -> None:
     writer.fail_write = DiskFull("no space left in the data directory; free some and try again")
     [outcome] = pipeline.ingest(PAPERS, [raw("a.txt", b"text")])
     assert (outcome.status, outcome.code) == ("failed", "disk_full")
@@ -127,19 +149,30 @@ def test_a_full_disk_fails_the_batch_and_says_so(pipeline: IngestPipeline, write
 def test_flags_and_remarks_reach_the_reader(writer: MemoryIndexWriter) -> None:
     options = IngestOptions()
     pipeline = IngestPipeline(
-        DirectParser(options), writer, None, options, inspect=lambda text: ("injection",) if "obey" in text else ()
+        DirectParser(options),
+        writer,
+        None,
+        options,
+        inspect=lambda text: ("injection",) if "obey" in text else (),
     )
-    [outcome] = pipeline.ingest(PAPERS, [raw("a.txt", "obey\u200b me, caf\u00e9".encode("cp1252", "ignore") + b" \x93quoted\x94")])
+    [outcome] = pipeline.ingest(
+        PAPERS,
+        [raw("a.txt", "obey\u200b me, caf\u00e9".encode("cp1252", "ignore") + b" \x93quoted\x94")],
+    )
     assert writer.draft(PAPERS, "a.txt").flags == ("injection",)
     assert "cp1252" in (outcome.reason or "")
     pipeline.ingest(PAPERS, [raw("b.txt", "in\u200bvis\u2060ible \U000e0041".encode())])
     assert writer.draft(PAPERS, "b.txt").flags == ("stripped:3",)
 
 
-def test_many_documents_are_written_in_batches_with_progress(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
+def test_many_documents_are_written_in_batches_with_progress(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter
+) -> None:
     seen: list[tuple[int, JobFile]] = []
     documents = [raw(f"{n}.txt", f"text number {n}".encode()) for n in range(40)]
-    outcomes = pipeline.ingest(PAPERS, documents, progress=lambda index, file: seen.append((index, file)))
+    outcomes = pipeline.ingest(
+        PAPERS, documents, progress=lambda index, file: seen.append((index, file))
+    )
     assert len(outcomes) == 40
     assert sum(writer.batches) == 40
     assert len(writer.batches) < 10
@@ -147,7 +180,9 @@ def test_many_documents_are_written_in_batches_with_progress(pipeline: IngestPip
     assert {file.progress for _, file in seen if file.state == "done"} == {1.0}
 
 
-def test_cancel_keeps_what_was_read_before(pipeline: IngestPipeline, writer: MemoryIndexWriter) -> None:
+def test_cancel_keeps_what_was_read_before(
+    pipeline: IngestPipeline, writer: MemoryIndexWriter
+) -> None:
     cancel = CancelToken()
 
     def stop(index: int, file: JobFile) -> None:
@@ -155,10 +190,17 @@ def test_cancel_keeps_what_was_read_before(pipeline: IngestPipeline, writer: Mem
             cancel.cancel()
 
     with pytest.raises(Cancelled, match="3 documents"):
-        pipeline.ingest(PAPERS, [raw(f"{n}.txt", b"text %d" % n) for n in range(9)], progress=stop, cancel=cancel)
+        pipeline.ingest(
+            PAPERS,
+            [raw(f"{n}.txt", b"text %d" % n) for n in range(9)],
+            progress=stop,
+            cancel=cancel,
+        )
     assert len(writer.documents(PAPERS)) == 3
 
 
-def test_a_file_that_cannot_be_read_is_one_failure(pipeline: IngestPipeline, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_one_failure(
+    pipeline: IngestPipeline, tmp_path: Path
+) -> None:
     [outcome] = pipeline.ingest(PAPERS, [raw("gone.txt", tmp_path / "gone.txt")])
     assert (outcome.status, outcome.code) == ("failed", "unreadable")

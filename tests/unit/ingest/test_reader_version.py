@@ -19,8 +19,18 @@ READ = {"1": "244442de65d8f858", "2": "a4af80a4529fd7d1"}
 def test_the_samples_are_read_as_this_version_reads_them() -> None:
     parser = DirectParser(IngestOptions())
     digest = hashlib.sha256()
-    for path in sorted(path for path in SAMPLES.glob("*/*") if path.suffix in {".pdf", ".docx", ".html", ".md", ".txt"}):
+    for path in sorted(
+        path
+        for path in SAMPLES.glob("*/*")
+        if path.suffix in {".pdf", ".docx", ".html", ".md", ".txt"}
+    ):
         parsed = parser.parse(path, path.name)
-        shown = (parsed.text, [asdict(heading) for heading in parsed.headings], asdict(describe(parsed, path.name)))
+        shown = (
+            parsed.text,
+            [asdict(heading) for heading in parsed.headings],
+            asdict(describe(parsed, path.name)),
+        )
         digest.update(json.dumps(shown, sort_keys=True, default=str).encode())
-    assert READ.get(READER_VERSION) == digest.hexdigest()[:16], f"READER_VERSION reads the samples as {digest.hexdigest()[:16]}"
+    assert READ.get(READER_VERSION) == digest.hexdigest()[:16], (
+        f"READER_VERSION reads the samples as {digest.hexdigest()[:16]}"
+    )

@@ -12,7 +12,10 @@ WORDS = "zero one two three four five six seven".split()
 
 def paper(pages: int) -> list[str]:
     """Left pages bear number and title, right ones authors and number; the first has neither."""
-    heads = [f"{number} {LEFT}" if number % 2 == 0 else f"{RIGHT} {number}" for number in range(2, pages + 1)]
+    heads = [
+        f"{number} {LEFT}" if number % 2 == 0 else f"{RIGHT} {number}"
+        for number in range(2, pages + 1)
+    ]
     bodies = [f"{word} crystals slow down\nand {word} stop" for word in WORDS[1 : pages + 1]]
     return [f"{head}\n{body}" for head, body in zip(["Title", *heads], bodies, strict=True)]
 
@@ -32,15 +35,23 @@ def test_heads_with_page_numbers_are_set_apart_from_the_text() -> None:
 
 def test_feet_and_a_second_line_at_the_edge_are_found() -> None:
     pages = [
-        f"Journal of Slow Physics\nOkonkwo and Kowalski\ntext of page {word}\n{number}" for number, word in enumerate("abcd", 41)
+        f"Journal of Slow Physics\nOkonkwo and Kowalski\ntext of page {word}\n{number}"
+        for number, word in enumerate("abcd", 41)
     ]
-    assert running(pages) == [["Journal of Slow Physics\nOkonkwo and Kowalski", str(number)] for number in range(41, 45)]
+    assert running(pages) == [
+        ["Journal of Slow Physics\nOkonkwo and Kowalski", str(number)] for number in range(41, 45)
+    ]
 
 
 def test_lines_that_only_look_alike_stay_in_the_text() -> None:
-    chapters = [f"{number} {title}\nIt begins here." for number, title in enumerate(["Aims", "Means", "Ends", "Notes"], 1)]
+    chapters = [
+        f"{number} {title}\nIt begins here."
+        for number, title in enumerate(["Aims", "Means", "Ends", "Notes"], 1)
+    ]
     assert running(chapters) == [[]] * 4, "numbered headings, one a page"
-    assert running(["Same words.\nOne.", "Same words.\nTwo.", "Same words.\nThree."]) == [[]] * 3, "sentences"
+    assert running(["Same words.\nOne.", "Same words.\nTwo.", "Same words.\nThree."]) == [[]] * 3, (
+        "sentences"
+    )
     assert running(["7", "8", "9"]) == [[]] * 3, "nothing else on the page"
     assert running(paper(2)) == [[]] * 2, "too few to tell"
 
@@ -50,7 +61,9 @@ def test_a_head_neither_begins_a_sentence_nor_is_a_heading() -> None:
     parsed = assemble_pages(raw, {})
     assert f"2 {LEFT}\n\ntwo crystals slow down" in parsed.text
     assert [heading.title for heading in parsed.headings] == ["1 Introduction"]
-    assert [parsed.text[page.start : page.end].split("\n")[0] for page in parsed.pages][1] == f"2 {LEFT}"
+    assert [parsed.text[page.start : page.end].split("\n")[0] for page in parsed.pages][
+        1
+    ] == f"2 {LEFT}"
 
 
 def test_headings_are_looked_for_outside_given_spans() -> None:
@@ -62,6 +75,9 @@ def test_headings_are_looked_for_outside_given_spans() -> None:
 
 def test_a_notice_under_every_page_is_set_apart_though_it_is_a_sentence() -> None:
     notice = "Printed by A. Reader on 3 May 2021. For personal use only."
-    pages = [f"the {word} text of a page\nends {word}\nslide {at} of 5, Kiel\n{notice}" for at, word in enumerate(WORDS[:5], 1)]
+    pages = [
+        f"the {word} text of a page\nends {word}\nslide {at} of 5, Kiel\n{notice}"
+        for at, word in enumerate(WORDS[:5], 1)
+    ]
     assert running(pages) == [[f"slide {at} of 5, Kiel\n{notice}"] for at in range(1, 6)]
     assert running(pages[:3]) == [[]] * 3, "too few to tell"

@@ -22,12 +22,29 @@ def test_there_are_enough_samples_of_every_kind() -> None:
 
 
 def test_the_questions_name_samples_that_hold_their_answers() -> None:
-    texts = {f"sample_{path.stem}": " ".join(path.read_text(encoding="utf-8").split()) for path in bundled().glob("public/*.txt")}
-    texts |= {f"sample_{path.stem}": " ".join(path.read_text(encoding="utf-8").split()) for path in bundled().glob("sources/*.md")}
-    rows = [json.loads(line) for line in (bundled() / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {
+        f"sample_{path.stem}": " ".join(path.read_text(encoding="utf-8").split())
+        for path in bundled().glob("public/*.txt")
+    }
+    texts |= {
+        f"sample_{path.stem}": " ".join(path.read_text(encoding="utf-8").split())
+        for path in bundled().glob("sources/*.md")
+    }
+    rows = [
+        json.loads(line)
+        for line in (bundled() / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert len(rows) >= 50
     for row in rows:
-        assert set(row) == {"question", "library", "intent", "expected_substrings", "keywords", "expected_docs", "oos"}
+        assert set(row) == {
+            "question",
+            "library",
+            "intent",
+            "expected_substrings",
+            "keywords",
+            "expected_docs",
+            "oos",
+        }
         for name in row["expected_docs"]:
             assert all(part in texts[name] for part in row["expected_substrings"]), row
     assert any(row["oos"] for row in rows)
@@ -46,4 +63,6 @@ def test_papers_say_that_they_are_invented_on_their_first_page_and_in_their_meta
         first = parsed.pages[0].end if parsed.pages else 600
         assert INVENTED in parsed.text[:first].replace("\n", " "), raw.filename
         assert INVENTED in str(raw.licence)
-    assert all(INVENTED not in str(raw.licence) for raw in SampleDocuments(Library.PUBLIC, bundled()))
+    assert all(
+        INVENTED not in str(raw.licence) for raw in SampleDocuments(Library.PUBLIC, bundled())
+    )

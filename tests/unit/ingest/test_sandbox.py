@@ -108,10 +108,15 @@ def test_children_are_recycled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_threads_share_two_children() -> None:
-    with SandboxedParser(replace(OPTIONS, parse_processes=2)) as parser, ThreadPoolExecutor(8) as pool:
+    with (
+        SandboxedParser(replace(OPTIONS, parse_processes=2)) as parser,
+        ThreadPoolExecutor(8) as pool,
+    ):
         parser.warm()
         texts = [f"text number {n}" for n in range(60)]
-        assert [p.text for p in pool.map(lambda t: parser.parse(t.encode(), "a.txt"), texts)] == texts
+        assert [
+            p.text for p in pool.map(lambda t: parser.parse(t.encode(), "a.txt"), texts)
+        ] == texts
         assert len(parser.pids) == 2
 
 

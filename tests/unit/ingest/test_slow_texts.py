@@ -1,7 +1,8 @@
 """Texts made to be slow: what the server itself does with a parsed document must end, whatever it holds.
 
-Each call gets 200,000 characters. In proportion to that the whole file takes seconds; at the square of it, one case takes minutes,
-with the interpreter's lock held and the server stopped: the time limit of a test says which it was.
+Each call gets 200,000 characters. In proportion to that the whole file takes seconds; at the square
+of it, one case takes minutes, with the interpreter's lock held and the server stopped: the time
+limit of a test says which it was.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ WORK: dict[str, Callable[[str], object]] = {
     "instructions": lambda text: inspect(text[: SIZE // 4]),
     "headings": find_headings,
     "chunks": lambda text: chunk(ParsedDocument(text, "text/plain"), IngestOptions()),
-    "metadata": lambda text: describe(ParsedDocument(text, "text/html", title=text[:2000], authors=(text[:2000],)), "a.html"),
+    "metadata": lambda text: describe(
+        ParsedDocument(text, "text/html", title=text[:2000], authors=(text[:2000],)), "a.html"
+    ),
     "markdown": lambda text: parse_markdown(text[: SIZE // 4].encode()),
 }
 
@@ -95,7 +98,10 @@ def test_every_mark_that_unicode_knows_is_looked_for() -> None:
     ("text", "sentences"),
     [
         ("Wait... Then go.", ["Wait...", "Then go."]),
-        ('He left?!" She stayed.[1][2] Both slept.', ['He left?!"', "She stayed.[1][2]", "Both slept."]),
+        (
+            'He left?!" She stayed.[1][2] Both slept.',
+            ['He left?!"', "She stayed.[1][2]", "Both slept."],
+        ),
         ("A run ......x of dots. Next.", ["A run ......x of dots.", "Next."]),
         ("No end.Here it is. Yes.", ["No end.Here it is.", "Yes."]),
     ],

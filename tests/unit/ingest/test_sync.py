@@ -27,7 +27,11 @@ class SyncedLibrary:
 
     def sync(self, root: Path) -> SyncPlan:
         manifest = Manifest(root, PAPERS)
-        claimed = [key for key, (of, sha) in self.claims.items() if of == root and self.live.get(document_id(PAPERS, key)) == sha]
+        claimed = [
+            key
+            for key, (of, sha) in self.claims.items()
+            if of == root and self.live.get(document_id(PAPERS, key)) == sha
+        ]
         plan = plan_sync(root, PAPERS, manifest, self.live, claimed)
         for file in (*plan.add, *plan.replace):
             sha256 = content_sha256(file.raw().content)
@@ -64,7 +68,11 @@ def test_a_folder_is_added_then_unchanged_then_follows_its_files(root: Path) -> 
     (root / "deep" / "b.txt").unlink()
     (root / "c.md").write_text("c")
     third = shelf.sync(root)
-    assert (keys(third.add), keys(third.replace), third.remove) == (["c.md"], ["a.md"], ("deep/b.txt",))
+    assert (keys(third.add), keys(third.replace), third.remove) == (
+        ["c.md"],
+        ["a.md"],
+        ("deep/b.txt",),
+    )
     assert len(shelf.live) == 2
 
 
@@ -130,7 +138,9 @@ def test_hidden_linked_and_ignored_files_are_left_out(root: Path, tmp_path: Path
     assert [document.source_key for document in FileSource((root,))] == ["a.md"]
 
 
-def test_a_folder_that_cannot_be_listed_keeps_its_documents(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_listed_keeps_its_documents(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shelf = SyncedLibrary()
     shelf.sync(root)
     scandir = os.scandir

@@ -12,7 +12,10 @@ from app.ingest.parsers.tex_fonts import name_tex_codes, without_ornaments
     [
         ("two di\x1berent \x1crst e\x1bects", "two different first effects"),
         ("su\x1eciently ra\x1fe, in\x1duence sti\x1b", "sufficiently raffle, influence stiff"),
-        ("a \x10de\x1cned\x11 term \x15 here: 1986\x151989", "a \u201cdefined\u201d term \u2013 here: 1986\u20131989"),
+        (
+            "a \x10de\x1cned\x11 term \x15 here: 1986\x151989",
+            "a \u201cdefined\u201d term \u2013 here: 1986\u20131989",
+        ),
         ("as de\x1cned\x16here", "as defined\u2014here"),
     ],
 )
@@ -50,18 +53,23 @@ _ORNAMENTS = (
 )
 _CODED = dict(zip("abcdefghilmnopuAT-.\x10\x11\x1b\x1c0129", _ORNAMENTS, strict=True))
 ORNATE = "".join(
-    _CODED.get(char, char) for char in "Abstract\r\nThe random e\x1bects of \x10spheri-\r\ncal\x11 groups are de\x1cned in 2019."
+    _CODED.get(char, char)
+    for char in "Abstract\r\nThe random e\x1bects of \x10spheri-\r\ncal\x11 groups are de\x1cned in 2019."
 )
 """As PDFium reads a paper whose glyphs are named by their codes; q, r, s, t and P are no names of ornaments."""
 
 
 def test_ornaments_that_stand_for_letters_become_letters() -> None:
     parsed = assemble_pages([ORNATE], {})
-    assert parsed.text.split() == ("Abstract The random effects of \u201cspherical\u201d groups are defined in 2019.".split())
+    assert parsed.text.split() == (
+        "Abstract The random effects of \u201cspherical\u201d groups are defined in 2019.".split()
+    )
 
 
 def test_ligatures_of_ornaments_in_the_older_encoding_are_read() -> None:
-    assert name_tex_codes(["\u275e\u2761\u261e\u2665\u2761 r\u2761\u270c\u2761\u275d\u275d"]) == ["define re\ufb02ecc"]
+    assert name_tex_codes(["\u275e\u2761\u261e\u2665\u2761 r\u2761\u270c\u2761\u275d\u275d"]) == [
+        "define re\ufb02ecc"
+    ]
 
 
 def test_words_of_ornaments_are_found_on_the_page() -> None:
@@ -69,9 +77,13 @@ def test_words_of_ornaments_are_found_on_the_page() -> None:
     matched = align(text, [ord(char) for char in ORNATE])
     for word in ("Abstract", "random", "groups", "2019"):
         at = text.index(word)
-        assert [without_ornaments(ORNATE)[matched[at + place]] for place in range(len(word))] == list(word)
+        assert [
+            without_ornaments(ORNATE)[matched[at + place]] for place in range(len(word))
+        ] == list(word)
 
 
 def test_ornaments_among_words_stay_ornaments() -> None:
-    page = "\u2714 done \u2718 failed \u2460 first \u2461 second \u2665 of hearts, in an ordinary text"
+    page = (
+        "\u2714 done \u2718 failed \u2460 first \u2461 second \u2665 of hearts, in an ordinary text"
+    )
     assert name_tex_codes([page]) == [page]

@@ -13,7 +13,10 @@ def text_of(source: str) -> str:
         ("'''Bold''' and ''italic''.", "Bold and italic."),
         ("A [[link]] and [[target|label]]s.", "A link and labels."),
         ("See [http://a.example the site] or [http://b.example].", "See the site or ."),
-        ("One<ref>a {{cite|x=[[y]]}}</ref> two<ref name='n'/> three<ref name=a group=b />.", "One two three."),
+        (
+            "One<ref>a {{cite|x=[[y]]}}</ref> two<ref name='n'/> three<ref name=a group=b />.",
+            "One two three.",
+        ),
         ("Before {{infobox|a={{b|c}}|d=[[e]]}}after.", "Before after."),
         ("x {{convert|5|km|mi}} y", "x 5 km y"),
         ("{{lang|fr|bonjour}} all", "bonjour all"),
@@ -36,13 +39,22 @@ def test_markup_reads_as_text(source: str, text: str) -> None:
 
 
 def test_headings_are_spans_of_the_text_and_empty_sections_vanish() -> None:
-    parsed = parse_wikitext("Lead.\n\n== A ==\nText of a.\n=== B ===\n* item\n== Empty ==\n== References ==\n{{reflist}}\n", "T")
+    parsed = parse_wikitext(
+        "Lead.\n\n== A ==\nText of a.\n=== B ===\n* item\n== Empty ==\n== References ==\n{{reflist}}\n",
+        "T",
+    )
     assert parsed.text == "Lead.\n\nA\n\nText of a.\n\nB\n\n- item"
-    assert [(h.level, parsed.text[h.start : h.end]) for h in parsed.headings] == [(2, "A"), (3, "B")]
+    assert [(h.level, parsed.text[h.start : h.end]) for h in parsed.headings] == [
+        (2, "A"),
+        (3, "B"),
+    ]
 
 
 def test_an_unclosed_template_goes_through_the_full_parser_and_loses_no_paragraph() -> None:
-    parsed = parse_wikitext("First paragraph.\n\n{{broken|\n\nSecond paragraph with [[a link|words]].\n\n== H ==\nThird.", "T")
+    parsed = parse_wikitext(
+        "First paragraph.\n\n{{broken|\n\nSecond paragraph with [[a link|words]].\n\n== H ==\nThird.",
+        "T",
+    )
     assert parsed.warnings
     assert "First paragraph." in parsed.text
     assert "Second paragraph with words." in parsed.text

@@ -46,12 +46,23 @@ class Shop:
     """An index, an embedder and a runner that is started on demand."""
 
     def __init__(self, directory: Path) -> None:
-        self.options = IndexOptions(directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000)
+        self.options = IndexOptions(
+            directory, directory / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+        )
         self.embedder = Switched()
         self.store = IndexStore(self.options, vector_store="off")
         identity = self.embedder.identity
         self.store.writer.claim(
-            PAPERS, Fingerprint(identity.model, identity.digest, identity.dimension, "", "", "test-chunker", "en_stem")
+            PAPERS,
+            Fingerprint(
+                identity.model,
+                identity.digest,
+                identity.dimension,
+                "",
+                "",
+                "test-chunker",
+                "en_stem",
+            ),
         )
         self.runner = self._runner()
 
@@ -61,7 +72,9 @@ class Shop:
         embedder: Embedder = self.embedder
         register_ingest(
             runner,
-            pipeline_of=lambda _: IngestPipeline(DirectParser(ingest), self.store.writer, embedder, ingest),
+            pipeline_of=lambda _: IngestPipeline(
+                DirectParser(ingest), self.store.writer, embedder, ingest
+            ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
             catalog=self.store.catalog,
             originals=self.store.writer,
@@ -71,7 +84,8 @@ class Shop:
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
         accepted = tuple(
-            UploadedFile(name.replace("_", "."), name, self.store.writer.store_original(content)) for name, content in files.items()
+            UploadedFile(name.replace("_", "."), name, self.store.writer.store_original(content))
+            for name, content in files.items()
         )
         return IngestPayload(PAPERS, accepted, retry).to_json()
 
@@ -107,7 +121,12 @@ def eventually(runner: JobRunner, kind: str, until: Callable[[Job], bool]) -> Jo
 
 
 def test_files_become_documents_with_vectors_and_receipts(shop: Shop) -> None:
-    job = shop.runner.wait(shop.send(a_txt=b"Copper melts at 1085 degrees. " * 60, b_md=b"# Tides\n\nThe Moon pulls.").id, WAIT_S)
+    job = shop.runner.wait(
+        shop.send(
+            a_txt=b"Copper melts at 1085 degrees. " * 60, b_md=b"# Tides\n\nThe Moon pulls."
+        ).id,
+        WAIT_S,
+    )
     assert (job.state, job.done, job.errors) == ("done", job.total, ())
     done = report(job)
     assert done.level == "vectors"
@@ -121,7 +140,9 @@ def test_files_become_documents_with_vectors_and_receipts(shop: Shop) -> None:
     assert shop.store.vectors.count(PAPERS) == counts.chunks
 
 
-def test_the_first_vectors_are_made_while_later_files_are_read(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_vectors_are_made_while_later_files_are_read(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedded, seen = threading.Event(), []
     embed, parse = shop.embedder.embed_passages, DirectParser.parse
 
@@ -137,13 +158,20 @@ def test_the_first_vectors_are_made_while_later_files_are_read(shop: Shop, monke
     monkeypatch.setattr(shop.embedder, "embed_passages", announced)
     monkeypatch.setattr(DirectParser, "parse", patient)
     files = {f"x{n}_txt": b"Text %d of many." % n for n in range(20)}
-    done = report(shop.runner.wait(shop.runner.submit("ingest", shop.payload(False, **files)).id, WAIT_S))
+    done = report(
+        shop.runner.wait(shop.runner.submit("ingest", shop.payload(False, **files)).id, WAIT_S)
+    )
     assert seen == [True]
     assert [outcome.receipt.vectors for outcome in done.outcomes if outcome.receipt] == [1] * 20
 
 
 def test_a_bad_file_is_reported_and_leaves_nothing(shop: Shop) -> None:
-    job = shop.runner.wait(shop.send(good_txt=b"Something to read.", zero_txt=b"", exe_pdf=b"MZ\x90\x00" + bytes(500)).id, WAIT_S)
+    job = shop.runner.wait(
+        shop.send(
+            good_txt=b"Something to read.", zero_txt=b"", exe_pdf=b"MZ\x90\x00" + bytes(500)
+        ).id,
+        WAIT_S,
+    )
     outcomes = report(job).outcomes
     assert [outcome.status for outcome in outcomes] == ["indexed", "failed", "failed"]
     assert [outcome.code for outcome in outcomes[1:]] == ["unreadable", "unsupported_type"]
@@ -176,7 +204,10 @@ def test_text_is_reported_before_vectors_and_a_dead_embedder_only_delays_them(sh
     receipt = report(ended).outcomes[0].receipt
     assert receipt is not None
     assert receipt.vectors == 0
-    assert eventually(shop.runner, "backfill", lambda job: bool(job.errors)).state in {"queued", "running"}
+    assert eventually(shop.runner, "backfill", lambda job: bool(job.errors)).state in {
+        "queued",
+        "running",
+    }
     shop.embedder.down = False
     assert eventually(shop.runner, "backfill", lambda _: False).state == "done"
     assert shop.store.catalog.counts(PAPERS).embedded == 1
@@ -184,7 +215,9 @@ def test_text_is_reported_before_vectors_and_a_dead_embedder_only_delays_them(sh
 
 def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_path: Path) -> None:
     first = Shop(tmp_path)
-    job = first.store.jobs.create("ingest", first.payload(a_txt=b"Penguins parade along the shore."))
+    job = first.store.jobs.create(
+        "ingest", first.payload(a_txt=b"Penguins parade along the shore.")
+    )
     first.embedder.down = True
     first.runner.start()
     first.runner.wait(job.id, WAIT_S)
@@ -201,7 +234,9 @@ def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_pat
     second.close()
 
 
-def test_an_accepted_job_waits_for_space_and_a_watched_one_says_507(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_accepted_job_waits_for_space_and_a_watched_one_says_507(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tries: list[int] = []
     write = shop.store.writer.write
 

@@ -66,7 +66,8 @@ class Shop:
         self.store.writer.write(
             [
                 make_draft(
-                    name, f"{name} {name}walks {name}along the {name}shore. Many {name} come {name}along {name}walks {name}shore."
+                    name,
+                    f"{name} {name}walks {name}along the {name}shore. Many {name} come {name}along {name}walks {name}shore.",
                 )
                 for name in names
             ]
@@ -80,7 +81,11 @@ class Shop:
 
     def live(self, library: Library) -> Embedder | None:
         fingerprint = self.store.catalog.fingerprint(library)
-        return None if fingerprint is None or self.gone else self.embedders[fingerprint.embedding_model]
+        return (
+            None
+            if fingerprint is None or self.gone
+            else self.embedders[fingerprint.embedding_model]
+        )
 
     def named(self, provider: str | None, model: str | None) -> Embedder:
         assert provider in {None, "minilm"}
@@ -126,9 +131,16 @@ def test_a_model_that_finds_as_much_takes_over(shop: Shop) -> None:
     shop.add(*NAMES)
     shop.embed(HashEmbedder(64, model="old"))
     found = shop.run(provider="minilm")
-    assert (found["outcome"], found["before"], found["after"], found["embedded"]) == ("swapped", "old", "new", 24)
+    assert (found["outcome"], found["before"], found["after"], found["embedded"]) == (
+        "swapped",
+        "old",
+        "new",
+        24,
+    )
     assert found["question_set"] == "automatic"
-    assert shop.store.catalog.fingerprint(PAPERS) == fingerprint_of(shop.new.identity, shop.settings.ingest())
+    assert shop.store.catalog.fingerprint(PAPERS) == fingerprint_of(
+        shop.new.identity, shop.settings.ingest()
+    )
     again = shop.ended()
     assert (again.state, again.errors[0].split(":")[0]) == ("failed", "conflict")
 
@@ -152,7 +164,13 @@ def test_the_users_questions_decide(shop: Shop) -> None:
     shop.add(*NAMES)
     shop.embed(BlindEmbedder(64, model="old"))
     questions = tuple(
-        AnswerCase(f"who {name}walks {name}along the {name}shore", "papers", "question", expected_docs=(name,)) for name in NAMES
+        AnswerCase(
+            f"who {name}walks {name}along the {name}shore",
+            "papers",
+            "question",
+            expected_docs=(name,),
+        )
+        for name in NAMES
     )
     found = shop.run(questions=questions)
     assert (found["outcome"], found["question_set"]) == ("swapped", "yours")
@@ -249,7 +267,11 @@ def test_without_the_old_model_there_is_nothing_to_compare_with(shop: Shop) -> N
     shop.embed(HashEmbedder(64, model="old"))
     shop.gone = True
     found = shop.run()
-    assert (found["outcome"], found["question_set"], found["comparison"]) == ("swapped", "none", None)
+    assert (found["outcome"], found["question_set"], found["comparison"]) == (
+        "swapped",
+        "none",
+        None,
+    )
     assert "cannot be searched" in str(found["reason"])
 
 

@@ -41,7 +41,9 @@ class Gate:
 
 
 @contextmanager
-def running(store: MemoryJobStore, kinds: Mapping[str, Handler], **options: float) -> Iterator[JobRunner]:
+def running(
+    store: MemoryJobStore, kinds: Mapping[str, Handler], **options: float
+) -> Iterator[JobRunner]:
     runner = JobRunner(store, JobOptions(**options))  # type: ignore[arg-type]
     for name, handler in kinds.items():
         runner.register(name, handler)
@@ -64,7 +66,13 @@ def test_a_job_runs_to_its_result_and_its_row_says_so() -> None:
         assert store.get(job.id).state == "queued"
         ended = runner.wait(job.id, WAIT_S)
     assert ended == store.get(job.id)
-    assert (ended.state, ended.result, ended.done, ended.total, ended.unit) == ("done", {"echo": "hello"}, 3, 3, "files")
+    assert (ended.state, ended.result, ended.done, ended.total, ended.unit) == (
+        "done",
+        {"echo": "hello"},
+        3,
+        3,
+        "files",
+    )
 
 
 def test_a_job_sent_before_the_start_runs_once() -> None:
@@ -131,7 +139,11 @@ def test_an_accepted_job_is_tried_again_after_a_retryable_error() -> None:
         kept = runner.wait(runner.submit("write", {"retry": True}).id, WAIT_S)
         attempts.clear()
         refused = runner.wait(runner.submit("write", {}).id, WAIT_S)
-    assert (kept.state, kept.result, kept.errors) == ("done", {"attempts": 3}, ("disk_full: no space",))
+    assert (kept.state, kept.result, kept.errors) == (
+        "done",
+        {"attempts": 3},
+        ("disk_full: no space",),
+    )
     assert refused.state == "failed"
 
 
@@ -252,7 +264,9 @@ def test_one_library_is_never_worked_on_twice_at_once_and_waiting_requests_are_m
         assert second.id != first.id
         assert third.id == second.id
         assert gate.started.acquire(timeout=WAIT_S)
-        assert runner.wait(other.id, WAIT_S, until=lambda j: j.state == "running").state == "running"
+        assert (
+            runner.wait(other.id, WAIT_S, until=lambda j: j.state == "running").state == "running"
+        )
         assert runner.get(second.id).state == "queued"
         gate.opened.set()
         assert runner.wait(second.id, WAIT_S).state == "done"
@@ -332,7 +346,9 @@ def test_the_rate_is_smoothed_and_needs_two_looks() -> None:
     assert rate.eta_s(100) is None
     rate.observe(10, 1.0)
     assert rate.eta_s(100) == 9.0
-    rate.observe(11, 2.0)  # one slow second changes the estimate only a little: keep 0.905 of 10/s, take 0.095 of 1/s
+    rate.observe(
+        11, 2.0
+    )  # one slow second changes the estimate only a little: keep 0.905 of 10/s, take 0.095 of 1/s
     assert rate.eta_s(100) == pytest.approx(89 / (10 * 0.9048 + 0.0952), abs=0.1)
     assert rate.eta_s(None) is None
     rate.observe(100, 3.0)

@@ -62,17 +62,27 @@ def feed() -> Canned:
 
 def test_a_paper_with_its_metadata(client: ArxivClient, double: ArxivDouble) -> None:
     paper = client.fetch(" 2210.03629v2 ")
-    assert paper.metadata == Metadata("Rivers That Carry Silt", ("Ada Brook", "Émile Fleuve"), 2022, "2210.03629")
+    assert paper.metadata == Metadata(
+        "Rivers That Carry Silt", ("Ada Brook", "Émile Fleuve"), 2022, "2210.03629"
+    )
     assert paper.document.content == double.pdf
     assert paper.document.source_key == "2210.03629"
     assert paper.document.filename == "2210.03629v2.pdf"
     assert paper.document.source_url == "https://arxiv.org/abs/2210.03629v2"
-    assert [asked.path for asked in double.asked] == ["/api/query?id_list=2210.03629v2&max_results=1", "/pdf/2210.03629v2"]
+    assert [asked.path for asked in double.asked] == [
+        "/api/query?id_list=2210.03629v2&max_results=1",
+        "/pdf/2210.03629v2",
+    ]
 
 
-def test_an_old_id_keeps_its_slash_out_of_the_file_name(client: ArxivClient, double: ArxivDouble) -> None:
+def test_an_old_id_keeps_its_slash_out_of_the_file_name(
+    client: ArxivClient, double: ArxivDouble
+) -> None:
     paper = client.fetch("math.AG/0112017")
-    assert (paper.document.source_key, paper.document.filename) == ("math.AG/0112017", "math.AG_0112017.pdf")
+    assert (paper.document.source_key, paper.document.filename) == (
+        "math.AG/0112017",
+        "math.AG_0112017.pdf",
+    )
     assert double.asked[-1].path == "/pdf/math.AG/0112017"
 
 
@@ -84,9 +94,20 @@ def test_requests_are_three_seconds_apart(client: ArxivClient, clock: Clock) -> 
 
 
 @pytest.mark.parametrize(
-    "arxiv_id", ["", "2210.036", "../etc/passwd", "2210.03629/../x", "2210.03629v", "http://127.0.0.1/", "cs/011"]
+    "arxiv_id",
+    [
+        "",
+        "2210.036",
+        "../etc/passwd",
+        "2210.03629/../x",
+        "2210.03629v",
+        "http://127.0.0.1/",
+        "cs/011",
+    ],
 )
-def test_what_is_no_id_is_refused_before_anything_is_sent(client: ArxivClient, double: ArxivDouble, arxiv_id: str) -> None:
+def test_what_is_no_id_is_refused_before_anything_is_sent(
+    client: ArxivClient, double: ArxivDouble, arxiv_id: str
+) -> None:
     with pytest.raises(InvalidInput, match="no arXiv id"):
         client.fetch(arxiv_id)
     assert double.asked == []
@@ -110,15 +131,27 @@ def test_accepted_ids_are_plain_path_segments(text: str) -> None:
         ([Canned(b"", 429)], Busy, "slow down"),
         ([Canned(b"", 500)], ProviderBadResponse, "answered 500"),
         ([Canned(b"<feed")], ProviderBadResponse, "no readable feed"),
-        ([Canned(b'<!DOCTYPE f [<!ENTITY a "b">]><f>&a;</f>')], ProviderBadResponse, "no readable feed"),
+        (
+            [Canned(b'<!DOCTYPE f [<!ENTITY a "b">]><f>&a;</f>')],
+            ProviderBadResponse,
+            "no readable feed",
+        ),
         ([feed(), Canned(b"<html>", content_type="text/html")], ProviderBadResponse, "no PDF"),
         ([feed(), Canned(b"%PDF-" + b"x" * 2000)], TooLarge, "larger than 1000 bytes"),
-        ([feed(), Canned(b"", 302, headers={"Location": "http://127.0.0.1:1/"})], ProviderBadResponse, "redirects"),
+        (
+            [feed(), Canned(b"", 302, headers={"Location": "http://127.0.0.1:1/"})],
+            ProviderBadResponse,
+            "redirects",
+        ),
         ([feed(), Canned(b"%PDF-", declared=500)], ProviderUnreachable, "broke the connection"),
     ],
 )
 def test_what_goes_wrong(
-    client: ArxivClient, double: ArxivDouble, replies: list[Canned], error: type[DocuMindError], message: str
+    client: ArxivClient,
+    double: ArxivDouble,
+    replies: list[Canned],
+    error: type[DocuMindError],
+    message: str,
 ) -> None:
     double.queue(*replies)
     with pytest.raises(error, match=message):
@@ -141,9 +174,13 @@ def test_a_cancel_ends_the_wait(double: ArxivDouble) -> None:
     assert len(double.asked) == 1
 
 
-def test_a_name_that_leads_home_is_refused(double: ArxivDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_leads_home_is_refused(
+    double: ArxivDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = socket.getaddrinfo
-    answers = iter(["8.8.8.8", "127.0.0.1"])  # first a look-up that passes, then the one of the connection
+    answers = iter(
+        ["8.8.8.8", "127.0.0.1"]
+    )  # first a look-up that passes, then the one of the connection
 
     def lead_home(host: object, *args: object, **kwargs: object) -> object:
         if host != "papers.example":

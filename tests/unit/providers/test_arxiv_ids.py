@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.core.errors import InvalidInput, ProviderBadResponse, ProviderError, ProviderUnreachable, TooLarge
+from app.core.errors import (
+    InvalidInput,
+    ProviderBadResponse,
+    ProviderError,
+    ProviderUnreachable,
+    TooLarge,
+)
 from app.providers.arxiv import ArxivClient, base_id
 from app.providers.sockets import is_public
 from tests.fakes.arxiv_double import ENTRY, FEED, ArxivDouble
@@ -101,16 +107,23 @@ def client(double: ArxivDouble) -> ArxivClient:
 
 
 @pytest.mark.parametrize(("arxiv_id", "base"), GOOD.items(), ids=map(repr, GOOD))
-def test_an_id_is_asked_for_on_its_host_alone(client: ArxivClient, double: ArxivDouble, arxiv_id: str, base: str) -> None:
+def test_an_id_is_asked_for_on_its_host_alone(
+    client: ArxivClient, double: ArxivDouble, arxiv_id: str, base: str
+) -> None:
     assert base_id(arxiv_id) == base
     if base.startswith("9"):
         return  # the double has no such papers
     assert client.fetch(arxiv_id).document.source_key == base
-    assert [asked.path.split("?")[0] for asked in double.asked] == ["/api/query", f"/pdf/{arxiv_id.strip()}"]
+    assert [asked.path.split("?")[0] for asked in double.asked] == [
+        "/api/query",
+        f"/pdf/{arxiv_id.strip()}",
+    ]
 
 
 @pytest.mark.parametrize("arxiv_id", BAD, ids=[repr(value)[:40] for value in BAD])
-def test_what_is_no_id_is_never_asked_for(client: ArxivClient, double: ArxivDouble, arxiv_id: str) -> None:
+def test_what_is_no_id_is_never_asked_for(
+    client: ArxivClient, double: ArxivDouble, arxiv_id: str
+) -> None:
     with pytest.raises(InvalidInput):
         client.fetch(arxiv_id)
     assert double.asked == []
@@ -132,9 +145,13 @@ TARGETS = (
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("target", TARGETS)
-def test_no_redirect_is_followed(client: ArxivClient, double: ArxivDouble, target: str, status: int) -> None:
+def test_no_redirect_is_followed(
+    client: ArxivClient, double: ArxivDouble, target: str, status: int
+) -> None:
     feed = Canned(FEED.format(entry=ENTRY.format(id="2210.03629")).encode())
-    double.queue(feed, Canned(b"", status, headers={"Location": target.format(port=double.server_port)}))
+    double.queue(
+        feed, Canned(b"", status, headers={"Location": target.format(port=double.server_port)})
+    )
     with pytest.raises(ProviderBadResponse, match="redirects"):
         client.fetch("2210.03629")
     assert len(double.asked) == 2
@@ -174,7 +191,9 @@ PRIVATE = (
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_a_public_name_may_not_lead_to_a_private_address(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_a_public_name_may_not_lead_to_a_private_address(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     assert not is_public(address)
     connected: list[object] = []
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -190,20 +209,28 @@ def test_a_public_name_may_not_lead_to_a_private_address(monkeypatch: pytest.Mon
 
 
 def test_one_private_address_among_public_ones_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in ("8.8.8.8", "10.0.0.1")]
+    both = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443))
+        for address in ("8.8.8.8", "10.0.0.1")
+    ]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
     with pytest.raises(ProviderUnreachable, match="private"):
         ArxivClient("https://papers.example").fetch("2210.03629")
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "151.101.3.42", "2606:4700::1111", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "151.101.3.42", "2606:4700::1111", "64:ff9b::808:808"]
+)
 def test_public_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
 def test_a_stream_without_end_is_cut_at_the_cap(double: ArxivDouble) -> None:
     double.asked.clear()
-    double.queue(Canned(FEED.format(entry=ENTRY.format(id="2210.03629")).encode()), Canned(b"%PDF-" + b"x" * 5_000_000))
+    double.queue(
+        Canned(FEED.format(entry=ENTRY.format(id="2210.03629")).encode()),
+        Canned(b"%PDF-" + b"x" * 5_000_000),
+    )
     with pytest.raises(TooLarge):
         ArxivClient(double.url, max_bytes=100_000, interval_s=0.0).fetch("2210.03629")
 
@@ -213,7 +240,8 @@ def test_a_compressed_reply_is_not_unpacked_beyond_the_cap(double: ArxivDouble) 
 
     bomb = gzip.compress(b"%PDF-" + b"\0" * 50_000_000)
     double.queue(
-        Canned(FEED.format(entry=ENTRY.format(id="2210.03629")).encode()), Canned(bomb, headers={"Content-Encoding": "gzip"})
+        Canned(FEED.format(entry=ENTRY.format(id="2210.03629")).encode()),
+        Canned(bomb, headers={"Content-Encoding": "gzip"}),
     )
     with pytest.raises((TooLarge, ProviderError)):
         ArxivClient(double.url, max_bytes=100_000, interval_s=0.0).fetch("2210.03629")

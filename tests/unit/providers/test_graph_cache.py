@@ -10,7 +10,9 @@ from app.providers import graph_cache
 from app.providers.graph_cache import cached_graph
 
 
-def test_cache_builds_once_and_again_when_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_cache_builds_once_and_again_when_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     built: list[int] = []
 
     def build() -> bytes:
@@ -31,7 +33,9 @@ def test_cache_builds_once_and_again_when_damaged(tmp_path: Path, caplog: pytest
     assert len(list((tmp_path / "models").iterdir())) == 2
 
 
-def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cache_that_cannot_be_written_only_costs_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "models").mkdir()
     target = tmp_path / "models"
     first = cached_graph(target, "key", "fp32", lambda: b"graph")
@@ -44,7 +48,9 @@ def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, caplog: 
     assert [path.name for path in target.iterdir()] == [kept.name]
 
 
-def test_graphs_of_another_build_go_when_one_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_of_another_build_go_when_one_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "0123456789abcdef.int8.graph").write_bytes(b"as versions before this named them")
     (tmp_path / "notes.txt").touch()
     cached_graph(tmp_path, "one", "int8", lambda: b"a graph")

@@ -40,7 +40,9 @@ def test_a_reply(echo: Echo) -> None:
     assert "Cookie" not in echo.asked[1].headers
 
 
-def test_proxies_of_the_environment_are_not_used(echo: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_not_used(
+    echo: Echo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert HttpClient(echo.url, "Echo").call("GET", "/").status == 200
@@ -49,9 +51,15 @@ def test_proxies_of_the_environment_are_not_used(echo: Echo, monkeypatch: pytest
 def test_long_replies_and_lines_are_cut_off(echo: Echo) -> None:
     client = HttpClient(echo.url, "Echo")
     echo.queue(Canned(b"x" * 5000), Canned(b"x" * 5000 + b"\n"), Canned(b"one\ntwo"))
-    with client.stream("GET", "/") as reply, pytest.raises(ProviderBadResponse, match="more than 4999 bytes"):
+    with (
+        client.stream("GET", "/") as reply,
+        pytest.raises(ProviderBadResponse, match="more than 4999 bytes"),
+    ):
         reply.read(4999)
-    with client.stream("GET", "/") as reply, pytest.raises(ProviderBadResponse, match="a line of more than 100 bytes"):
+    with (
+        client.stream("GET", "/") as reply,
+        pytest.raises(ProviderBadResponse, match="a line of more than 100 bytes"),
+    ):
         list(reply.lines(100))
     with client.stream("GET", "/") as reply:
         assert list(reply.lines(100)) == [b"one", b"two"]
@@ -68,7 +76,11 @@ def test_a_host_that_dribbles_meets_the_deadline() -> None:
 
 @pytest.mark.parametrize(
     ("frame", "begin"),
-    [(b"Transfer-Encoding: chunked", b"5\r\nbegin\r\n"), (b"Content-Length: 100", b"begin"), (b"Connection: close", b"begin")],
+    [
+        (b"Transfer-Encoding: chunked", b"5\r\nbegin\r\n"),
+        (b"Content-Length: 100", b"begin"),
+        (b"Connection: close", b"begin"),
+    ],
     ids=["chunks", "a length", "until it closes"],
 )
 def test_a_host_that_falls_silent_has_not_ended_its_reply(frame: bytes, begin: bytes) -> None:
@@ -84,7 +96,9 @@ def test_a_host_that_falls_silent_has_not_ended_its_reply(frame: bytes, begin: b
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=host, args=(listening,))
         thread.start()
-        client = HttpClient(f"http://127.0.0.1:{listening.getsockname()[1]}", "Host", read_timeout_s=0.3)
+        client = HttpClient(
+            f"http://127.0.0.1:{listening.getsockname()[1]}", "Host", read_timeout_s=0.3
+        )
         with client.stream("GET", "/") as reply:
             blocks = reply.blocks()
             assert next(blocks) == b"begin"
@@ -122,7 +136,10 @@ def test_a_cancel_before_the_call_sends_nothing(echo: Echo) -> None:
 def test_many_calls_cancelled_at_any_moment_hit_only_themselves() -> None:
     with OllamaDouble(tokens_per_s=200) as double:
         client = HttpClient(double.url, "Ollama")
-        body = {"model": "llama3.2", "messages": [{"role": "user", "content": "[1] A\nRivers carry silt to the sea."}]}
+        body = {
+            "model": "llama3.2",
+            "messages": [{"role": "user", "content": "[1] A\nRivers carry silt to the sea."}],
+        }
         outcomes: list[str] = []
 
         def call(number: int) -> None:
@@ -131,7 +148,11 @@ def test_many_calls_cancelled_at_any_moment_hit_only_themselves() -> None:
                 threading.Timer(0.002 * number, cancel.cancel).start()
             try:
                 outcomes.append(
-                    "done" if client.call("POST", "/api/chat", body, cancel=cancel).text.count('"done": true') else "cut"
+                    "done"
+                    if client.call("POST", "/api/chat", body, cancel=cancel).text.count(
+                        '"done": true'
+                    )
+                    else "cut"
                 )
             except Cancelled:
                 outcomes.append("cancelled" if number % 2 else "hit")

@@ -25,20 +25,31 @@ def encoder(minilm: MiniLmEmbedder) -> LateEncoder:
     return minilm.late_encoder()
 
 
-def test_vectors_are_those_of_the_embedder_bit_for_bit(minilm: MiniLmEmbedder, encoder: LateEncoder) -> None:
+def test_vectors_are_those_of_the_embedder_bit_for_bit(
+    minilm: MiniLmEmbedder, encoder: LateEncoder
+) -> None:
     rows, codes = encoder.embed_and_encode(TEXTS)
     assert rows.tobytes() == minilm.embed_passages(TEXTS).tobytes()
-    assert encoder.encode_question(TEXTS[0]).vector.tobytes() == minilm.embed_query(TEXTS[0]).tobytes()
+    assert (
+        encoder.encode_question(TEXTS[0]).vector.tobytes() == minilm.embed_query(TEXTS[0]).tobytes()
+    )
     assert codes == encoder.encode(TEXTS)
 
 
-def test_a_code_has_a_row_a_sentence_and_a_token(minilm: MiniLmEmbedder, encoder: LateEncoder) -> None:
+def test_a_code_has_a_row_a_sentence_and_a_token(
+    minilm: MiniLmEmbedder, encoder: LateEncoder
+) -> None:
     first, second = encoder.encode(TEXTS)
-    assert [len(first.sentences) // STATE_DIMENSION, len(second.sentences) // STATE_DIMENSION] == [2, 1]
+    assert [len(first.sentences) // STATE_DIMENSION, len(second.sentences) // STATE_DIMENSION] == [
+        2,
+        1,
+    ]
     assert len(first.tokens) // 16 == minilm.count_tokens(TEXTS[:1])[0] - 2
 
 
-@pytest.mark.parametrize("text", ["", "\u200b", "a " * 2000, "word. " * 90, "一二三四五六七八九十" * 40])
+@pytest.mark.parametrize(
+    "text", ["", "\u200b", "a " * 2000, "word. " * 90, "一二三四五六七八九十" * 40]
+)
 def test_any_text_has_a_code(encoder: LateEncoder, text: str) -> None:
     (code,) = encoder.encode([text])
     assert code.fits()
@@ -50,7 +61,9 @@ def test_text_without_sentence_ends_is_taken_in_windows(encoder: LateEncoder) ->
 
 
 def test_a_question_tells_which_words_the_model_knows_whole(encoder: LateEncoder) -> None:
-    common = encoder.encode_question("Which percentage of the parliment is northwestern?").common_stems
+    common = encoder.encode_question(
+        "Which percentage of the parliment is northwestern?"
+    ).common_stems
     assert {"percentag", "northwestern"} <= common
     assert "parliment" not in common
 

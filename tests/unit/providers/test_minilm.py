@@ -24,7 +24,9 @@ TEXTS = [
 ]
 
 
-def test_int8_stays_close_to_float32_and_to_the_meaning(minilm: MiniLmEmbedder, model_cache_dir: Path) -> None:
+def test_int8_stays_close_to_float32_and_to_the_meaning(
+    minilm: MiniLmEmbedder, model_cache_dir: Path
+) -> None:
     exact = MiniLmEmbedder(model_cache_dir, threads=1, precision="fp32").embed_passages(TEXTS)
     rows = minilm.embed_passages([*TEXTS, ""])[:-1]
     assert (rows * exact).sum(axis=1).min() > 0.985
@@ -36,13 +38,24 @@ def test_int8_stays_close_to_float32_and_to_the_meaning(minilm: MiniLmEmbedder, 
 
 
 def test_outliers_are_the_channels_whose_activations_stand_out(model_cache_dir: Path) -> None:
-    model = onnx.load_from_string(cached_graph(model_cache_dir, module.WEIGHTS_SHA256, "fp32", module.minilm_graph))
+    model = onnx.load_from_string(
+        cached_graph(model_cache_dir, module.WEIGHTS_SHA256, "fp32", module.minilm_graph)
+    )
     names = [f"encoder.layer.{number}.active" for number in range(6)]
-    model.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names)
+    model.graph.output.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
+    )
     session = open_session(model.SerializeToString(), threads=1)
     tokens = BertTokenizer(module.model_folder() / "tokenizer.json").encode(TEXTS)
-    peaks = [np.max([session.run([name], feed(ids))[0][0].max(axis=0) for ids in tokens], axis=0) for name in names]
-    found = {number: tuple(np.flatnonzero(peak > 10).tolist()) for number, peak in enumerate(peaks) if (peak > 10).any()}
+    peaks = [
+        np.max([session.run([name], feed(ids))[0][0].max(axis=0) for ids in tokens], axis=0)
+        for name in names
+    ]
+    found = {
+        number: tuple(np.flatnonzero(peak > 10).tolist())
+        for number, peak in enumerate(peaks)
+        if (peak > 10).any()
+    }
     assert found == dict(module.OUTLIERS)
 
 
@@ -76,14 +89,18 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
         module.minilm_graph(tmp_path)
 
 
-def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one(model_cache_dir: Path) -> None:
+def test_a_question_on_all_cores_has_the_vector_of_the_passage_on_one(
+    model_cache_dir: Path,
+) -> None:
     embedder = MiniLmEmbedder(model_cache_dir, threads=2)
     rows = embedder.embed_passages(TEXTS)
     for text, row in zip(TEXTS, rows, strict=True):
         np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-5)
 
 
-def test_on_one_core_nothing_is_started_and_rows_are_the_same(model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_one_core_nothing_is_started_and_rows_are_the_same(
+    model_cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wide = MiniLmEmbedder(model_cache_dir, threads=2)
     rows, question = wide.embed_passages(TEXTS), wide.embed_query(TEXTS[0])
     monkeypatch.setattr("app.providers.bert_session.ThreadPoolExecutor", None)
@@ -98,7 +115,9 @@ def test_what_was_counted_is_embedded_alike(minilm: MiniLmEmbedder) -> None:
     plain = minilm.embed_passages(TEXTS)
     counts = minilm.count_tokens([*TEXTS, TEXTS[0]])
     assert counts[0] == counts[-1]
-    np.testing.assert_array_equal(minilm.embed_passages([TEXTS[1], *TEXTS, TEXTS[1]]), plain[[1, *range(len(TEXTS)), 1]])
+    np.testing.assert_array_equal(
+        minilm.embed_passages([TEXTS[1], *TEXTS, TEXTS[1]]), plain[[1, *range(len(TEXTS)), 1]]
+    )
     np.testing.assert_array_equal(minilm.embed_passages(TEXTS), plain)
     over = " ".join(["river"] * 300)
     minilm.count_tokens([over])

@@ -22,10 +22,14 @@ from app.providers.sockets import SocketWatch
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=12,
 )
-OBJECTS = st.dictionaries(st.sampled_from(["response", "done", "error", "n", "\u2028"]), JSON, max_size=4)
+OBJECTS = st.dictionaries(
+    st.sampled_from(["response", "done", "error", "n", "\u2028"]), JSON, max_size=4
+)
 
 
 class _Blocks:
@@ -41,7 +45,14 @@ class _Blocks:
 
 def reply(blocks: Iterable[bytes]) -> StreamReply:
     response = SimpleNamespace(status_code=200, headers={}, raw=_Blocks(blocks))
-    return StreamReply(cast("requests.Response", response), "Host", CancelToken(), SocketWatch(), silence_s=300.0, deadline=None)
+    return StreamReply(
+        cast("requests.Response", response),
+        "Host",
+        CancelToken(),
+        SocketWatch(),
+        silence_s=300.0,
+        deadline=None,
+    )
 
 
 def cut(content: bytes, places: Iterable[int]) -> list[bytes]:
@@ -49,12 +60,19 @@ def cut(content: bytes, places: Iterable[int]) -> list[bytes]:
     return [content[begin:end] for begin, end in itertools.pairwise(at)]
 
 
-@given(st.lists(OBJECTS, max_size=6), st.lists(st.integers(0, 2000), max_size=12), st.booleans(), st.booleans())
+@given(
+    st.lists(OBJECTS, max_size=6),
+    st.lists(st.integers(0, 2000), max_size=12),
+    st.booleans(),
+    st.booleans(),
+)
 @example([{"response": "a\u2028b\u0085c\u000bd\r"}], list(range(80)), False, True)
 def test_objects_come_out_as_they_went_in_wherever_the_network_cuts(
     objects: list[dict[str, object]], places: list[int], escaped: bool, ended: bool
 ) -> None:
-    content = "\n".join(json.dumps(one, ensure_ascii=escaped) for one in objects).encode("utf-8", "surrogatepass")
+    content = "\n".join(json.dumps(one, ensure_ascii=escaped) for one in objects).encode(
+        "utf-8", "surrogatepass"
+    )
     content += b"\n" if ended and objects else b""
     lines = [line for line in reply(cut(content, places)).lines() if line.strip()]
     assert [json.dumps(json.loads(line)) for line in lines] == [json.dumps(one) for one in objects]
@@ -69,7 +87,9 @@ def test_no_byte_is_lost_added_or_moved(content: bytes, places: list[int]) -> No
 
 
 @given(st.lists(st.binary(max_size=60), max_size=8), st.integers(1, 40))
-def test_a_line_over_the_limit_is_refused_and_none_under_it(blocks: list[bytes], limit: int) -> None:
+def test_a_line_over_the_limit_is_refused_and_none_under_it(
+    blocks: list[bytes], limit: int
+) -> None:
     longest = max(map(len, b"".join(blocks).split(b"\n")))
     if longest > limit:
         with pytest.raises(ProviderBadResponse, match="more than"):
@@ -97,6 +117,15 @@ def test_whatever_a_host_sends_is_an_object_or_a_bad_response(line: bytes | str)
         assert all(isinstance(one, str) for one in fields.strings(name))
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"error":' * 100_000, '{"error": {"message": 1e999}}', "<html>busy</html>", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"error":' * 100_000,
+        '{"error": {"message": 1e999}}',
+        "<html>busy</html>",
+        "",
+    ],
+)
 def test_the_message_of_a_failure_is_found_in_any_body(text: str) -> None:
     assert isinstance(error_text(text), str)

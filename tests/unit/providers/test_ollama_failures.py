@@ -8,7 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import DocuMindError, InvalidInput, ModelNotInstalled, PassageTooLong, ProviderBadResponse
+from app.core.errors import (
+    DocuMindError,
+    InvalidInput,
+    ModelNotInstalled,
+    PassageTooLong,
+    ProviderBadResponse,
+)
 from app.core.types import Message, Prompt
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_embedder import OllamaEmbedder
@@ -20,7 +26,9 @@ from app.providers.slots import CallSlots
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
 
 CHAT = "/api/chat"
-PROMPT = Prompt((Message("user", "[1] Paris\nParis is the capital of France. More.\n\nWhat is it?"),))
+PROMPT = Prompt(
+    (Message("user", "[1] Paris\nParis is the capital of France. More.\n\nWhat is it?"),)
+)
 
 
 def ask(host: OllamaHost, model: str = "llama3.2", prompt: Prompt = PROMPT) -> str:
@@ -44,7 +52,9 @@ FAILURES_TO_LOAD = [
 
 
 @pytest.mark.parametrize("message", FAILURES_TO_LOAD)
-def test_a_model_that_does_not_load_is_tried_again_and_then_said(double: OllamaDouble, host: OllamaHost, message: str) -> None:
+def test_a_model_that_does_not_load_is_tried_again_and_then_said(
+    double: OllamaDouble, host: OllamaHost, message: str
+) -> None:
     double.fail(CHAT, said(message))
     assert "Paris" in ask(host)
     double.fail(CHAT, said(message), said(message))
@@ -54,8 +64,12 @@ def test_a_model_that_does_not_load_is_tried_again_and_then_said(double: OllamaD
 
 
 def test_a_model_over_the_memory_is_told_as_such(double: OllamaDouble, host: OllamaHost) -> None:
-    double.fail(CHAT, *[said("model requires more system memory (7.1 GiB) than is available (2.3 GiB)")] * 2)
-    with pytest.raises(RunnerStopped, match=r"too large for the memory of Ollama.*7\.1 GiB.*lower LLM_NUM_CTX"):
+    double.fail(
+        CHAT, *[said("model requires more system memory (7.1 GiB) than is available (2.3 GiB)")] * 2
+    )
+    with pytest.raises(
+        RunnerStopped, match=r"too large for the memory of Ollama.*7\.1 GiB.*lower LLM_NUM_CTX"
+    ):
         ask(host)
 
 
@@ -82,8 +96,16 @@ def test_a_crash_while_embedding_is_tried_again(double: OllamaDouble, host: Olla
             ProviderBadResponse,
             "cannot reach the registry to fetch 'new'.*check its network.*it resumes",
         ),
-        ("write /blobs/sha256-1: no space left on device", ProviderBadResponse, "disk of Ollama at .* is full"),
-        ("digest mismatch, file must be downloaded again", ProviderBadResponse, "could not fetch 'new'.*pull it again"),
+        (
+            "write /blobs/sha256-1: no space left on device",
+            ProviderBadResponse,
+            "disk of Ollama at .* is full",
+        ),
+        (
+            "digest mismatch, file must be downloaded again",
+            ProviderBadResponse,
+            "could not fetch 'new'.*pull it again",
+        ),
     ],
 )
 def test_a_pull_that_fails_says_why(
@@ -96,8 +118,13 @@ def test_a_pull_that_fails_says_why(
     assert "see its log" not in str(caught.value)
 
 
-def test_names_and_schemas_that_a_host_refuses_are_wrong_input(double: OllamaDouble, host: OllamaHost) -> None:
-    for name, message, status in [("a b", "invalid model name", 400), ("", "model is required", 400)]:
+def test_names_and_schemas_that_a_host_refuses_are_wrong_input(
+    double: OllamaDouble, host: OllamaHost
+) -> None:
+    for name, message, status in [
+        ("a b", "invalid model name", 400),
+        ("", "model is required", 400),
+    ]:
         double.fail("/api/show", said(message, status))
         with pytest.raises(InvalidInput, match="is no name of a model; expected"):
             ask(host, name)
@@ -107,7 +134,10 @@ def test_names_and_schemas_that_a_host_refuses_are_wrong_input(double: OllamaDou
     double.fail("/api/show", said("model '' not found", 404))
     with pytest.raises(InvalidInput, match="is no name of a model; expected"):
         host.details("")
-    for message in ("invalid JSON schema in format", 'invalid format: "x"; expected "json" or a valid JSON Schema object'):
+    for message in (
+        "invalid JSON schema in format",
+        'invalid format: "x"; expected "json" or a valid JSON Schema object',
+    ):
         double.fail(CHAT, said(message))
         with pytest.raises(InvalidInput, match="cannot use the JSON schema"):
             ask(host, prompt=Prompt(PROMPT.messages, json_schema={"type": "nonsense"}))
@@ -116,9 +146,13 @@ def test_names_and_schemas_that_a_host_refuses_are_wrong_input(double: OllamaDou
 def test_a_model_without_a_chat_template_is_refused_with_the_cure(double: OllamaDouble) -> None:
     double.models.append(DoubleModel("base:latest", template="{{ .Prompt }}"))
     double.version = "0.24.0"
-    with pytest.raises(ProviderBadResponse, match=r"'base' has no chat template.*choose an instruct model"):
+    with pytest.raises(
+        ProviderBadResponse, match=r"'base' has no chat template.*choose an instruct model"
+    ):
         ask(OllamaHost(double.url), "base")
-    double.version = "0.33.0"  # it reads the template inside the weights, or says that there is none
+    double.version = (
+        "0.33.0"  # it reads the template inside the weights, or says that there is none
+    )
     assert "Paris" in ask(OllamaHost(double.url), "base")
     double.fail(CHAT, said("this custom template is not supported, try using --jinja", 400))
     with pytest.raises(ProviderBadResponse, match="'base' has no chat template"):
@@ -126,12 +160,16 @@ def test_a_model_without_a_chat_template_is_refused_with_the_cure(double: Ollama
 
 
 def test_an_embedding_model_cannot_answer(double: OllamaDouble, host: OllamaHost) -> None:
-    with pytest.raises(ProviderBadResponse, match="'nomic-embed-text' cannot chat; choose another LLM_MODEL"):
+    with pytest.raises(
+        ProviderBadResponse, match="'nomic-embed-text' cannot chat; choose another LLM_MODEL"
+    ):
         ask(host, "nomic-embed-text")
 
 
 def test_the_repeat_penalty_of_the_model_file_stays(double: OllamaDouble, host: OllamaHost) -> None:
-    double.models.append(DoubleModel("tuned:latest", parameters="repeat_penalty                 1.05"))
+    double.models.append(
+        DoubleModel("tuned:latest", parameters="repeat_penalty                 1.05")
+    )
     ask(host, "tuned")
     ask(host)
     tuned, plain = double.bodies(CHAT)
@@ -144,7 +182,11 @@ NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
 def in_memory(digest: str, minutes: float) -> LoadedModel:
     # nine digits and a local offset, as a host writes them
-    until = (NOW + timedelta(minutes=minutes)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.123456789+00:00")
+    until = (
+        (NOW + timedelta(minutes=minutes))
+        .astimezone(UTC)
+        .strftime("%Y-%m-%dT%H:%M:%S.123456789+00:00")
+    )
     return LoadedModel(f"name-of-{digest}", digest, 1, 0, 4096, until)
 
 
@@ -158,13 +200,17 @@ def test_models_push_each_other_out_only_where_that_was_seen() -> None:
     assert watch.together({"chat", "embed"}, [embed, chat]) is True
     assert watch.together({"chat", "embed"}, [chat]) is False
     now[0] += timedelta(minutes=31)
-    assert watch.together({"chat", "embed"}, [in_memory("chat", 60)]) is None, "the other has expired"
+    assert watch.together({"chat", "embed"}, [in_memory("chat", 60)]) is None, (
+        "the other has expired"
+    )
     assert watch.together({"chat", "embed"}, []) is None
 
 
 def test_a_host_that_was_started_again_has_pushed_nothing_out() -> None:
     watch = MemoryWatch(lambda: NOW)
-    assert watch.together({"chat", "embed"}, [in_memory("chat", 30), in_memory("embed", 30)]) is True
+    assert (
+        watch.together({"chat", "embed"}, [in_memory("chat", 30), in_memory("embed", 30)]) is True
+    )
     assert watch.together({"chat", "embed"}, []) is None
     assert watch.together({"chat", "embed"}, [in_memory("chat", 30)]) is None
 

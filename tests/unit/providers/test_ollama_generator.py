@@ -36,7 +36,12 @@ CHAT = "/api/chat"
 
 
 def generator(
-    host: OllamaHost, model: str = "llama3.2", *, size: int = 4, wait_s: float = 1.0, num_ctx: int = 8192
+    host: OllamaHost,
+    model: str = "llama3.2",
+    *,
+    size: int = 4,
+    wait_s: float = 1.0,
+    num_ctx: int = 8192,
 ) -> OllamaGenerator:
     return OllamaGenerator(host, model, slots=CallSlots(size, wait_s, "Ollama"), num_ctx=num_ctx)
 
@@ -49,7 +54,9 @@ def test_an_answer_with_what_the_host_was_asked(double: OllamaDouble, host: Olla
     tokens = list(generator(host).stream(PROMPT, CancelToken()))
     assert text(iter(tokens)) == "Paris is the capital of France. [1]"
     assert tokens[-1].finish == "stop"
-    assert tokens[-1].usage == Usage(30, 8, prompt_seconds=0.003, completion_seconds=0.0016, load_seconds=0.001)
+    assert tokens[-1].usage == Usage(
+        30, 8, prompt_seconds=0.003, completion_seconds=0.0016, load_seconds=0.001
+    )
     (body,) = double.bodies(CHAT)
     assert {key: body[key] for key in ("think", "truncate", "shift", "stream", "keep_alive")} == {
         "think": False,
@@ -58,11 +65,18 @@ def test_an_answer_with_what_the_host_was_asked(double: OllamaDouble, host: Olla
         "stream": True,
         "keep_alive": "30m",
     }
-    assert body["options"] == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.2, "repeat_penalty": 1.1}
+    assert body["options"] == {
+        "num_ctx": 4096,
+        "num_predict": 1024,
+        "temperature": 0.2,
+        "repeat_penalty": 1.1,
+    }
     assert double.truncations == 0
 
 
-def test_the_window_is_asked_once_and_stays_the_same(double: OllamaDouble, host: OllamaHost) -> None:
+def test_the_window_is_asked_once_and_stays_the_same(
+    double: OllamaDouble, host: OllamaHost
+) -> None:
     model = generator(host)
     assert model.context_tokens == 4096
     for _ in range(3):
@@ -73,10 +87,17 @@ def test_the_window_is_asked_once_and_stays_the_same(double: OllamaDouble, host:
     assert generator(host, num_ctx=2048).context_tokens == 2048
 
 
-def test_log_probabilities_from_hosts_that_have_them(double: OllamaDouble, host: OllamaHost) -> None:
+def test_log_probabilities_from_hosts_that_have_them(
+    double: OllamaDouble, host: OllamaHost
+) -> None:
     asked = Prompt(PROMPT.messages, logprobs=True)
     double.say(Script(("It", " is", " Paris"), (-0.1, -2.5, -0.3)))
-    assert [token.logprob for token in generator(host).stream(asked, CancelToken())] == [-0.1, -2.5, -0.3, None]
+    assert [token.logprob for token in generator(host).stream(asked, CancelToken())] == [
+        -0.1,
+        -2.5,
+        -0.3,
+        None,
+    ]
     double.version = "0.12.10"
     old = OllamaHost(double.url)
     assert {token.logprob for token in generator(old).stream(asked, CancelToken())} == {None}
@@ -90,7 +111,9 @@ def test_log_probabilities_that_do_not_spell_the_text_count_for_all_of_it() -> N
 
 
 @pytest.mark.parametrize("kind", ["split", "joined"])
-def test_odd_line_ends_and_emoji_survive_any_cutting(double: OllamaDouble, host: OllamaHost, kind: str) -> None:
+def test_odd_line_ends_and_emoji_survive_any_cutting(
+    double: OllamaDouble, host: OllamaHost, kind: str
+) -> None:
     said = "Line\u0085one\u2028two 🙂 <b> & naïve"
     double.say(said)
     double.fail(CHAT, Fault(kind))  # type: ignore[arg-type]  # of the parameters
@@ -115,12 +138,42 @@ def _status(status: int, message: str) -> Fault:
 
 STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations"
 MATRIX: list[tuple[str, list[Fault], type[DocuMindError], str, int]] = [
-    ("missing model", [_status(404, "model 'llama3.2' not found")], ModelNotInstalled, "ollama pull llama3.2", 1),
-    ("wrong kind", [_status(400, "'llama3.2' does not support chat")], ProviderBadResponse, "cannot chat", 1),
-    ("bad option", [_status(500, "option 'num_ctx' must be of type integer")], ProviderBadResponse, "answered 500", 1),
-    ("queue full", [_status(503, "server busy, please try again.  maximum pending requests exceeded")] * 3, Busy, "busy", 3),
+    (
+        "missing model",
+        [_status(404, "model 'llama3.2' not found")],
+        ModelNotInstalled,
+        "ollama pull llama3.2",
+        1,
+    ),
+    (
+        "wrong kind",
+        [_status(400, "'llama3.2' does not support chat")],
+        ProviderBadResponse,
+        "cannot chat",
+        1,
+    ),
+    (
+        "bad option",
+        [_status(500, "option 'num_ctx' must be of type integer")],
+        ProviderBadResponse,
+        "answered 500",
+        1,
+    ),
+    (
+        "queue full",
+        [_status(503, "server busy, please try again.  maximum pending requests exceeded")] * 3,
+        Busy,
+        "busy",
+        3,
+    ),
     ("runner died twice", [_status(500, STOPPED)] * 2, RunnerStopped, "more memory", 2),
-    ("cannot load", [_status(500, "llama-server reported out-of-memory during startup: x")] * 2, RunnerStopped, "too large", 2),
+    (
+        "cannot load",
+        [_status(500, "llama-server reported out-of-memory during startup: x")] * 2,
+        RunnerStopped,
+        "too large",
+        2,
+    ),
     ("forbidden", [Fault("status", status=403, body="")], ProviderBadResponse, "refuses", 1),
     (
         "proxy page",
@@ -143,7 +196,11 @@ MATRIX: list[tuple[str, list[Fault], type[DocuMindError], str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("faults", "error", "message", "calls"), [row[1:] for row in MATRIX], ids=[row[0] for row in MATRIX])
+@pytest.mark.parametrize(
+    ("faults", "error", "message", "calls"),
+    [row[1:] for row in MATRIX],
+    ids=[row[0] for row in MATRIX],
+)
 def test_every_fault_ends_in_its_error(
     double: OllamaDouble, faults: list[Fault], error: type[DocuMindError], message: str, calls: int
 ) -> None:
@@ -152,12 +209,19 @@ def test_every_fault_ends_in_its_error(
     with pytest.raises(error, match=message) as caught:
         text(model.stream(PROMPT, CancelToken()))
     assert type(caught.value) is error
-    assert "http://127.0.0.1" in caught.value.message or error in {ModelNotInstalled, ProviderBadResponse}
+    assert "http://127.0.0.1" in caught.value.message or error in {
+        ModelNotInstalled,
+        ProviderBadResponse,
+    }
     assert len(double.bodies(CHAT)) == calls
 
 
-@pytest.mark.parametrize("faults", [[_status(503, "server busy")] * 2, [_status(500, STOPPED)]], ids=["busy", "stopped"])
-def test_a_busy_or_stopped_host_gets_another_chance(double: OllamaDouble, host: OllamaHost, faults: list[Fault]) -> None:
+@pytest.mark.parametrize(
+    "faults", [[_status(503, "server busy")] * 2, [_status(500, STOPPED)]], ids=["busy", "stopped"]
+)
+def test_a_busy_or_stopped_host_gets_another_chance(
+    double: OllamaDouble, host: OllamaHost, faults: list[Fault]
+) -> None:
     double.fail(CHAT, *faults)
     assert "Paris" in text(generator(host).stream(PROMPT, CancelToken()))
     assert len(double.bodies(CHAT)) == len(faults) + 1
@@ -174,11 +238,15 @@ def test_a_host_that_is_not_there() -> None:
         port = free.getsockname()[1]
     model = generator(OllamaHost(f"127.0.0.1:{port}"))
     assert model.context_tokens == 8192
-    with pytest.raises(ProviderUnreachable, match=f"cannot reach Ollama at http://127.0.0.1:{port}"):
+    with pytest.raises(
+        ProviderUnreachable, match=f"cannot reach Ollama at http://127.0.0.1:{port}"
+    ):
         text(model.stream(PROMPT, CancelToken()))
 
 
-def test_a_prompt_over_the_window_is_refused_not_cut(double: OllamaDouble, host: OllamaHost) -> None:
+def test_a_prompt_over_the_window_is_refused_not_cut(
+    double: OllamaDouble, host: OllamaHost
+) -> None:
     long = Prompt((Message("user", "word " * 5000),))
     with pytest.raises(InvalidInput, match=r"exceeds the available context size.*LLM_NUM_CTX"):
         text(generator(host).stream(long, CancelToken()))
@@ -189,7 +257,9 @@ def test_another_model_by_name(double: OllamaDouble, host: OllamaHost) -> None:
     with pytest.raises(ModelNotInstalled, match="ollama pull big"):
         text(generator(host).stream(Prompt(PROMPT.messages, model="big"), CancelToken()))
     double.models.append(DoubleModel("big:latest"))
-    assert "Paris" in text(generator(host).stream(Prompt(PROMPT.messages, model="big"), CancelToken()))
+    assert "Paris" in text(
+        generator(host).stream(Prompt(PROMPT.messages, model="big"), CancelToken())
+    )
 
 
 def _cancel_soon(cancel: CancelToken, delay_s: float, times: list[float]) -> threading.Timer:
@@ -203,9 +273,13 @@ def _cancel_soon(cancel: CancelToken, delay_s: float, times: list[float]) -> thr
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault("slow", delay_s=30), Fault("stall"), Fault("stall", after=2)], ids=["headers", "first", "third"]
+    "fault",
+    [Fault("slow", delay_s=30), Fault("stall"), Fault("stall", after=2)],
+    ids=["headers", "first", "third"],
 )
-def test_cancel_wakes_a_blocked_reader_at_once(double: OllamaDouble, host: OllamaHost, fault: Fault) -> None:
+def test_cancel_wakes_a_blocked_reader_at_once(
+    double: OllamaDouble, host: OllamaHost, fault: Fault
+) -> None:
     double.fail(CHAT, fault)
     model, cancel, times = generator(host), CancelToken(), list[float]()
     timer = _cancel_soon(cancel, 0.2, times)
@@ -265,7 +339,9 @@ def test_a_cancel_ends_the_wait_for_a_slot() -> None:
 def test_no_more_than_the_cap_run_at_once(double: OllamaDouble, host: OllamaHost) -> None:
     double.tokens_per_s = 100
     model = generator(host, size=3, wait_s=10)
-    threads = [threading.Thread(target=lambda: text(model.stream(PROMPT, CancelToken()))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: text(model.stream(PROMPT, CancelToken()))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, InvalidInput, ModelNotInstalled, ProviderBadResponse, ProviderTimeout, ProviderUnreachable
+from app.core.errors import (
+    Cancelled,
+    InvalidInput,
+    ModelNotInstalled,
+    ProviderBadResponse,
+    ProviderTimeout,
+    ProviderUnreachable,
+)
 from app.providers.error_bodies import error_text
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_listing import same_model
@@ -17,7 +24,12 @@ def test_what_the_host_has(double: OllamaDouble, host: OllamaHost) -> None:
     assert (chat.name, chat.digest) == ("llama3.2:latest", double.models[0].digest)
     assert embed.capabilities == ("embedding",)
     details = host.details("nomic-embed-text")
-    assert (details.context_tokens, details.dimension, details.configured_ctx, details.embeds) == (2048, 768, 8192, True)
+    assert (details.context_tokens, details.dimension, details.configured_ctx, details.embeds) == (
+        2048,
+        768,
+        8192,
+        True,
+    )
     assert host.details("llama3.2").embeds is False
     assert host.loaded() == []
 
@@ -31,7 +43,10 @@ def test_an_old_host_tells_less(double: OllamaDouble) -> None:
     assert not old.gives_logprobs()
 
 
-@pytest.mark.parametrize(("version", "gives"), [("0.12.10", False), ("0.12.11", True), ("0.33.0-rc2", True), ("0.0.0", True)])
+@pytest.mark.parametrize(
+    ("version", "gives"),
+    [("0.12.10", False), ("0.12.11", True), ("0.33.0-rc2", True), ("0.0.0", True)],
+)
 def test_log_probabilities_by_version(double: OllamaDouble, version: str, gives: bool) -> None:
     double.version = version
     assert OllamaHost(double.url).gives_logprobs() is gives
@@ -40,7 +55,11 @@ def test_log_probabilities_by_version(double: OllamaDouble, version: str, gives:
 def test_a_pull_with_progress(double: OllamaDouble, host: OllamaHost) -> None:
     steps = list(host.pull("new", CancelToken()))
     assert steps[-1].status == "success"
-    assert [(step.completed, step.total) for step in steps if step.completed] == [(1000, 4000), (2500, 4000), (4000, 4000)]
+    assert [(step.completed, step.total) for step in steps if step.completed] == [
+        (1000, 4000),
+        (2500, 4000),
+        (4000, 4000),
+    ]
     assert any(same_model(row.name, "new") for row in host.models())
 
 
@@ -60,7 +79,10 @@ def test_pulls_that_fail(double: OllamaDouble, host: OllamaHost) -> None:
 
 
 def test_what_is_no_ollama(double: OllamaDouble, host: OllamaHost) -> None:
-    double.fail("/api/tags", Fault("status", status=200, body="<html>a router</html>", content_type="text/html"))
+    double.fail(
+        "/api/tags",
+        Fault("status", status=200, body="<html>a router</html>", content_type="text/html"),
+    )
     with pytest.raises(ProviderBadResponse, match="right address"):
         host.models()
     double.fail("/api/tags", Fault("status", status=200, body="[1]"))
@@ -73,7 +95,9 @@ def test_what_is_no_ollama(double: OllamaDouble, host: OllamaHost) -> None:
         host.details("nope")
 
 
-@pytest.mark.parametrize("address", ["", "ftp://host", "http://", "http://host:eleven", "http://[::1"])
+@pytest.mark.parametrize(
+    "address", ["", "ftp://host", "http://", "http://host:eleven", "http://[::1"]
+)
 def test_addresses_that_cannot_be_read(address: str) -> None:
     with pytest.raises(InvalidInput, match="expected http://host:port"):
         OllamaHost(address)

@@ -25,7 +25,12 @@ from app.providers.slots import CallSlots
 from tests.fakes.http_double import Canned
 from tests.fakes.openai_double import OpenAIDouble, finish, piece, sse
 
-PROMPT = Prompt((Message("system", "Answer."), Message("user", "[1] Paris\nParis is the capital of France. More.\n\nWhat is it?")))
+PROMPT = Prompt(
+    (
+        Message("system", "Answer."),
+        Message("user", "[1] Paris\nParis is the capital of France. More.\n\nWhat is it?"),
+    )
+)
 
 
 @pytest.fixture
@@ -34,14 +39,21 @@ def double() -> Iterator[OpenAIDouble]:
         yield running
 
 
-def endpoint(double: OpenAIDouble, provider: str = "openai", key: str = OpenAIDouble.key) -> HostedEndpoint:
+def endpoint(
+    double: OpenAIDouble, provider: str = "openai", key: str = OpenAIDouble.key
+) -> HostedEndpoint:
     return HostedEndpoint(provider, HostedOptions(f"{double.url}/v1/", key), timeout_s=5)
 
 
 def generator(
-    double: OpenAIDouble, provider: str = "openai", key: str = OpenAIDouble.key, model: str = "chat-1"
+    double: OpenAIDouble,
+    provider: str = "openai",
+    key: str = OpenAIDouble.key,
+    model: str = "chat-1",
 ) -> OpenAICompatibleGenerator:
-    return OpenAICompatibleGenerator(endpoint(double, provider, key), model, slots=CallSlots(2, 1.0, provider))
+    return OpenAICompatibleGenerator(
+        endpoint(double, provider, key), model, slots=CallSlots(2, 1.0, provider)
+    )
 
 
 def answer(model: OpenAICompatibleGenerator, prompt: Prompt = PROMPT) -> list[Token]:
@@ -65,7 +77,14 @@ def test_an_answer_with_usage(double: OpenAIDouble) -> None:
 
 def test_log_probabilities_and_schemas(double: OpenAIDouble) -> None:
     tokens = answer(
-        generator(double), Prompt(PROMPT.messages, logprobs=True, json_schema={"type": "object"}, max_tokens=5, temperature=0)
+        generator(double),
+        Prompt(
+            PROMPT.messages,
+            logprobs=True,
+            json_schema={"type": "object"},
+            max_tokens=5,
+            temperature=0,
+        ),
     )
     assert {token.logprob for token in tokens[:-1]} == {-0.1}
     body = double.asked[0].body
@@ -95,9 +114,13 @@ def test_no_key_no_header(double: OpenAIDouble) -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-wrong-key-654321", "an odd key without prefix"])
-def test_the_key_is_in_no_error_and_no_log(double: OpenAIDouble, caplog: pytest.LogCaptureFixture, key: str) -> None:
+def test_the_key_is_in_no_error_and_no_log(
+    double: OpenAIDouble, caplog: pytest.LogCaptureFixture, key: str
+) -> None:
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(ProviderBadResponse, match=r"refuses the key.*check OPENAI_API_KEY") as caught:
+    with pytest.raises(
+        ProviderBadResponse, match=r"refuses the key.*check OPENAI_API_KEY"
+    ) as caught:
         answer(generator(double, key=key))
     assert key not in str(caught.value)
     assert key not in caplog.text
@@ -107,24 +130,71 @@ def test_the_key_is_in_no_error_and_no_log(double: OpenAIDouble, caplog: pytest.
 @pytest.mark.parametrize(
     ("replies", "error", "message"),
     [
-        ([Canned(b'{"error":{"message":"Rate limit reached"}}', 429, headers={"Retry-After": "7"})] * 3, Busy, "limits how often"),
+        (
+            [
+                Canned(
+                    b'{"error":{"message":"Rate limit reached"}}', 429, headers={"Retry-After": "7"}
+                )
+            ]
+            * 3,
+            Busy,
+            "limits how often",
+        ),
         ([Canned(b"<html>", 503)] * 3, Busy, "overloaded"),
-        ([Canned(b'{"error":{"message":"maximum context length is 4096 tokens"}}', 400)], InvalidInput, "longer than the window"),
-        ([Canned(b'{"error":{"message":"bad temperature"}}', 400)], ProviderBadResponse, "answered 400.*bad temperature"),
-        ([Canned(b'{"error":{"message":"Loading model"}}', 503)] * 3, Busy, "is loading 'chat-1'.*try again"),
-        ([Canned(b'{"error":"No models loaded. Please load a model."}', 404)], ProviderBadResponse, "not loaded 'chat-1'.*load it"),
-        ([Canned(b'{"error":{"message":"no default chat template"}}', 400)], ProviderBadResponse, "choose an instruct model"),
-        ([Canned(b'{"error":"insufficient system resources"}', 400)], ProviderBadResponse, "too large.*choose a smaller"),
-        ([Canned(b'{"error":{"message":"does not support Chat Completions"}}', 400)], ProviderBadResponse, "choose a chat model"),
+        (
+            [Canned(b'{"error":{"message":"maximum context length is 4096 tokens"}}', 400)],
+            InvalidInput,
+            "longer than the window",
+        ),
+        (
+            [Canned(b'{"error":{"message":"bad temperature"}}', 400)],
+            ProviderBadResponse,
+            "answered 400.*bad temperature",
+        ),
+        (
+            [Canned(b'{"error":{"message":"Loading model"}}', 503)] * 3,
+            Busy,
+            "is loading 'chat-1'.*try again",
+        ),
+        (
+            [Canned(b'{"error":"No models loaded. Please load a model."}', 404)],
+            ProviderBadResponse,
+            "not loaded 'chat-1'.*load it",
+        ),
+        (
+            [Canned(b'{"error":{"message":"no default chat template"}}', 400)],
+            ProviderBadResponse,
+            "choose an instruct model",
+        ),
+        (
+            [Canned(b'{"error":"insufficient system resources"}', 400)],
+            ProviderBadResponse,
+            "too large.*choose a smaller",
+        ),
+        (
+            [Canned(b'{"error":{"message":"does not support Chat Completions"}}', 400)],
+            ProviderBadResponse,
+            "choose a chat model",
+        ),
         ([sse(piece("Half"), done=False)], ProviderBadResponse, "early"),
         ([sse(piece("Half"))], ProviderBadResponse, "early"),
-        ([sse(piece("Half"), {"error": {"message": "server had an error"}})], ProviderBadResponse, "server had an error"),
+        (
+            [sse(piece("Half"), {"error": {"message": "server had an error"}})],
+            ProviderBadResponse,
+            "server had an error",
+        ),
         ([sse(piece("Half"), finish("content_filter"))], ProviderBadResponse, "content_filter"),
         ([Canned(b"data: {nonsense\n\n")], ProviderBadResponse, "expected JSON"),
-        ([Canned(sse(piece("Half")).body, declared=5000)], ProviderUnreachable, "broke the connection"),
+        (
+            [Canned(sse(piece("Half")).body, declared=5000)],
+            ProviderUnreachable,
+            "broke the connection",
+        ),
     ],
 )
-def test_what_goes_wrong(double: OpenAIDouble, replies: list[Canned], error: type[DocuMindError], message: str) -> None:
+def test_what_goes_wrong(
+    double: OpenAIDouble, replies: list[Canned], error: type[DocuMindError], message: str
+) -> None:
     double.queue(*replies)
     with pytest.raises(error, match=message) as caught:
         answer(generator(double))
@@ -149,9 +219,15 @@ def test_lines_of_any_kind(double: OpenAIDouble) -> None:
 def test_vectors_come_in_order_and_normalised(double: OpenAIDouble) -> None:
     embedder = OpenAICompatibleEmbedder(endpoint(double), "embed-1")
     texts = [f"text number {number}" for number in range(130)]
-    np.testing.assert_allclose(embedder.embed_passages(texts), [double.model.vector(text) for text in texts], atol=1e-6)
+    np.testing.assert_allclose(
+        embedder.embed_passages(texts), [double.model.vector(text) for text in texts], atol=1e-6
+    )
     identity = embedder.identity
-    assert (identity.provider, identity.digest, identity.dimension) == ("openai", "hosted:openai:embed-1", 32)
+    assert (identity.provider, identity.digest, identity.dimension) == (
+        "openai",
+        "hosted:openai:embed-1",
+        32,
+    )
     assert embedder.embed_query("word " * 5000).shape == (32,)
     with pytest.raises(PassageTooLong, match=r"passage 0 .*split it"):
         embedder.embed_passages(["word " * 3000])
@@ -162,12 +238,22 @@ def test_vectors_come_in_order_and_normalised(double: OpenAIDouble) -> None:
     [
         (Canned(b'{"data":[]}'), ProviderBadResponse, "for 1 texts"),
         (Canned(b'{"data":[{"index":0,"embedding":[1,"x"]}]}'), ProviderBadResponse, "no numbers"),
-        (Canned(b'{"data":[{"index":0,"embedding":[1,2]}]}'), ProviderBadResponse, "2 dimensions, expected 32"),
-        (Canned(b'{"error":{"message":"maximum context length is 8192 tokens"}}', 400), PassageTooLong, "split it"),
+        (
+            Canned(b'{"data":[{"index":0,"embedding":[1,2]}]}'),
+            ProviderBadResponse,
+            "2 dimensions, expected 32",
+        ),
+        (
+            Canned(b'{"error":{"message":"maximum context length is 8192 tokens"}}', 400),
+            PassageTooLong,
+            "split it",
+        ),
         (Canned(b"gone", 410), ProviderBadResponse, "answered 410"),
     ],
 )
-def test_vectors_that_cannot_be_used(double: OpenAIDouble, reply: Canned, error: type[DocuMindError], message: str) -> None:
+def test_vectors_that_cannot_be_used(
+    double: OpenAIDouble, reply: Canned, error: type[DocuMindError], message: str
+) -> None:
     embedder = OpenAICompatibleEmbedder(endpoint(double), "embed-1", dimension=32)
     assert embedder.identity
     double.queue(reply)

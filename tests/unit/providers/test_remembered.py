@@ -32,7 +32,9 @@ def test_a_text_is_embedded_and_counted_once() -> None:
     np.testing.assert_array_equal(again, HashEmbedder().embed_passages(["zinc", "tin", "iron"]))
     np.testing.assert_array_equal(first[0], first[2])
     inner.counted.clear()
-    assert embedder.count_tokens(["iron", "iron ore", "iron"]) == HashEmbedder().count_tokens(["iron", "iron ore", "iron"])
+    assert embedder.count_tokens(["iron", "iron ore", "iron"]) == HashEmbedder().count_tokens(
+        ["iron", "iron ore", "iron"]
+    )
     embedder.count_tokens(["iron ore", "iron"])
     assert inner.counted == ["iron", "iron ore"]
     embedder.embed_passages(["iron ore"])
@@ -51,15 +53,21 @@ def test_changing_a_row_that_was_given_out_changes_nothing_that_is_remembered() 
     embedder = RememberedEmbedder(HashEmbedder())
     rows = embedder.embed_passages(["iron", "zinc"])
     rows[:] = 0
-    np.testing.assert_array_equal(embedder.embed_passages(["zinc"]), HashEmbedder().embed_passages(["zinc"]))
+    np.testing.assert_array_equal(
+        embedder.embed_passages(["zinc"]), HashEmbedder().embed_passages(["zinc"])
+    )
 
 
 @given(st.lists(st.lists(st.text(max_size=8), max_size=6), max_size=6), st.integers(1, 4))
-def test_rows_are_the_embedders_own_whatever_is_remembered(calls: list[list[str]], most: int) -> None:
+def test_rows_are_the_embedders_own_whatever_is_remembered(
+    calls: list[list[str]], most: int
+) -> None:
     embedder = RememberedEmbedder(HashEmbedder(), most)
     for texts in calls:
         assert embedder.count_tokens(texts) == HashEmbedder().count_tokens(texts)
-        np.testing.assert_array_equal(embedder.embed_passages(texts), HashEmbedder().embed_passages(texts))
+        np.testing.assert_array_equal(
+            embedder.embed_passages(texts), HashEmbedder().embed_passages(texts)
+        )
 
 
 def test_many_threads_get_their_own_rows() -> None:

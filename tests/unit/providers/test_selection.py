@@ -11,13 +11,20 @@ from app.providers.minilm import WEIGHTS_SHA256
 from app.providers.ollama import OllamaHost
 from app.providers.ollama_watch import OllamaWatch
 from app.providers.options import HostedOptions, ProviderOptions
-from app.providers.selection import EmbedderChoice, GeneratorChoice, choose_embedder, choose_generator
+from app.providers.selection import (
+    EmbedderChoice,
+    GeneratorChoice,
+    choose_embedder,
+    choose_generator,
+)
 from tests.fakes.ollama_double import DoubleModel, Fault, OllamaDouble
 
 AUTO = ProviderOptions()
 NOBODY = "http://127.0.0.1:9"  # the discard port, refused at once
 MINILM = Fingerprint("all-MiniLM-L6-v2", f"{WEIGHTS_SHA256}-int8", 384, "", "", "c1", "a1")
-NOMIC = Fingerprint("nomic-embed-text", "abc123", 768, "search_query: ", "search_document: ", "c1", "a1")
+NOMIC = Fingerprint(
+    "nomic-embed-text", "abc123", 768, "search_query: ", "search_document: ", "c1", "a1"
+)
 HOSTED = Fingerprint("embed-1", "hosted:mistral:embed-1", 32, "", "", "c1", "a1")
 
 
@@ -54,7 +61,9 @@ def test_auto_quotes_when_nobody_answers_and_is_not_slowed() -> None:
     assert time.monotonic() - start < 0.3
 
 
-def test_a_model_that_is_missing_is_named_with_the_cure(double: OllamaDouble, watch: OllamaWatch) -> None:
+def test_a_model_that_is_missing_is_named_with_the_cure(
+    double: OllamaDouble, watch: OllamaWatch
+) -> None:
     double.models = []
     choice = choose_generator(AUTO, watch)
     assert choice.provider == "extractive"
@@ -62,7 +71,9 @@ def test_a_model_that_is_missing_is_named_with_the_cure(double: OllamaDouble, wa
     assert choose_embedder(AUTO, watch).provider == "minilm"
 
 
-def test_a_running_server_notices_that_ollama_comes_and_goes(double: OllamaDouble, clock: Clock) -> None:
+def test_a_running_server_notices_that_ollama_comes_and_goes(
+    double: OllamaDouble, clock: Clock
+) -> None:
     watch = OllamaWatch(OllamaHost(double.url), clock=clock)
     models, double.models = double.models, []
     assert choose_generator(AUTO, watch).provider == "extractive"
@@ -88,7 +99,9 @@ def test_a_pull_is_seen_at_once(double: OllamaDouble, watch: OllamaWatch) -> Non
     assert watch.status().has("new")
 
 
-def test_a_hanging_host_is_asked_seldom(double: OllamaDouble, watch: OllamaWatch, clock: Clock) -> None:
+def test_a_hanging_host_is_asked_seldom(
+    double: OllamaDouble, watch: OllamaWatch, clock: Clock
+) -> None:
     double.fail("/api/tags", Fault("slow", delay_s=30))
     first = watch.status()
     assert not first.reachable
@@ -98,7 +111,9 @@ def test_a_hanging_host_is_asked_seldom(double: OllamaDouble, watch: OllamaWatch
     assert watch.status().reachable
 
 
-def test_others_go_on_while_one_asks(double: OllamaDouble, watch: OllamaWatch, clock: Clock) -> None:
+def test_others_go_on_while_one_asks(
+    double: OllamaDouble, watch: OllamaWatch, clock: Clock
+) -> None:
     known = watch.status()
     clock.now += 6
     double.fail("/api/tags", Fault("slow", delay_s=0.5))
@@ -132,7 +147,9 @@ def test_a_helper_is_used_where_it_is_installed(double: OllamaDouble, watch: Oll
 
 def test_choices_by_name_are_kept() -> None:
     watch = OllamaWatch(OllamaHost(NOBODY))
-    assert choose_generator(ProviderOptions(llm_provider="extractive"), watch) == GeneratorChoice("extractive")
+    assert choose_generator(ProviderOptions(llm_provider="extractive"), watch) == GeneratorChoice(
+        "extractive"
+    )
     assert choose_generator(ProviderOptions(llm_provider="ollama"), watch).provider == "ollama"
     assert choose_embedder(ProviderOptions(embedding_provider="ollama"), watch).provider == "ollama"
     assert choose_embedder(ProviderOptions(embedding_provider="minilm"), watch).provider == "minilm"
@@ -140,17 +157,25 @@ def test_choices_by_name_are_kept() -> None:
 
 def test_a_hosted_provider_is_chosen_by_name_only() -> None:
     watch = OllamaWatch(OllamaHost(NOBODY))
-    keys = {"openai": HostedOptions(api_key="k", model="gpt"), "groq": HostedOptions(api_key="k", model="m")}
+    keys = {
+        "openai": HostedOptions(api_key="k", model="gpt"),
+        "groq": HostedOptions(api_key="k", model="m"),
+    }
     assert choose_generator(ProviderOptions(hosted=keys), watch).provider == "extractive"
     assert choose_embedder(ProviderOptions(hosted=keys), watch).provider == "minilm"
-    assert choose_generator(ProviderOptions(llm_provider="groq", hosted=keys), watch) == GeneratorChoice(
-        "groq", "m", "m", hosted=True
-    )
+    assert choose_generator(
+        ProviderOptions(llm_provider="groq", hosted=keys), watch
+    ) == GeneratorChoice("groq", "m", "m", hosted=True)
     assert choose_embedder(ProviderOptions(embedding_provider="openai"), watch) == EmbedderChoice(
         "openai", "text-embedding-3-small", True
     )
     home = {"openai_compatible": HostedOptions("http://localhost:8000/v1", model="local")}
-    assert choose_generator(ProviderOptions(llm_provider="openai_compatible", hosted=home), watch).hosted is False
+    assert (
+        choose_generator(
+            ProviderOptions(llm_provider="openai_compatible", hosted=home), watch
+        ).hosted
+        is False
+    )
     with pytest.raises(InvalidInput, match="set MISTRAL_MODEL"):
         choose_generator(ProviderOptions(llm_provider="mistral"), watch)
     with pytest.raises(InvalidInput, match="needs EMBEDDING_MODEL"):
@@ -159,14 +184,21 @@ def test_a_hosted_provider_is_chosen_by_name_only() -> None:
 
 def test_cloud_models_of_ollama_count_as_hosted() -> None:
     watch = OllamaWatch(OllamaHost(NOBODY))
-    assert choose_generator(ProviderOptions(llm_provider="ollama", llm_model="big:cloud"), watch).hosted
-    assert choose_generator(ProviderOptions(llm_provider="ollama", llm_model="big:120b-cloud"), watch).hosted
+    assert choose_generator(
+        ProviderOptions(llm_provider="ollama", llm_model="big:cloud"), watch
+    ).hosted
+    assert choose_generator(
+        ProviderOptions(llm_provider="ollama", llm_model="big:120b-cloud"), watch
+    ).hosted
 
 
 @pytest.mark.parametrize(
-    ("fingerprint", "provider", "hosted"), [(MINILM, "minilm", False), (NOMIC, "ollama", False), (HOSTED, "mistral", True)]
+    ("fingerprint", "provider", "hosted"),
+    [(MINILM, "minilm", False), (NOMIC, "ollama", False), (HOSTED, "mistral", True)],
 )
-def test_the_fingerprint_decides_for_a_library_that_has_one(fingerprint: Fingerprint, provider: str, hosted: bool) -> None:
+def test_the_fingerprint_decides_for_a_library_that_has_one(
+    fingerprint: Fingerprint, provider: str, hosted: bool
+) -> None:
     watch = OllamaWatch(OllamaHost(NOBODY))
     choice = choose_embedder(AUTO, watch, fingerprint)
     assert choice == EmbedderChoice(provider, fingerprint.embedding_model, hosted)
@@ -177,4 +209,7 @@ def test_another_choice_by_name_earns_a_notice_and_changes_nothing(watch: Ollama
     assert choice.provider == "minilm"
     assert "documind reembed" in choice.notice
     assert choose_embedder(ProviderOptions(embedding_provider="minilm"), watch, MINILM).notice == ""
-    assert choose_embedder(ProviderOptions(embedding_provider="minilm"), watch, NOMIC).provider == "ollama"
+    assert (
+        choose_embedder(ProviderOptions(embedding_provider="minilm"), watch, NOMIC).provider
+        == "ollama"
+    )

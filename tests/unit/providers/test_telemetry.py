@@ -49,7 +49,9 @@ def id_of(span: ReadableSpan) -> int:
     return int(span.context.span_id)
 
 
-def test_stages_are_spans_inside_the_question(spans: OtelSpans, exporter: InMemorySpanExporter) -> None:
+def test_stages_are_spans_inside_the_question(
+    spans: OtelSpans, exporter: InMemorySpanExporter
+) -> None:
     trace = Trace(span=spans.begin("question", {"documind.library": "papers"}))
     with trace.stage("generate", 3) as stage:
         with trace.within("chat", {"gen_ai.request.model": "m"}) as call:
@@ -63,7 +65,10 @@ def test_stages_are_spans_inside_the_question(spans: OtelSpans, exporter: InMemo
     assert parent_of(found["generate"]) == parent_of(found["ground"]) == id_of(found["question"])
     assert parent_of(found["chat"]) == id_of(found["generate"])
     assert dict(found["generate"].attributes or {}) == {"documind.in": 3, "documind.out": 1}
-    assert dict(found["chat"].attributes or {}) == {"gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 7}
+    assert dict(found["chat"].attributes or {}) == {
+        "gen_ai.request.model": "m",
+        "gen_ai.usage.output_tokens": 7,
+    }
     assert dict(found["question"].resource.attributes)["service.version"] == "1.2.3"
 
 
@@ -80,7 +85,9 @@ def test_an_error_is_told_by_class_only(spans: OtelSpans, exporter: InMemorySpan
     assert (found["stopped"].attributes or {})["documind.cancelled"] is True
 
 
-def test_what_is_surrounded_is_inside_and_a_caller_s_trace_goes_on(spans: OtelSpans, exporter: InMemorySpanExporter) -> None:
+def test_what_is_surrounded_is_inside_and_a_caller_s_trace_goes_on(
+    spans: OtelSpans, exporter: InMemorySpanExporter
+) -> None:
     outer = spans.begin("outer", {}, f"00-{'ab' * 16}-{'cd' * 8}-01")
     with spans.around(outer):
         spans.begin("inner", {}).end()
@@ -95,12 +102,17 @@ def test_what_is_surrounded_is_inside_and_a_caller_s_trace_goes_on(spans: OtelSp
 
 
 def test_spans_reach_a_collector(tmp_path: Path) -> None:
-    with Collector() as collector, open_spans(settings(tmp_path, f"{collector.url}/"), "1.2.3") as spans:
+    with (
+        Collector() as collector,
+        open_spans(settings(tmp_path, f"{collector.url}/"), "1.2.3") as spans,
+    ):
         spans.begin("question", {"documind.mode": "general"}).end()
         assert collector.spans == []  # in batches, not one by one
     assert collector.paths == ["/v1/traces"]
     assert [span.name for span in collector.spans] == ["question"]
-    assert {a.key: a.value.string_value for a in collector.spans[0].attributes} == {"documind.mode": "general"}
+    assert {a.key: a.value.string_value for a in collector.spans[0].attributes} == {
+        "documind.mode": "general"
+    }
     assert collector.resources[0]["service.name"] == "documind"
 
 
@@ -116,6 +128,9 @@ def test_without_the_extra_the_server_goes_on_and_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with caplog.at_level(logging.WARNING), open_spans(settings(tmp_path, "http://127.0.0.1:9"), "1") as spans:
+    with (
+        caplog.at_level(logging.WARNING),
+        open_spans(settings(tmp_path, "http://127.0.0.1:9"), "1") as spans,
+    ):
         assert spans is SILENT
     assert "pip install opentelemetry-exporter-otlp-proto-http==" in caplog.text

@@ -31,7 +31,9 @@ class EmbeddedEngine(ScriptedEngine):
         super().__init__(TWIN, double.next_script)
         self._weights = weights
 
-    def vectors(self, texts: Sequence[str], limit: int, truncate: bool) -> tuple[list[list[float]], list[int]] | None:
+    def vectors(
+        self, texts: Sequence[str], limit: int, truncate: bool
+    ) -> tuple[list[list[float]], list[int]] | None:
         return self._weights.embed_passages(texts).tolist(), [limit for _ in texts]
 
 
@@ -47,7 +49,9 @@ def double(float_weights: MiniLmEmbedder) -> Iterator[OllamaDouble]:
         yield running
 
 
-def test_the_same_weights_are_known_by_their_vectors(double: OllamaDouble, minilm: MiniLmEmbedder) -> None:
+def test_the_same_weights_are_known_by_their_vectors(
+    double: OllamaDouble, minilm: MiniLmEmbedder
+) -> None:
     twins = Twins(OllamaHost(double.url), lambda: minilm)
     assert twins("all-minilm")
     asked = len(double.bodies("/api/embed"))
@@ -60,13 +64,17 @@ def test_the_same_weights_are_known_by_their_vectors(double: OllamaDouble, minil
     assert not twins("not-there")
 
 
-def test_a_new_library_is_embedded_by_the_embedded_one_which_says_why(double: OllamaDouble, minilm: MiniLmEmbedder) -> None:
+def test_a_new_library_is_embedded_by_the_embedded_one_which_says_why(
+    double: OllamaDouble, minilm: MiniLmEmbedder
+) -> None:
     host = OllamaHost(double.url)
     watch = OllamaWatch(host, twin=Twins(host, lambda: minilm))
     auto = choose_embedder(ProviderOptions(embedding_model="all-minilm"), watch)
     assert auto.provider == "minilm"
     assert "'all-minilm' is the embedded model, which gives the same vectors" in auto.notice
-    assert choose_embedder(ProviderOptions(embedding_model="other-minilm"), watch).provider == "ollama"
+    assert (
+        choose_embedder(ProviderOptions(embedding_model="other-minilm"), watch).provider == "ollama"
+    )
     named = ProviderOptions(embedding_model="all-minilm", embedding_provider="ollama")
     assert choose_embedder(named, watch).provider == "ollama", "a provider by name is taken"
 
@@ -82,7 +90,12 @@ def test_both_are_timed(double: OllamaDouble, minilm: MiniLmEmbedder) -> None:
 
 def test_doctor_shows_both_speeds(double: OllamaDouble, tmp_path: Path) -> None:
     def detail(**values: object) -> str:
-        chosen = Settings(_env_file=None, data_dir=tmp_path / "data", ollama_base_url=double.url, **values)  # type: ignore[arg-type]
+        chosen = Settings(
+            _env_file=None,
+            data_dir=tmp_path / "data",
+            ollama_base_url=double.url,
+            **values,  # type: ignore[arg-type]
+        )
         (finding,) = [row for row in server_checks.ollama(chosen) if row.what == "embedding"]
         return finding.detail
 

@@ -25,7 +25,13 @@ class StockedLibrary:
 
     def retriever(self, **options: object) -> Retriever:
         """A retriever with the given options on top of the defaults."""
-        return Retriever(self.catalog, self.vectors, self.lexical, self.embedder, RetrievalOptions(**options))  # type: ignore[arg-type]
+        return Retriever(
+            self.catalog,
+            self.vectors,
+            self.lexical,
+            self.embedder,
+            RetrievalOptions(**options),  # type: ignore[arg-type]
+        )
 
 
 @pytest.fixture
@@ -39,7 +45,11 @@ def stock() -> Callable[[Sequence[Passage]], StockedLibrary]:
         for library in Library:
             known = [p for p in passages if p.chunk.library is library]
             if known:
-                vectors.add(library, [p.chunk.chunk_id for p in known], embedder.embed_passages([p.chunk.text for p in known]))
+                vectors.add(
+                    library,
+                    [p.chunk.chunk_id for p in known],
+                    embedder.embed_passages([p.chunk.text for p in known]),
+                )
         embedder.embedded.clear()
         return StockedLibrary(catalog, vectors, TextbookBM25(catalog), embedder)
 

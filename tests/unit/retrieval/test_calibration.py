@@ -26,12 +26,24 @@ class _Rows(dict[str, dict[str, float]]):
 
 
 def _reading(similarity: float, overlap: float = 0.3) -> Reading:
-    return Reading(passage("text"), frozenset({"text"}), 1.0, distance=1 - similarity, overlap=overlap)
+    return Reading(
+        passage("text"), frozenset({"text"}), 1.0, distance=1 - similarity, overlap=overlap
+    )
 
 
-def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults(model_cache_dir: Path) -> None:
+def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults(
+    model_cache_dir: Path,
+) -> None:
     made = MiniLmEmbedder(model_cache_dir).identity
-    fingerprint = Fingerprint(made.model, made.digest, made.dimension, made.query_prefix, made.passage_prefix, "any", "any")
+    fingerprint = Fingerprint(
+        made.model,
+        made.digest,
+        made.dimension,
+        made.query_prefix,
+        made.passage_prefix,
+        "any",
+        "any",
+    )
     assert list(packaged()) == [embedder_key(fingerprint)]
     row = Calibrations(_Rows()).of(fingerprint)
     assert row is not None
@@ -41,7 +53,9 @@ def test_the_row_that_ships_is_of_the_embedded_model_and_holds_the_defaults(mode
 def test_an_embedder_that_spreads_otherwise_gets_the_same_bands_cutoff_and_confidence() -> None:
     rng = np.random.default_rng(1)
     known, others = rng.normal(0.7, 0.05, 60), rng.normal(0.05, 0.05, 60)
-    squeezed = [0.6 + 0.3 * kind for kind in (known, others)]  # like embedders whose strangers are at 0.6
+    squeezed = [
+        0.6 + 0.3 * kind for kind in (known, others)
+    ]  # like embedders whose strangers are at 0.6
     row = equated(OPTIONS, squeezed[0], squeezed[1], known, others)
     assert (row.similarity_offset, row.similarity_scale) == pytest.approx((0.6, 0.3), abs=1e-3)
     other = row.applied(OPTIONS)

@@ -12,7 +12,9 @@ from app.retrieval.options import RetrievalOptions
 from app.retrieval.reading import Reading
 from tests.fakes.retrievers import passage
 
-_OPTIONS = RetrievalOptions(relevance_threshold=0.6, public_relevance_threshold=0.7, compare_slack=0.05)
+_OPTIONS = RetrievalOptions(
+    relevance_threshold=0.6, public_relevance_threshold=0.7, compare_slack=0.05
+)
 
 
 def _reading(distance: float, overlap: float = 0.0) -> Reading:

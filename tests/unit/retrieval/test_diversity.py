@@ -15,7 +15,9 @@ from tests.fakes.retrievers import passage
 _WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda omicron sigma upsilon omega".split()
 
 
-def _reading(text: str, score: float, *, key: str = "doc", ordinal: int = 0, duplicate_of: str | None = None) -> Reading:
+def _reading(
+    text: str, score: float, *, key: str = "doc", ordinal: int = 0, duplicate_of: str | None = None
+) -> Reading:
     found = passage(text, key=key, ordinal=ordinal)
     found = replace(found, document=replace(found.document, duplicate_of=duplicate_of))
     return Reading(found, frozenset(tokenise(text)), score)
@@ -39,13 +41,17 @@ def test_the_best_chunk_of_each_document_comes_first() -> None:
         _reading("eta theta", 0.6, key="c"),
     ]
     assert _keys(diversify(ranked, 3)) == ["a", "b", "c"]
-    assert [r.score for r in diversify(ranked, 4)] == [0.9, 0.8, 0.7, 0.6], "the rest fills up, best score first"
+    assert [r.score for r in diversify(ranked, 4)] == [0.9, 0.8, 0.7, 0.6], (
+        "the rest fills up, best score first"
+    )
 
 
 def test_five_copies_take_one_place() -> None:
     text = "the treaty was signed in the spring of that year by both kings and their heirs in the old palace"
     copies = [_reading(f"{text} copy {i}", 1.0 - i / 100, key=f"copy{i}") for i in range(5)]
-    others = [_reading(" ".join(_WORDS[i : i + 4]), 0.5 - i / 100, key=f"other{i}") for i in range(8)]
+    others = [
+        _reading(" ".join(_WORDS[i : i + 4]), 0.5 - i / 100, key=f"other{i}") for i in range(8)
+    ]
     chosen = _keys(diversify([*copies, *others], 5))
     assert sum(key.startswith("copy") for key in chosen) == 1
     assert len(chosen) == 5
@@ -53,36 +59,62 @@ def test_five_copies_take_one_place() -> None:
 
 def test_the_fuller_of_two_near_copies_speaks_for_both() -> None:
     text = "the wall was built by the east in the summer of that year and it was opened by its officials"
-    short, full = _reading(text, 0.9, key="short"), _reading(f"{text} twenty eight years later", 0.8, key="full")
+    short, full = (
+        _reading(text, 0.9, key="short"),
+        _reading(f"{text} twenty eight years later", 0.8, key="full"),
+    )
     between = _reading("alpha beta", 0.85, key="between")
     chosen = diversify([short, full, between], 2)
-    assert [(r.passage.document.source_key, r.score) for r in chosen] == [("full", 0.9), ("between", 0.85)]
+    assert [(r.passage.document.source_key, r.score) for r in chosen] == [
+        ("full", 0.9),
+        ("between", 0.85),
+    ]
 
 
 def test_within_a_document_the_better_of_two_near_copies_stays() -> None:
     text = "the wall was built by the east in the summer of that year and it was opened by its officials"
-    better, fuller = _reading(text, 0.9, key="a"), _reading(f"{text} twenty eight years later", 0.8, key="a", ordinal=1)
+    better, fuller = (
+        _reading(text, 0.9, key="a"),
+        _reading(f"{text} twenty eight years later", 0.8, key="a", ordinal=1),
+    )
     assert diversify([better, fuller], 2) == [better]
 
 
 def test_a_copy_speaks_for_its_original() -> None:
     original = _reading("alpha beta gamma", 0.9, key="a")
-    twin = _reading("iota kappa lambda", 0.8, key="twin", duplicate_of=original.passage.document.doc_id)
+    twin = _reading(
+        "iota kappa lambda", 0.8, key="twin", duplicate_of=original.passage.document.doc_id
+    )
     other = _reading("epsilon zeta", 0.1, key="b")
     assert _keys(diversify([original, twin, other], 2)) == ["a", "b"]
 
 
 def test_the_cap_is_lifted_only_for_want_of_others() -> None:
-    long = [_reading(" ".join(_WORDS[i : i + 3]), 1.0 - i / 100, key="long", ordinal=i) for i in range(6)]
-    other = [_reading(f"other words number {i} {_WORDS[-i]}", 0.3 - i / 100, key="other", ordinal=i) for i in range(1, 4)]
+    long = [
+        _reading(" ".join(_WORDS[i : i + 3]), 1.0 - i / 100, key="long", ordinal=i)
+        for i in range(6)
+    ]
+    other = [
+        _reading(f"other words number {i} {_WORDS[-i]}", 0.3 - i / 100, key="other", ordinal=i)
+        for i in range(1, 4)
+    ]
     chosen = _keys(diversify([*long, *other], 4, cap=0.5))
     assert chosen == ["long", "long", "other", "other"]
     assert _keys(diversify(long, 4, cap=0.5)) == ["long"] * 4
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcd"), st.lists(st.sampled_from(_WORDS), max_size=5)), max_size=14), st.integers(1, 8))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.lists(st.sampled_from(_WORDS), max_size=5)),
+        max_size=14,
+    ),
+    st.integers(1, 8),
+)
 def test_diversity_selects_without_reordering(rows: list[tuple[str, list[str]]], k: int) -> None:
-    ranked = [_reading(" ".join(words), 1.0 - i / 100, key=key, ordinal=i) for i, (key, words) in enumerate(rows)]
+    ranked = [
+        _reading(" ".join(words), 1.0 - i / 100, key=key, ordinal=i)
+        for i, (key, words) in enumerate(rows)
+    ]
     chosen = diversify(ranked, k)
     assert len(chosen) <= k
     assert len({id(reading) for reading in chosen}) == len(chosen)

@@ -55,7 +55,10 @@ def test_relative_score_by_hand() -> None:
 
 def test_relative_score_keeps_how_far_apart_hits_are() -> None:
     """Where RRF sees two equal ranks, the scores know that one leg is sure and the other is not."""
-    pool = gather([Scored(1, 0.50), Scored(2, 0.51), Scored(3, 0.9)], [Scored(2, 30.0), Scored(1, 5.0), Scored(3, 4.0)])
+    pool = gather(
+        [Scored(1, 0.50), Scored(2, 0.51), Scored(3, 0.9)],
+        [Scored(2, 30.0), Scored(1, 5.0), Scored(3, 4.0)],
+    )
     scores = relative_score(pool)
     assert pool.ids[best_first(scores)].tolist() == [2, 1, 3]
     ranks = reciprocal_rank_fusion(pool)
@@ -73,12 +76,22 @@ def test_words_that_say_little_count_for_less(best: float, dense: float) -> None
 
 def test_the_guard_needs_words_and_scores() -> None:
     words = QuestionWords({"logo": 2.0}, {})
-    assert guarded_dense_weight(gather([Scored(1, 0.2)], []), words, dense_weight=0.5, guard=0.3) == 0.5
-    assert guarded_dense_weight(_pool([0.1], [1.0]), QuestionWords({}, {}), dense_weight=0.5, guard=0.3) == 0.5
+    assert (
+        guarded_dense_weight(gather([Scored(1, 0.2)], []), words, dense_weight=0.5, guard=0.3)
+        == 0.5
+    )
+    assert (
+        guarded_dense_weight(
+            _pool([0.1], [1.0]), QuestionWords({}, {}), dense_weight=0.5, guard=0.3
+        )
+        == 0.5
+    )
 
 
 def test_a_chunk_without_a_vector_keeps_its_lexical_place() -> None:
-    pool = gather([], [Scored(1, 9.0), Scored(2, 6.0), Scored(3, 3.0)]).with_distances({1: 0.2, 3: 0.8})
+    pool = gather([], [Scored(1, 9.0), Scored(2, 6.0), Scored(3, 3.0)]).with_distances(
+        {1: 0.2, 3: 0.8}
+    )
     assert pool.ids[best_first(relative_score(pool))].tolist() == [1, 2, 3]
 
 
@@ -86,11 +99,21 @@ def test_the_farthest_of_a_few_embedded_chunks_is_not_the_worst_of_all() -> None
     """Two chunks that share most words were embedded on the way, by hand: words 1, 0.9, 0.5, 0; distances span 0.9 to 1."""
     ranks = np.arange(1, 5)
     pool = Candidates(
-        np.arange(4), np.array([0.5, 0.3, np.nan, np.nan]), np.array([10.0, 9.0, 5.0, 0.0]), np.zeros(4, dtype=np.int64), ranks
+        np.arange(4),
+        np.array([0.5, 0.3, np.nan, np.nan]),
+        np.array([10.0, 9.0, 5.0, 0.0]),
+        np.zeros(4, dtype=np.int64),
+        ranks,
     )
-    assert relative_score(pool).tolist() == pytest.approx([0.5 * (0.9 + 1.0), 0.5 * (1.0 + 0.9), 0.5, 0.0])
-    whole = Candidates(pool.ids, np.array([0.5, 0.3, 0.4, 0.7]), pool.bm25, pool.dense_rank, pool.lexical_rank)
-    assert relative_score(whole).tolist() == pytest.approx([0.5 * (0.5 + 1.0), 0.5 * (1.0 + 0.9), 0.5 * (0.75 + 0.5), 0.0])
+    assert relative_score(pool).tolist() == pytest.approx(
+        [0.5 * (0.9 + 1.0), 0.5 * (1.0 + 0.9), 0.5, 0.0]
+    )
+    whole = Candidates(
+        pool.ids, np.array([0.5, 0.3, 0.4, 0.7]), pool.bm25, pool.dense_rank, pool.lexical_rank
+    )
+    assert relative_score(whole).tolist() == pytest.approx(
+        [0.5 * (0.5 + 1.0), 0.5 * (1.0 + 0.9), 0.5 * (0.75 + 0.5), 0.0]
+    )
 
 
 @given(st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(math.nan)), max_size=20))
@@ -105,8 +128,15 @@ def test_min_max_bounds_and_order(values: list[float]) -> None:
         assert scaled[known][np.argmax(array[known])] == 1.0
 
 
-@given(_DISTANCES, _BM25, st.integers(0, 12), st.sampled_from(["relative_score", "rrf", "dense", "lexical"]))
-def test_fusion_scores_every_candidate(distances: list[float], scores: list[float], shift: int, fusion: Fusion) -> None:
+@given(
+    _DISTANCES,
+    _BM25,
+    st.integers(0, 12),
+    st.sampled_from(["relative_score", "rrf", "dense", "lexical"]),
+)
+def test_fusion_scores_every_candidate(
+    distances: list[float], scores: list[float], shift: int, fusion: Fusion
+) -> None:
     pool = _pool(distances, scores, shift=shift)
     fused = fuse(pool, fusion)
     assert fused.shape == (len(pool),)
@@ -115,13 +145,20 @@ def test_fusion_scores_every_candidate(distances: list[float], scores: list[floa
 
 
 @given(_DISTANCES, _BM25, st.integers(0, 12))
-def test_relative_score_ignores_the_scale_of_bm25(distances: list[float], scores: list[float], shift: int) -> None:
-    one, two = _pool(distances, scores, shift=shift), _pool(distances, [4 * s for s in scores], shift=shift)
+def test_relative_score_ignores_the_scale_of_bm25(
+    distances: list[float], scores: list[float], shift: int
+) -> None:
+    one, two = (
+        _pool(distances, scores, shift=shift),
+        _pool(distances, [4 * s for s in scores], shift=shift),
+    )
     assert relative_score(one).tolist() == pytest.approx(relative_score(two).tolist())
 
 
 def test_single_legs_put_what_they_do_not_know_last() -> None:
-    pool = gather([Scored(1, 0.9), Scored(2, 1.4)], [Scored(3, 9.0), Scored(4, 8.0), Scored(2, 1.0)])
+    pool = gather(
+        [Scored(1, 0.9), Scored(2, 1.4)], [Scored(3, 9.0), Scored(4, 8.0), Scored(2, 1.0)]
+    )
     assert pool.ids[best_first(fuse(pool, "dense"))].tolist() == [1, 2, 3, 4]
     assert pool.ids[best_first(fuse(pool, "lexical"))].tolist() == [3, 4, 2, 1]
 
@@ -131,7 +168,10 @@ def test_best_first_is_stable() -> None:
 
 
 def test_the_surer_leg_weighs_more() -> None:
-    sure_dense = gather([Scored(1, 0.1), Scored(2, 0.8), Scored(3, 0.9)], [Scored(1, 9.0), Scored(2, 8.9), Scored(3, 1.0)])
+    sure_dense = gather(
+        [Scored(1, 0.1), Scored(2, 0.8), Scored(3, 0.9)],
+        [Scored(1, 9.0), Scored(2, 8.9), Scored(3, 1.0)],
+    )
     assert adaptive_dense_weight(sure_dense) > 0.5
     flat = gather([Scored(1, 0.5), Scored(2, 0.5)], [Scored(1, 3.0), Scored(2, 3.0)])
     assert adaptive_dense_weight(flat) == 0.5
@@ -139,5 +179,7 @@ def test_the_surer_leg_weighs_more() -> None:
 
 
 @given(_DISTANCES, _BM25, st.integers(0, 12))
-def test_adaptive_weight_is_a_share(distances: list[float], scores: list[float], shift: int) -> None:
+def test_adaptive_weight_is_a_share(
+    distances: list[float], scores: list[float], shift: int
+) -> None:
     assert 0 <= adaptive_dense_weight(_pool(distances, scores, shift=shift)) <= 1

@@ -22,17 +22,27 @@ def test_idf_by_hand() -> None:
 @given(st.integers(0, 10_000), st.integers(0, 10_000))
 def test_idf_is_positive_and_falls_with_frequency(chunks: int, frequency: int) -> None:
     assert inverse_document_frequency(chunks, frequency) > 0
-    assert inverse_document_frequency(chunks, frequency) >= inverse_document_frequency(chunks, frequency + 1)
+    assert inverse_document_frequency(chunks, frequency) >= inverse_document_frequency(
+        chunks, frequency + 1
+    )
 
 
 def _shelf() -> TextbookBM25:
-    return TextbookBM25(MemoryCatalog([passage("Dukes of Normandy", key="a"), passage("The river Seine", key="b")]))
+    return TextbookBM25(
+        MemoryCatalog([passage("Dukes of Normandy", key="a"), passage("The river Seine", key="b")])
+    )
 
 
 def test_question_words_do_not_count() -> None:
     words = question_words(_shelf(), Library.PAPERS, "Who was the duke of Normandy?")
     assert set(words.weights) == {"duke", "normandi"}
-    assert set(words.pairs) == {("who", "was"), ("was", "the"), ("the", "duke"), ("duke", "of"), ("of", "normandi")}
+    assert set(words.pairs) == {
+        ("who", "was"),
+        ("was", "the"),
+        ("the", "duke"),
+        ("duke", "of"),
+        ("of", "normandi"),
+    }
 
 
 def test_a_question_of_function_words_keeps_them() -> None:
@@ -60,7 +70,10 @@ def test_pairs_must_stand_side_by_side_in_order() -> None:
 _TOKENS = st.lists(st.sampled_from("abcde"), max_size=8)
 
 
-@given(st.dictionaries(st.text(max_size=3), st.floats(0.1, 10), max_size=8), st.frozensets(st.text(max_size=3)))
+@given(
+    st.dictionaries(st.text(max_size=3), st.floats(0.1, 10), max_size=8),
+    st.frozensets(st.text(max_size=3)),
+)
 def test_coverage_is_a_share(weights: dict[str, float], tokens: frozenset[str]) -> None:
     words = QuestionWords(weights, {})
     assert 0 <= words.coverage(tokens) <= 1.0 + 1e-12
@@ -68,7 +81,9 @@ def test_coverage_is_a_share(weights: dict[str, float], tokens: frozenset[str]) 
 
 
 @given(_TOKENS, _TOKENS)
-def test_adjacency_is_a_share_and_whole_for_the_question_itself(question: list[str], text: list[str]) -> None:
+def test_adjacency_is_a_share_and_whole_for_the_question_itself(
+    question: list[str], text: list[str]
+) -> None:
     words = QuestionWords({}, dict.fromkeys(pairwise(question), 1.5))
     assert 0 <= words.adjacency(text, set(text)) <= 1.0
     if words.pairs:

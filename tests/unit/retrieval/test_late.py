@@ -23,7 +23,9 @@ def _code(sentences: list[int], tokens: list[bytes]) -> PassageCode:
 
 def _question(stems: tuple[str, ...]) -> QuestionCode:
     """The first token points along all axes, the second against them."""
-    directions = np.array([[1.0], [-1.0]], dtype=np.float32)[: len(stems)] * np.full(TOKEN_BITS, TOKEN_BITS**-0.5, dtype=np.float32)
+    directions = np.array([[1.0], [-1.0]], dtype=np.float32)[: len(stems)] * np.full(
+        TOKEN_BITS, TOKEN_BITS**-0.5, dtype=np.float32
+    )
     vector = np.zeros(STATE_DIMENSION, dtype=np.float32)
     vector[0] = 1.0
     return QuestionCode(vector, directions, stems, (1,) * len(stems))
@@ -47,7 +49,10 @@ def test_a_question_without_telling_words_weighs_all_alike() -> None:
 def test_nothing_is_known_without_codes() -> None:
     signals = late_signals(_question(("wall",)), QuestionWords({"wall": 1.0}, {}), [None, None])
     scores = np.array([0.5, 0.25])
-    assert with_late(scores, signals, sentence_weight=0.4, token_weight=0.75).tolist() == [0.5, 0.25]
+    assert with_late(scores, signals, sentence_weight=0.4, token_weight=0.75).tolist() == [
+        0.5,
+        0.25,
+    ]
 
 
 def test_a_passage_without_a_code_counts_as_the_mean() -> None:

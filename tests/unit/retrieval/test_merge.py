@@ -8,7 +8,13 @@ from app.retrieval.request import Retrieval
 from tests.fakes.retrievers import passage
 
 
-def _found(library: Library, closenesses: list[float], *, fallback: bool = False, notices: tuple[Notice, ...] = ()) -> Retrieval:
+def _found(
+    library: Library,
+    closenesses: list[float],
+    *,
+    fallback: bool = False,
+    notices: tuple[Notice, ...] = (),
+) -> Retrieval:
     hits = tuple(
         Hit(
             passage(f"text {i}", key=f"{library.value}{i}", library=library),
@@ -26,18 +32,38 @@ def _libraries(found: Retrieval) -> list[str]:
 
 
 def test_millions_of_chunks_do_not_drown_a_few_papers() -> None:
-    merged = merge({Library.PAPERS: _found(Library.PAPERS, [0.4, 0.3]), Library.PUBLIC: _found(Library.PUBLIC, [0.9] * 20)}, 4)
+    merged = merge(
+        {
+            Library.PAPERS: _found(Library.PAPERS, [0.4, 0.3]),
+            Library.PUBLIC: _found(Library.PUBLIC, [0.9] * 20),
+        },
+        4,
+    )
     assert _libraries(merged) == ["public0", "public1", "papers0", "papers1"]
 
 
 def test_unused_places_go_to_the_other_library() -> None:
-    merged = merge({Library.PAPERS: _found(Library.PAPERS, [0.8]), Library.PUBLIC: _found(Library.PUBLIC, [0.7] * 9)}, 5)
+    merged = merge(
+        {
+            Library.PAPERS: _found(Library.PAPERS, [0.8]),
+            Library.PUBLIC: _found(Library.PUBLIC, [0.7] * 9),
+        },
+        5,
+    )
     assert _libraries(merged) == ["papers0", "public0", "public1", "public2", "public3"]
-    assert [hit.score for hit in merged.hits] == sorted((hit.score for hit in merged.hits), reverse=True)
+    assert [hit.score for hit in merged.hits] == sorted(
+        (hit.score for hit in merged.hits), reverse=True
+    )
 
 
 def test_an_odd_place_goes_to_the_closer_hit() -> None:
-    merged = merge({Library.PAPERS: _found(Library.PAPERS, [0.9, 0.8, 0.7]), Library.PUBLIC: _found(Library.PUBLIC, [0.6] * 3)}, 3)
+    merged = merge(
+        {
+            Library.PAPERS: _found(Library.PAPERS, [0.9, 0.8, 0.7]),
+            Library.PUBLIC: _found(Library.PUBLIC, [0.6] * 3),
+        },
+        3,
+    )
     assert _libraries(merged) == ["papers0", "papers1", "public0"]
 
 
@@ -62,6 +88,12 @@ def test_one_empty_shelf_is_no_news() -> None:
     empty = Retrieval((), (Notice("library_empty", "the library 'papers' is empty"),))
     merged = merge({Library.PAPERS: empty, Library.PUBLIC: _found(Library.PUBLIC, [0.7])}, 3)
     assert merged.notices == ()
-    nothing = merge({Library.PAPERS: empty, Library.PUBLIC: Retrieval((), (Notice("library_empty", "so is 'public'"),))}, 3)
+    nothing = merge(
+        {
+            Library.PAPERS: empty,
+            Library.PUBLIC: Retrieval((), (Notice("library_empty", "so is 'public'"),)),
+        },
+        3,
+    )
     assert [notice.code for notice in nothing.notices] == ["library_empty", "library_empty"]
     assert nothing.hits == ()

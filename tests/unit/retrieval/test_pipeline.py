@@ -30,7 +30,9 @@ NORMANS = [
 ]
 
 
-def _ask(retriever: Retriever, text: str, *, trace: Trace | None = None, **fields: object) -> Retrieval:
+def _ask(
+    retriever: Retriever, text: str, *, trace: Trace | None = None, **fields: object
+) -> Retrieval:
     request = SearchRequest(text, Library.PAPERS, **fields)  # type: ignore[arg-type]
     return retriever.retrieve(request, trace or Trace())
 
@@ -54,7 +56,9 @@ def test_the_passage_that_answers_comes_first(stock: Shelve) -> None:
 
 @pytest.mark.parametrize("fusion", ["relative_score", "rrf", "dense", "lexical"])
 def test_every_fusion_ranks_and_scores_fall(stock: Shelve, fusion: Fusion) -> None:
-    found = _ask(stock(NORMANS).retriever(), "conquered England", fusion=fusion, top_k=4, keep_weak=True)
+    found = _ask(
+        stock(NORMANS).retriever(), "conquered England", fusion=fusion, top_k=4, keep_weak=True
+    )
     assert _keys(found)[0] == "hastings"
     assert len(found.hits) == 4
     scores = [hit.score for hit in found.hits]
@@ -91,13 +95,20 @@ def test_an_empty_library_and_a_filter_without_matches_are_told_apart(stock: She
 
 def test_filters_reach_both_legs(stock: Shelve) -> None:
     only = NORMANS[2].document.doc_id
-    found = _ask(stock(NORMANS).retriever(), "Who led the Norse?", filters=Filters(doc_ids=(only,)), keep_weak=True)
+    found = _ask(
+        stock(NORMANS).retriever(),
+        "Who led the Norse?",
+        filters=Filters(doc_ids=(only,)),
+        keep_weak=True,
+    )
     assert _keys(found) == ["cereals"]
 
 
 def test_without_an_embedder_words_alone_answer(stock: Shelve) -> None:
     stocked = stock(NORMANS)
-    retriever = Retriever(stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions())
+    retriever = Retriever(
+        stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions()
+    )
     found = _ask(retriever, "Who was the leader of the Norse?")
     assert _keys(found) == ["rollo"]
     assert found.hits[0].signals.dense is None
@@ -112,18 +123,29 @@ def test_a_failing_embedder_is_a_notice(stock: Shelve) -> None:
             raise ProviderUnreachable("no embedder at 'http://127.0.0.1:9'; start it")
 
     stocked = stock(NORMANS)
-    found = _ask(Retriever(stocked.catalog, stocked.vectors, stocked.lexical, Down(), RetrievalOptions()), "leader of the Norse")
+    found = _ask(
+        Retriever(stocked.catalog, stocked.vectors, stocked.lexical, Down(), RetrievalOptions()),
+        "leader of the Norse",
+    )
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["embedder_unavailable"]
 
 
 def test_a_damaged_dense_index_leaves_the_words(stock: Shelve) -> None:
     class Damaged(ExactVectors):
-        def search(self, library: Library, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
+        def search(
+            self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
+        ) -> list[Scored]:
             raise IndexDamaged("the vectors are being rebuilt")
 
     stocked = stock(NORMANS)
-    retriever = Retriever(stocked.catalog, Damaged(stocked.catalog), stocked.lexical, stocked.embedder, RetrievalOptions())
+    retriever = Retriever(
+        stocked.catalog,
+        Damaged(stocked.catalog),
+        stocked.lexical,
+        stocked.embedder,
+        RetrievalOptions(),
+    )
     found = _ask(retriever, "leader of the Norse")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["index_rebuilding"]
@@ -136,7 +158,9 @@ def test_a_candidate_without_a_vector_is_embedded_and_kept(stock: Shelve) -> Non
     writer = MemoryIndexWriter()
     writer.chunks[rollo] = NORMANS[0].chunk
     options = RetrievalOptions(embed_on_query_budget_ms=10_000)
-    retriever = Retriever(stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, options, writer=writer)
+    retriever = Retriever(
+        stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, options, writer=writer
+    )
     found = _ask(retriever, "leader of the Norse")
     assert found.hits[0].signals.dense is not None
     assert list(writer.vectors) == [rollo]
@@ -155,7 +179,9 @@ def test_without_budget_missing_vectors_are_said(stock: Shelve) -> None:
 def test_a_given_vector_searches_without_embedding(stock: Shelve) -> None:
     stocked = stock(NORMANS)
     vector = stocked.embedder.embed_query("cereals grown in temperate climates")
-    retriever = Retriever(stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions())
+    retriever = Retriever(
+        stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions()
+    )
     found = _ask(retriever, "something else", vector=vector, keep_weak=True)
     assert _keys(found)[0] == "cereals"
     assert found.hits[0].signals.dense is not None
@@ -168,15 +194,30 @@ def test_superseded_chunks_are_not_shown(stock: Shelve) -> None:
 
 
 def test_deeper_candidates_fill_up_after_copies(stock: Shelve) -> None:
-    copies = [passage(f"Rollo was the leader of the Norse in Normandy {i}", key=f"copy{i}") for i in range(30)]
-    found = _ask(stock([*copies, *NORMANS[1:]]).retriever(), "leader of the Norse in Normandy", keep_weak=True, top_k=4)
+    copies = [
+        passage(f"Rollo was the leader of the Norse in Normandy {i}", key=f"copy{i}")
+        for i in range(30)
+    ]
+    found = _ask(
+        stock([*copies, *NORMANS[1:]]).retriever(),
+        "leader of the Norse in Normandy",
+        keep_weak=True,
+        top_k=4,
+    )
     assert len(found.hits) == 4
     assert sum(key.startswith("copy") for key in _keys(found)) == 1
 
 
-@pytest.mark.parametrize("option", [{"rerank": "sentences"}, {"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}])
+@pytest.mark.parametrize(
+    "option", [{"rerank": "sentences"}, {"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}]
+)
 def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, object]) -> None:
-    found = _ask(stock(NORMANS).retriever(**option), "Who was the leader of the Norse?", keep_weak=True, top_k=3)
+    found = _ask(
+        stock(NORMANS).retriever(**option),
+        "Who was the leader of the Norse?",
+        keep_weak=True,
+        top_k=3,
+    )
     assert _keys(found)[0] == "rollo"
     assert (found.hits[0].signals.sentence is not None) == (option.get("rerank") == "sentences")
 
@@ -190,7 +231,12 @@ def test_a_cross_encoder_orders_by_its_logits(stock: Shelve) -> None:
 
     stocked = stock(NORMANS)
     retriever = Retriever(
-        stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, RetrievalOptions(), reranker=Contrary()
+        stocked.catalog,
+        stocked.vectors,
+        stocked.lexical,
+        stocked.embedder,
+        RetrievalOptions(),
+        reranker=Contrary(),
     )
     found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2)
     assert _keys(found) == ["cereals", "rollo"]
@@ -200,7 +246,10 @@ def test_a_cross_encoder_orders_by_its_logits(stock: Shelve) -> None:
 
 
 def test_a_search_may_ask_for_its_own_order(stock: Shelve) -> None:
-    same = [passage(f"Rollo led the Norse to Normandy in the year {900 + i}", key="rollo", ordinal=i) for i in range(3)]
+    same = [
+        passage(f"Rollo led the Norse to Normandy in the year {900 + i}", key="rollo", ordinal=i)
+        for i in range(3)
+    ]
     stocked = stock([*same, *NORMANS[1:]])
     question = "Who led the Norse to Normandy?"
     plain, sentences = (
@@ -219,12 +268,27 @@ def _with_codes(stocked: StockedLibrary, *, coded: int) -> Retriever:
     embedder = HashEmbedder(384)
     codes, encoder = MemoryCodes(), HashEncoder(embedder)
     known = list(stocked.catalog.by_library[Library.PAPERS].items())[:coded]
-    codes.write_codes(dict(zip([i for i, _ in known], encoder.encode([p.chunk.text for _, p in known]), strict=True)))
+    codes.write_codes(
+        dict(
+            zip(
+                [i for i, _ in known], encoder.encode([p.chunk.text for _, p in known]), strict=True
+            )
+        )
+    )
     late = LateInteraction(codes, encoder)
-    return Retriever(stocked.catalog, stocked.vectors, stocked.lexical, stocked.embedder, RetrievalOptions(), late=late)
+    return Retriever(
+        stocked.catalog,
+        stocked.vectors,
+        stocked.lexical,
+        stocked.embedder,
+        RetrievalOptions(),
+        late=late,
+    )
 
 
-def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(stock: Shelve) -> None:
+def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(
+    stock: Shelve,
+) -> None:
     stocked = stock(NORMANS)
     question = "Who was the leader of the Norse?"
     plain = _ask(stocked.retriever(), question, keep_weak=True)
@@ -234,7 +298,11 @@ def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(s
     )
     assert late.hits[0].signals.sentence is not None
     assert late.hits[0].score > plain.hits[0].score
-    assert [hit.score for hit in bare.hits] == [hit.score for hit in none.hits] == [hit.score for hit in plain.hits]
+    assert (
+        [hit.score for hit in bare.hits]
+        == [hit.score for hit in none.hits]
+        == [hit.score for hit in plain.hits]
+    )
 
 
 def test_late_interaction_where_it_is_not_possible_is_refused(stock: Shelve) -> None:
@@ -243,7 +311,10 @@ def test_late_interaction_where_it_is_not_possible_is_refused(stock: Shelve) -> 
         _ask(stocked.retriever(), "the Norse", rerank="late")
     with pytest.raises(InvalidInput, match="relative_score"):
         _ask(_with_codes(stocked, coded=100), "the Norse", rerank="late", fusion="dense")
-    assert _ask(_with_codes(stocked, coded=100), "the Norse", fusion="dense").hits[0].signals.sentence is None
+    assert (
+        _ask(_with_codes(stocked, coded=100), "the Norse", fusion="dense").hits[0].signals.sentence
+        is None
+    )
 
 
 def test_a_cross_encoder_that_is_not_configured_is_refused(stock: Shelve) -> None:
@@ -252,7 +323,10 @@ def test_a_cross_encoder_that_is_not_configured_is_refused(stock: Shelve) -> Non
 
 
 def test_modes_bound_the_slots(stock: Shelve) -> None:
-    many = [passage(f"Normandy fact {i} about {chr(97 + i % 26) * 3}{i}", key=f"fact{i}") for i in range(40)]
+    many = [
+        passage(f"Normandy fact {i} about {chr(97 + i % 26) * 3}{i}", key=f"fact{i}")
+        for i in range(40)
+    ]
     stocked = stock(many)
     assert len(_ask(stocked.retriever(), "Normandy fact", mode="general").hits) == 24
     assert len(_ask(stocked.retriever(), "Normandy fact", mode="methodology", top_k=40).hits) == 16
@@ -263,7 +337,15 @@ def test_the_trace_names_every_step(stock: Shelve) -> None:
     trace = Trace(full=True)
     _ask(stock(NORMANS).retriever(), "leader of the Norse", trace=trace, keep_weak=True)
     stages = trace.report().stages
-    assert [stage.name for stage in stages][:7] == ["embed", "search", "complete", "fusion", "read", "rerank", "cutoff"]
+    assert [stage.name for stage in stages][:7] == [
+        "embed",
+        "search",
+        "complete",
+        "fusion",
+        "read",
+        "rerank",
+        "cutoff",
+    ]
     fusion = next(stage for stage in stages if stage.name == "fusion")
     assert [item.rank for item in fusion.items] == list(range(1, fusion.n_out + 1))
 

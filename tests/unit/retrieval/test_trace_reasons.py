@@ -16,18 +16,27 @@ PASSAGES = [
     passage(f"{TEXT} again", key="b"),
     passage("a kettle of copper stood in the hall of the old house by the sea", key="c"),
     passage("the copper roof turned green in the rain of many winters", key="a", ordinal=1),
-    *(passage(f"an unrelated line number {i} about ships and harbours", key=f"x{i}") for i in range(5)),
+    *(
+        passage(f"an unrelated line number {i} about ships and harbours", key=f"x{i}")
+        for i in range(5)
+    ),
 ]
 
 
-def _stages(stock: Callable[[Sequence[Passage]], StockedLibrary], *, top_k: int, keep_weak: bool = False) -> dict[str, StageTrace]:
+def _stages(
+    stock: Callable[[Sequence[Passage]], StockedLibrary], *, top_k: int, keep_weak: bool = False
+) -> dict[str, StageTrace]:
     trace = Trace(full=True)
-    request = SearchRequest("copper kettle on the iron stove", Library.PAPERS, top_k=top_k, keep_weak=keep_weak)
+    request = SearchRequest(
+        "copper kettle on the iron stove", Library.PAPERS, top_k=top_k, keep_weak=keep_weak
+    )
     stock(PASSAGES).retriever().retrieve(request, trace)
     return {stage.name: stage for stage in trace.report().stages}
 
 
-def test_counts_of_items_agree_with_the_stage(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+def test_counts_of_items_agree_with_the_stage(
+    stock: Callable[[Sequence[Passage]], StockedLibrary],
+) -> None:
     for keep_weak in (False, True):
         stages = _stages(stock, top_k=2, keep_weak=keep_weak)
         for name in ("rerank", "cutoff", "diversity"):
@@ -38,7 +47,9 @@ def test_counts_of_items_agree_with_the_stage(stock: Callable[[Sequence[Passage]
         assert len(stages["fusion"].items) == stages["fusion"].n_out
 
 
-def test_the_cutoff_names_the_figure_and_the_limit(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+def test_the_cutoff_names_the_figure_and_the_limit(
+    stock: Callable[[Sequence[Passage]], StockedLibrary],
+) -> None:
     items = _stages(stock, top_k=5)["cutoff"].items
     fallen = [item for item in items if not item.kept]
     assert fallen
@@ -59,7 +70,9 @@ def test_what_is_kept_as_weak_says_so(stock: Callable[[Sequence[Passage]], Stock
     assert any(item.reason.endswith("kept as weak") for item in items)
 
 
-def test_no_items_without_a_full_trace(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+def test_no_items_without_a_full_trace(
+    stock: Callable[[Sequence[Passage]], StockedLibrary],
+) -> None:
     trace = Trace()
     stock(PASSAGES).retriever().retrieve(SearchRequest("copper", Library.PAPERS), trace)
     assert all(stage.items == () for stage in trace.report().stages)

@@ -6,5 +6,9 @@ from alembic import context
 
 from app.index.catalog.schema import metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, transactional_ddl=True)
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    transactional_ddl=True,
+)
 context.run_migrations()

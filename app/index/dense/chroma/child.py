@@ -1,8 +1,9 @@
 """Run the process that owns Chroma: one client, requests through two pipes.
 
-Chroma holds the interpreter's lock while it writes, and a damaged store can end the process that opens it. So nothing else runs
-here. The process answers one request at a time, searches first, and ends when the other side of a pipe is gone. Two processes that
-write to one store destroy it, so a process waits until the one before it has let the store go.
+Chroma holds the interpreter's lock while it writes, and a damaged store can end the process that
+opens it. So nothing else runs here. The process answers one request at a time, searches first, and
+ends when the other side of a pipe is gone. Two processes that write to one store destroy it, so a
+process waits until the one before it has let the store go.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class ChromaProcess:
             self._path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self._path / OWNER_NAME, os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self._opened = chromadb.PersistentClient(path=str(self._path), settings=Settings(anonymized_telemetry=False))
+            self._opened = chromadb.PersistentClient(
+                path=str(self._path), settings=Settings(anonymized_telemetry=False)
+            )
         return self._opened
 
     def _collection(self, name: str) -> Collection | None:
@@ -71,7 +74,9 @@ class ChromaProcess:
             self._known[name], self._counts[name] = found, found.count()
         return self._known[name]
 
-    def upsert(self, name: str, ids: list[str], rows: FloatArray, fields: Sequence[tuple[str, str]]) -> None:
+    def upsert(
+        self, name: str, ids: list[str], rows: FloatArray, fields: Sequence[tuple[str, str]]
+    ) -> None:
         """Add or replace vectors."""
         collection = self._collection(name)
         if collection is None:
@@ -84,7 +89,10 @@ class ChromaProcess:
         collection.upsert(
             ids=ids,
             embeddings=rows,
-            metadatas=[{"doc_id": doc_id, "section": section, "indexed_at": now} for doc_id, section in fields],
+            metadatas=[
+                {"doc_id": doc_id, "section": section, "indexed_at": now}
+                for doc_id, section in fields
+            ],
         )
         self._counts[name] = collection.count()
 
@@ -110,7 +118,9 @@ class ChromaProcess:
     def ids(self, name: str) -> set[int]:
         """Return a collection's ids from its database; Chroma takes 30 s for a million."""
         self._client()
-        with closing(sqlite3.connect(f"file:{self._path / DATABASE}?mode=ro", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"file:{self._path / DATABASE}?mode=ro", uri=True)
+        ) as connection:
             rows = connection.execute(
                 "SELECT e.embedding_id FROM embeddings e JOIN segments s ON s.id = e.segment_id"
                 " JOIN collections c ON c.id = s.collection WHERE s.scope = 'METADATA' AND c.name = ?",
@@ -153,19 +163,29 @@ def answer(operation: Callable[..., object], number: int, arguments: tuple[objec
     try:
         return number, "done", operation(*arguments)
     except BaseException as exc:  # noqa: BLE001
-        return number, "full" if says_full(str(exc)) else "failed", f"{type(exc).__name__}: {exc}"[:300]
+        return (
+            number,
+            "full" if says_full(str(exc)) else "failed",
+            f"{type(exc).__name__}: {exc}"[:300],
+        )
 
 
 def main() -> int:
     """Serve one store; arguments are its directory, `ef_search` and two pipes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a terminal tells all processes of a group: the server ends this one
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # a terminal tells all processes of a group: the server ends this one
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     most = MAX_FILE_BYTES if hard == resource.RLIM_INFINITY else min(MAX_FILE_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     path, ef_search, searches, writes = sys.argv[1:5]
-    serve(ChromaProcess(Path(path), int(ef_search)), Connection(int(searches)), Connection(int(writes)))
+    serve(
+        ChromaProcess(Path(path), int(ef_search)),
+        Connection(int(searches)),
+        Connection(int(writes)),
+    )
     return 0
 
 

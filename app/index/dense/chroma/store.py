@@ -48,7 +48,9 @@ class Pipeline:
     asked: int = 0
     answered: int = 0
 
-    def ask(self, operation: str, arguments: tuple[object, ...], timeout_s: float) -> tuple[str, object]:
+    def ask(
+        self, operation: str, arguments: tuple[object, ...], timeout_s: float
+    ) -> tuple[str, object]:
         """Send a request; return its outcome and the answer or error.
 
         `late` leaves the reply to the next request.
@@ -119,7 +121,13 @@ class ChromaStore:
     """
 
     def __init__(
-        self, path: Path, steps: Steps, *, ef_search: int, start: Launch | None = None, search_s: float = SEARCH_S
+        self,
+        path: Path,
+        steps: Steps,
+        *,
+        ef_search: int,
+        start: Launch | None = None,
+        search_s: float = SEARCH_S,
     ) -> None:
         """Use the store in directory `path`.
 
@@ -138,7 +146,13 @@ class ChromaStore:
         self._lock = threading.RLock()
         self._child: Child | None = None
 
-    def upsert(self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, fields: Sequence[tuple[str, str]]) -> None:
+    def upsert(
+        self,
+        collection: str,
+        chunk_ids: Sequence[int],
+        rows: FloatArray,
+        fields: Sequence[tuple[str, str]],
+    ) -> None:
         """Add or replace vectors, durably (see `VectorStore.upsert`)."""
         with self._steps.at("chroma.upsert"):
             for at in range(0, len(chunk_ids), PIECE):
@@ -150,8 +164,14 @@ class ChromaStore:
         """Remove vectors, durably."""
         if chunk_ids:
             with self._steps.at("chroma.delete"):
-                for at in range(0, len(chunk_ids), 4 * PIECE):  # a deletion costs a quarter of a row
-                    self._work("delete", collection, [str(chunk_id) for chunk_id in chunk_ids[at : at + 4 * PIECE]])
+                for at in range(
+                    0, len(chunk_ids), 4 * PIECE
+                ):  # a deletion costs a quarter of a row
+                    self._work(
+                        "delete",
+                        collection,
+                        [str(chunk_id) for chunk_id in chunk_ids[at : at + 4 * PIECE]],
+                    )
 
     def search(self, collection: str, query: FloatArray, n: int) -> list[int]:
         """Return the ids of up to n neighbours, nearest first.
@@ -162,7 +182,10 @@ class ChromaStore:
         child = self._child
         if child is None:
             raise self._failed("it is not running")
-        return cast("list[int]", self._ask(child, child.searches, self._search_s, "search", collection, query, n))
+        return cast(
+            "list[int]",
+            self._ask(child, child.searches, self._search_s, "search", collection, query, n),
+        )
 
     def ids(self, collection: str) -> set[int]:
         """Return the ids of all vectors."""
@@ -188,7 +211,9 @@ class ChromaStore:
             if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
                 return ""
             if self.path.is_dir() and (self.path / LOCK_NAME).exists():
-                return move_contents_aside(self.path, LOCK_NAME, self._steps, "chroma.move_aside").name
+                return move_contents_aside(
+                    self.path, LOCK_NAME, self._steps, "chroma.move_aside"
+                ).name
             return move_aside(self.path, self._steps, "chroma.move_aside").name
 
     def close(self) -> None:
@@ -208,7 +233,9 @@ class ChromaStore:
             child = self._child
         return self._ask(child, child.writes, WORK_S, operation, *arguments)
 
-    def _ask(self, child: Child, pipe: Pipeline, timeout_s: float, operation: str, *arguments: object) -> object:
+    def _ask(
+        self, child: Child, pipe: Pipeline, timeout_s: float, operation: str, *arguments: object
+    ) -> object:
         try:
             with pipe.lock:
                 outcome, value = pipe.ask(operation, arguments, timeout_s)
@@ -229,4 +256,6 @@ class ChromaStore:
             return child.end(END_S)
 
     def _failed(self, reason: str) -> IndexDamaged:
-        return IndexDamaged(f"the vector store {self.path.name!r} failed ({reason}); lexical search serves until it is back")
+        return IndexDamaged(
+            f"the vector store {self.path.name!r} failed ({reason}); lexical search serves until it is back"
+        )

@@ -13,16 +13,24 @@ from app.index.catalog.changes import ChangeLog
 from app.index.catalog.database import Database
 from app.index.files.steps import Steps
 
-ROWS = [("papers", "write", None), ("papers", "vectors", b"\x01"), ("public", "write", None), ("papers", "correct", None)]
+ROWS = [
+    ("papers", "write", None),
+    ("papers", "vectors", b"\x01"),
+    ("public", "write", None),
+    ("papers", "correct", None),
+]
 
 
-def test_a_projection_is_behind_by_the_changes_that_concern_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_projection_is_behind_by_the_changes_that_concern_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = Database(tmp_path / "catalog.sqlite", Steps())
     try:
         with database.write("test") as sql:
             for library, kind, ids in ROWS:
                 sql.exec_driver_sql(
-                    "INSERT INTO changes (library, kind, doc, revision, ids) VALUES (?, ?, 1, 1, ?)", (library, kind, ids)
+                    "INSERT INTO changes (library, kind, doc, revision, ids) VALUES (?, ?, 1, 1, ?)",
+                    (library, kind, ids),
                 )
         log = ChangeLog(database)
         assert log.lags() == {}

@@ -48,7 +48,12 @@ def test_the_settings_that_durability_rests_on(tmp_path: Path) -> None:
             for name in ("journal_mode", "synchronous", "foreign_keys", "secure_delete")
         }
     database.close()
-    assert pragma == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1}
+    assert pragma == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "secure_delete": 1,
+    }
 
 
 def test_a_block_that_raises_leaves_nothing(tmp_path: Path) -> None:
@@ -78,7 +83,10 @@ def test_a_damaged_catalog_is_refused_with_the_cure(options: IndexOptions, damag
         for at in range(4096, len(content), 4096):
             content[at : at + 8] = b"\xff" * 8
     path.write_bytes(content)
-    with pytest.raises(IndexDamaged, match="documind restore"), IndexStore(options, vector_store="off") as store:
+    with (
+        pytest.raises(IndexDamaged, match="documind restore"),
+        IndexStore(options, vector_store="off") as store,
+    ):
         store.catalog.documents(Library.PAPERS)
 
 

@@ -41,11 +41,16 @@ def test_codes_live_and_go_with_their_chunks(store: IndexStore) -> None:
 
 
 def test_pending_goes_on_behind_a_chunk_and_by_document(store: IndexStore) -> None:
-    first, second = make_draft("a.txt", "Walruses whistle in the wind."), make_draft("b.txt", "Penguins parade past the pole.")
+    first, second = (
+        make_draft("a.txt", "Walruses whistle in the wind."),
+        make_draft("b.txt", "Penguins parade past the pole."),
+    )
     store.writer.write([first, second])
     ids = _ids(store)
     assert [chunk.chunk_id for chunk in store.codes.pending_codes(PAPERS, 100, ids[0])] == ids[1:]
-    assert {chunk.doc_id for chunk in store.codes.pending_codes(PAPERS, 100, doc_ids=[second.doc_id])} == {second.doc_id}
+    assert {
+        chunk.doc_id for chunk in store.codes.pending_codes(PAPERS, 100, doc_ids=[second.doc_id])
+    } == {second.doc_id}
     assert store.codes.pending_codes(Library.PUBLIC, 100) == []
 
 
@@ -64,7 +69,9 @@ def test_clearing_leaves_the_other_library(store: IndexStore) -> None:
     assert store.codes.pending_codes(Library.PUBLIC, 9) == []
 
 
-def test_codes_of_another_version_are_dropped_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_of_another_version_are_dropped_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = IndexOptions(tmp_path, tmp_path / "chroma")
     with IndexStore(options, vector_store="off") as store:
         store.writer.write([make_draft("a.txt", "Walruses.")])

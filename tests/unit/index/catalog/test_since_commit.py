@@ -46,7 +46,9 @@ def test_nothing_is_read_again_until_something_is_committed(database: Database) 
     assert asked == ["a", "b", "a", "b"]
 
 
-def test_what_was_read_while_a_commit_was_under_way_is_not_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_read_while_a_commit_was_under_way_is_not_kept(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = SinceCommit[str, str | None](database, lambda key: value_of(database, key))
     seen: list[str | None] = []
     at = database.steps.at
@@ -76,7 +78,9 @@ def test_a_block_that_fails_changes_nothing(database: Database) -> None:
     assert held("a") == "1"
 
 
-def test_a_reader_never_sees_less_than_what_was_committed_before_it_asked(database: Database) -> None:
+def test_a_reader_never_sees_less_than_what_was_committed_before_it_asked(
+    database: Database,
+) -> None:
     put(database, "n", "0")
     held = SinceCommit[str, int](database, lambda key: int(value_of(database, key) or 0))
     committed = [0]

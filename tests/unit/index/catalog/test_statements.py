@@ -49,7 +49,10 @@ def raw_statements(path: Path) -> list[int]:
         and isinstance(node.func, ast.Attribute)
         and (
             node.func.attr == "exec_driver_sql"
-            or (node.func.attr in {"execute", "executemany"} and isinstance(node.args[0], ast.Constant | ast.JoinedStr))
+            or (
+                node.func.attr in {"execute", "executemany"}
+                and isinstance(node.args[0], ast.Constant | ast.JoinedStr)
+            )
         )
         and "sqlite." not in ast.unparse(node.args[0])
     ]
@@ -63,15 +66,25 @@ def test_only_the_dialects_file_holds_sql() -> None:
 
 
 def test_every_table_can_be_created_on_postgresql() -> None:
-    made = [str(CreateTable(table).compile(dialect=POSTGRESQL)) for table in schema.metadata.sorted_tables]
-    made += [str(CreateIndex(i).compile(dialect=POSTGRESQL)) for t in schema.metadata.sorted_tables for i in t.indexes]
+    made = [
+        str(CreateTable(table).compile(dialect=POSTGRESQL))
+        for table in schema.metadata.sorted_tables
+    ]
+    made += [
+        str(CreateIndex(i).compile(dialect=POSTGRESQL))
+        for t in schema.metadata.sorted_tables
+        for i in t.indexes
+    ]
     assert not [statement for statement in made if "BLOB" in statement or "ROWID" in statement]
     vectors = str(CreateTable(schema.vectors).compile(dialect=POSTGRESQL))
     assert "key BIGSERIAL" in vectors  # a build's number and a chunk's: more than 32 bits
 
 
 def test_statements_compile_for_postgresql() -> None:
-    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules([str(FOLDER)])]
+    modules = [
+        importlib.import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules([str(FOLDER)])
+    ]
     held = [
         value
         for module in (*modules, writer, removal)
@@ -86,7 +99,11 @@ def test_statements_compile_for_postgresql() -> None:
 def test_conflicts_are_settled_alike_on_both() -> None:
     columns = frozenset(("library", "type", "documents"))
     said = [
-        str(statements._on_conflict("postgresql", schema.type_counts, columns, adds=adds).compile(dialect=POSTGRESQL))
+        str(
+            statements._on_conflict("postgresql", schema.type_counts, columns, adds=adds).compile(
+                dialect=POSTGRESQL
+            )
+        )
         for adds in (False, True)
     ]
     assert "ON CONFLICT (library, type) DO UPDATE SET documents = excluded.documents" in said[0]
@@ -98,7 +115,9 @@ def test_put_replaces_and_add_adds(database: Database) -> None:
     with database.write("test") as sql:
         statements.add(sql, schema.type_counts, row | {"documents": 2})
         statements.add(sql, schema.type_counts, row | {"documents": 3})
-        statements.put(sql, schema.type_counts, [row | {"type": "text", "documents": n} for n in (7, 9)])
+        statements.put(
+            sql, schema.type_counts, [row | {"type": "text", "documents": n} for n in (7, 9)]
+        )
         statements.put(sql, schema.type_counts, [])
     counts = select(schema.type_counts.c.type, schema.type_counts.c.documents)
     assert dict(database.rows(counts)) == {"pdf": 5, "text": 9}
@@ -116,7 +135,11 @@ def test_more_names_than_one_statement_takes(database: Database) -> None:
 def test_a_list_is_searched_for_the_query_as_it_is_written(store: IndexStore) -> None:
     for name in ("50% off.txt", "50 cents off.txt", "a_b.txt", "axb.txt"):
         store.writer.write([make_draft(name, f"text of {name}", title=name)])
-    for query, expected in (("50%", ["50% off.txt"]), ("A_B", ["a_b.txt"]), ("off", ["50 cents off.txt", "50% off.txt"])):
+    for query, expected in (
+        ("50%", ["50% off.txt"]),
+        ("A_B", ["a_b.txt"]),
+        ("off", ["50 cents off.txt", "50% off.txt"]),
+    ):
         found, _ = store.catalog.documents(Library.PAPERS, query)
         assert [document.filename for document in found] == expected
 
@@ -135,7 +158,10 @@ def test_an_applied_change_goes_once_every_projection_has_it(database: Database)
     log = ChangeLog(database)
     log.set_mark(Library.PAPERS, "lexical", 2)
     log.save()
-    assert [seq for (seq,) in database.rows(select(schema.changes.c.seq))] == [2, 3]  # 2 is for the dense ones too
+    assert [seq for (seq,) in database.rows(select(schema.changes.c.seq))] == [
+        2,
+        3,
+    ]  # 2 is for the dense ones too
     log.set_mark(Library.PAPERS, "chroma", 2)
     log.save()
     assert [seq for (seq,) in database.rows(select(schema.changes.c.seq))] == [3]

@@ -27,7 +27,9 @@ from tests.unit.index.stores import FOLDER, TEXTS
 from tests.unit.index.test_writer import found
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
-REVISIONS = sorted(script.revision for script in ScriptDirectory(str(database.MIGRATIONS)).walk_revisions())
+REVISIONS = sorted(
+    script.revision for script in ScriptDirectory(str(database.MIGRATIONS)).walk_revisions()
+)
 
 GOOD = """
 from alembic import op
@@ -57,23 +59,37 @@ def check(store: IndexStore) -> None:
     for library, keys in ((PAPERS, ("a.txt", "b.txt")), (PUBLIC, ("wiki:7",))):
         documents, _ = store.catalog.documents(library)
         assert sorted(document.source_key for document in documents) == sorted(keys)
-        assert store.catalog.counts(library).embedded == store.catalog.counts(library).chunks == 2 * len(keys)
+        assert (
+            store.catalog.counts(library).embedded
+            == store.catalog.counts(library).chunks
+            == 2 * len(keys)
+        )
         for document in documents:
             text = TEXTS[document.source_key]
             assert store.catalog.text(library, document.doc_id).text == text
-            assert "".join(chunk.text for chunk in store.catalog.chunks(library, document.doc_id)) == text
+            assert (
+                "".join(chunk.text for chunk in store.catalog.chunks(library, document.doc_id))
+                == text
+            )
         vectors = store.vectors.count(library)
         assert vectors == store.catalog.counts(library).chunks
     first = make_draft("a.txt", "").doc_id
     assert store.catalog.text(PAPERS, first, revision=1).text == "An older revision."
-    assert (store.catalog.document(PAPERS, first).authors, store.catalog.document(PAPERS, first).year) == (("Ann", "Bo"), 2021)
+    assert (
+        store.catalog.document(PAPERS, first).authors,
+        store.catalog.document(PAPERS, first).year,
+    ) == (("Ann", "Bo"), 2021)
     assert store.catalog.original(PAPERS, first).read_bytes() == TEXTS["a.txt"].encode()
     assert found(store, "walruses") == {first}
     assert found(store, "lions", PUBLIC)
     assert found(store, "deleted") == set()
     (job,) = store.jobs.list()
     assert (job.kind, job.total, job.unit, job.payload) == ("ingest", 3, "chunks", {"files": ["a"]})
-    assert store.answers.get("kept") == {"answer_id": "kept", "answer": "Zürich", "feedback": {"thumb": "up"}}
+    assert store.answers.get("kept") == {
+        "answer_id": "kept",
+        "answer": "Zürich",
+        "feedback": {"thumb": "up"},
+    }
     (talk,) = store.conversations.list()
     turns = cast("Sequence[dict[str, str]]", store.conversations.get(str(talk["id"]))["turns"])
     assert [turn["content"] for turn in turns] == ["Who whistles?", "Walruses. [1]"]
@@ -86,11 +102,15 @@ def test_there_is_a_store_of_every_schema() -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_store_of_an_earlier_release_opens_with_everything(options: IndexOptions, revision: str) -> None:
+def test_a_store_of_an_earlier_release_opens_with_everything(
+    options: IndexOptions, revision: str
+) -> None:
     lay_out(options, revision)
     with IndexStore(options, vector_store="off") as store:
         check(store)
-    with IndexStore(options, vector_store="off") as store:  # and once more, now that it is of this release
+    with IndexStore(
+        options, vector_store="off"
+    ) as store:  # and once more, now that it is of this release
         check(store)
 
 
@@ -98,12 +118,23 @@ def shape(path: Path) -> dict[str, object]:
     """Tables with their columns and keys, and indexes, however their SQL is written."""
     with closing(sqlite3.connect(path)) as connection:
         found: dict[str, object] = {}
-        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+        for kind, name, sql in connection.execute(
+            "SELECT type, name, sql FROM sqlite_master"
+        ).fetchall():
             written = (sql or "").upper()
             if kind == "table":
-                columns = sorted(row[1:] for row in connection.execute(f"PRAGMA table_info({name})"))
-                parents = sorted(row[2:] for row in connection.execute(f"PRAGMA foreign_key_list({name})"))
-                found[name] = (columns, parents, "AUTOINCREMENT" in written, "WITHOUT ROWID" in written)
+                columns = sorted(
+                    row[1:] for row in connection.execute(f"PRAGMA table_info({name})")
+                )
+                parents = sorted(
+                    row[2:] for row in connection.execute(f"PRAGMA foreign_key_list({name})")
+                )
+                found[name] = (
+                    columns,
+                    parents,
+                    "AUTOINCREMENT" in written,
+                    "WITHOUT ROWID" in written,
+                )
             else:
                 held = connection.execute(f"PRAGMA index_info({name})").fetchall()
                 found[name] = (held and [row[2] for row in held], written.partition(" WHERE ")[2])
@@ -111,7 +142,9 @@ def shape(path: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_an_upgraded_store_has_the_shape_of_a_new_one(options: IndexOptions, tmp_path: Path, revision: str) -> None:
+def test_an_upgraded_store_has_the_shape_of_a_new_one(
+    options: IndexOptions, tmp_path: Path, revision: str
+) -> None:
     lay_out(options, revision)
     upgraded, new = options.data_dir / "catalog.sqlite3", tmp_path / "new.sqlite3"
     for path in (upgraded, new):
@@ -130,7 +163,9 @@ def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def test_the_next_release_upgrades_a_store_of_this_one(options: IndexOptions, migrations: Path) -> None:
+def test_the_next_release_upgrades_a_store_of_this_one(
+    options: IndexOptions, migrations: Path
+) -> None:
     (migrations / "versions" / "v9998_next.py").write_text(GOOD.format(head=SCHEMA_VERSION))
     lay_out(options, SCHEMA_VERSION)
     with IndexStore(options, vector_store="off") as store:
@@ -140,7 +175,9 @@ def test_the_next_release_upgrades_a_store_of_this_one(options: IndexOptions, mi
         assert connection.execute("SELECT name FROM shelves").fetchall() == [("top",)]
 
 
-def test_a_migration_that_fails_changes_nothing(options: IndexOptions, migrations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_changes_nothing(
+    options: IndexOptions, migrations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (migrations / "versions" / "v9998_next.py").write_text(FAILING.format(head=SCHEMA_VERSION))
     lay_out(options, SCHEMA_VERSION)
     with pytest.raises(StorageError, match="no_such_table"):
@@ -151,7 +188,9 @@ def test_a_migration_that_fails_changes_nothing(options: IndexOptions, migration
         check(store)
 
 
-def test_a_backup_of_a_newer_release_is_refused_before_anything_moves(options: IndexOptions, tmp_path: Path) -> None:
+def test_a_backup_of_a_newer_release_is_refused_before_anything_moves(
+    options: IndexOptions, tmp_path: Path
+) -> None:
     lay_out(options, SCHEMA_VERSION)
     with IndexStore(options, vector_store="off") as store:
         store.backup(tmp_path / "backup")

@@ -22,7 +22,11 @@ def filled(rows: FloatArray, capacity: int = 0) -> VectorCache:
     cache.describe([DocumentFacts(doc, f"d{doc}", "text", 2000 + doc, ()) for doc in range(10)])
     for at in range(0, len(rows), 128):
         block = rows[at : at + 128]
-        cache.put(range(at, at + len(block)), block, [RowFacts(i % 10, "body") for i in range(at, at + len(block))])
+        cache.put(
+            range(at, at + len(block)),
+            block,
+            [RowFacts(i % 10, "body") for i in range(at, at + len(block))],
+        )
     return cache
 
 
@@ -35,7 +39,9 @@ def test_it_finds_what_a_scan_finds(dead: int, capacity: int) -> None:
     cache.hide([*gone, 5000])
     alive = np.setdiff1d(np.arange(900), gone)
     for query in l2_normalise(rng.normal(size=(5, DIMENSION))):
-        wanted = alive[np.argsort(cosine_distances(query, rows[alive]), kind="stable")[:20]].tolist()
+        wanted = alive[
+            np.argsort(cosine_distances(query, rows[alive]), kind="stable")[:20]
+        ].tolist()
         assert [hit.chunk_id for hit in cache.search(query, 20)] == wanted
         cache.compact()  # a third of 300 dead rows is copied away
         assert [hit.chunk_id for hit in cache.search(query, 20)] == wanted
@@ -47,7 +53,9 @@ def test_filters_are_met_before_and_after_rows_are_copied(years: int) -> None:
     rows, query = random_rows(900, 3), l2_normalise(np.ones(DIMENSION))
     cache, filters = filled(rows), Filters(year_to=2000 + years - 1)
     allowed = np.array([i for i in range(900) if i % 10 < years])
-    wanted = allowed[np.argsort(cosine_distances(query, rows[allowed]), kind="stable")[:20]].tolist()
+    wanted = allowed[
+        np.argsort(cosine_distances(query, rows[allowed]), kind="stable")[:20]
+    ].tolist()
     assert [hit.chunk_id for hit in cache.search(query, 20, filters)] == wanted
     cache.hide([i for i in range(900) if i not in wanted])
     cache.compact(above=0.0)

@@ -13,14 +13,18 @@ from app.index.dense.codes import Codes
 
 def spiky(rng: np.random.Generator, n: int, dimension: int) -> FloatArray:
     """Rows of all kinds: even, with few large numbers, with one number, and of zeros."""
-    rows = rng.normal(size=(n, dimension)) * rng.choice([1.0, 0.01], size=(n, dimension), p=[0.3, 0.7])
+    rows = rng.normal(size=(n, dimension)) * rng.choice(
+        [1.0, 0.01], size=(n, dimension), p=[0.3, 0.7]
+    )
     rows[::7] = np.eye(dimension)[rng.integers(dimension, size=len(rows[::7]))]
     rows[::11] = 0
     return l2_normalise(rows)
 
 
 @settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 10_000), n=st.integers(1, 400), dimension=st.sampled_from([1, 3, 33, 384]))
+@given(
+    seed=st.integers(0, 10_000), n=st.integers(1, 400), dimension=st.sampled_from([1, 3, 33, 384])
+)
 def test_no_row_is_farther_off_than_is_said(seed: int, n: int, dimension: int) -> None:
     rng = np.random.default_rng(seed)
     rows, query = spiky(rng, n, dimension), spiky(rng, 2, dimension)[1]
@@ -63,7 +67,9 @@ def test_rows_added_in_pieces_are_coded_as_in_one() -> None:
     (ours, slack), (theirs, same) = pieces.distances(rows[8]), whole.distances(rows[8])
     assert ours.tolist() == theirs.tolist()
     assert slack == same
-    assert [codes.n for codes, _ in before] == [n for _, n in before], "a reader's view does not grow under it"
+    assert [codes.n for codes, _ in before] == [n for _, n in before], (
+        "a reader's view does not grow under it"
+    )
     assert len(before[0][0].distances(rows[8])[0]) == 170
 
 

@@ -19,7 +19,12 @@ def test_stores_are_counted_with_their_folders_and_journals(tmp_path: Path) -> N
         "tantivy/public/seg": 7, "tantivy/x": 1, "chroma/a/b": 2
     }.items():  # fmt: skip
         write(data / name, size)
-    assert bytes_by_store(data, data / "chroma") == {"catalog": 15, "chroma": 2, "other": 7, "tantivy": 8}
+    assert bytes_by_store(data, data / "chroma") == {
+        "catalog": 15,
+        "chroma": 2,
+        "other": 7,
+        "tantivy": 8,
+    }
 
 
 def test_a_vector_store_elsewhere_and_folders_that_are_not_there(tmp_path: Path) -> None:

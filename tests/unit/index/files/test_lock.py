@@ -27,7 +27,11 @@ sys.stdin.read()
 
 def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
@@ -59,10 +63,10 @@ def test_directories_inside_are_covered_by_the_outer(tmp_path: Path) -> None:
 
 
 def test_the_lock_imports_nothing_heavy() -> None:
-    program = (
-        "import sys, app.index.files.lock; print([m for m in ('numpy', 'sqlalchemy', 'tantivy', 'chromadb') if m in sys.modules])"
+    program = "import sys, app.index.files.lock; print([m for m in ('numpy', 'sqlalchemy', 'tantivy', 'chromadb') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -72,11 +76,15 @@ def test_an_owner_says_whether_it_goes_on_serving(tmp_path: Path) -> None:
         assert owner(tmp_path) == Owner(os.getpid(), "http://127.0.0.1:1", lasting=False)
         lock.announce("http://127.0.0.1:2")
         assert owner(tmp_path) == Owner(os.getpid(), "http://127.0.0.1:2", lasting=True)
-        (tmp_path / ".lock").write_text('{"pid": 7, "url": "http://127.0.0.1:3"}')  # as an earlier release wrote it
+        (tmp_path / ".lock").write_text(
+            '{"pid": 7, "url": "http://127.0.0.1:3"}'
+        )  # as an earlier release wrote it
         assert owner(tmp_path) == Owner(7, "http://127.0.0.1:3", lasting=True)
 
 
-def test_a_directory_that_cannot_be_written_is_said_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_written_is_said_with_the_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="choose another DATA_DIR"):
         DirectoryLock([tmp_path / "file" / "data"])

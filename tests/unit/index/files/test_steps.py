@@ -42,7 +42,9 @@ def writes(call: ast.Call) -> bool:
     if not isinstance(function, ast.Attribute):
         return False
     receiver = ast.unparse(function.value)
-    if function.attr == "replace":  # str.replace takes two values, dataclasses.replace is a function; Path.replace takes one
+    if (
+        function.attr == "replace"
+    ):  # str.replace takes two values, dataclasses.replace is a function; Path.replace takes one
         return len(call.args) == 1 and not call.keywords
     if function.attr == "commit":
         return receiver.endswith(("transaction", "_writer", "writer"))
@@ -69,7 +71,11 @@ def unnamed(source: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("module", sorted({*INDEX.rglob("*.py")} - {IN_A_CHILD}), ids=lambda path: str(path.relative_to(INDEX)))
+@pytest.mark.parametrize(
+    "module",
+    sorted({*INDEX.rglob("*.py")} - {IN_A_CHILD}),
+    ids=lambda path: str(path.relative_to(INDEX)),
+)
 def test_every_write_is_a_named_step(module: Path) -> None:
     assert unnamed(module.read_text()) == []
 
@@ -97,7 +103,11 @@ def test_the_check_sees_a_bare_write_and_accepts_a_named_one(line: str) -> None:
 
 
 def test_transactions_are_committed_in_one_place_only() -> None:
-    implicit = [path.name for path in INDEX.rglob("*.py") if ".begin()" in path.read_text().replace("connection.begin()", "", 1)]
+    implicit = [
+        path.name
+        for path in INDEX.rglob("*.py")
+        if ".begin()" in path.read_text().replace("connection.begin()", "", 1)
+    ]
     assert implicit == []
 
 
@@ -118,5 +128,11 @@ def test_an_armed_step_ends_the_process_without_cleaning_up() -> None:
         "    with steps.at('write'): print('written', flush=True)\n"
         "finally: print('cleaned up', flush=True)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=INDEX.parents[1], check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=INDEX.parents[1],
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (CRASH_STATUS, "written\n")

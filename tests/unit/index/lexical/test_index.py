@@ -16,7 +16,9 @@ from tests.unit.index.drafts import make_draft
 def test_a_tie_is_cut_by_chunk_id_and_not_by_segment(tmp_path: Path) -> None:
     with IndexStore(IndexOptions(tmp_path, tmp_path / "chroma"), vector_store="off") as store:
         for name in "dbcafe":  # a commit, hence a segment, each
-            store.writer.write([make_draft(name, "Walruses whistle in the winter wind.", title="", chunks=1)])
+            store.writer.write(
+                [make_draft(name, "Walruses whistle in the winter wind.", title="", chunks=1)]
+            )
         everything = store.lexical.search(Library.PAPERS, "winter wind", 10)
         assert [hit.chunk_id for hit in everything] == [1, 2, 3, 4, 5, 6]
         assert len({hit.score for hit in everything}) == 1
@@ -33,8 +35,15 @@ def commit_cut_short(directory: Path, *, known: bool) -> Path:
     """
     data, killed = directory / "data", directory / "killed"
     meta = data / "tantivy" / "papers" / "meta.json"
-    with IndexStore(IndexOptions(data, data / "chroma", tantivy_threads=1), vector_store="off") as store:
-        store.writer.write([make_draft(name, f"walruses whistle for {name}", chunks=1) for name in ("ann", "bea", "cid")])
+    with IndexStore(
+        IndexOptions(data, data / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
+        store.writer.write(
+            [
+                make_draft(name, f"walruses whistle for {name}", chunks=1)
+                for name in ("ann", "bea", "cid")
+            ]
+        )
         before = meta.read_bytes()
         store.writer.delete(Library.PAPERS, document_id(Library.PAPERS, "ann"))
         shutil.copytree(data, killed)
@@ -48,12 +57,16 @@ def commit_cut_short(directory: Path, *, known: bool) -> Path:
         if name != left.name:
             shutil.copyfile(left, index / name)
     managed = set(json.loads((index / ".managed.json").read_bytes()))
-    (index / ".managed.json").write_text(json.dumps(sorted(managed | set(names) if known else managed - set(names))))
+    (index / ".managed.json").write_text(
+        json.dumps(sorted(managed | set(names) if known else managed - set(names)))
+    )
     return killed
 
 
 def found_after_start(data: Path) -> list[int]:
-    with IndexStore(IndexOptions(data, data / "chroma", tantivy_threads=1), vector_store="off") as store:
+    with IndexStore(
+        IndexOptions(data, data / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
         return [hit.chunk_id for hit in store.lexical.search(Library.PAPERS, "walruses", 5)]
 
 

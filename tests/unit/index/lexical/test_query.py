@@ -13,7 +13,14 @@ from app.core.function_words import content_or_all
 from app.core.text import lexical_form, tokenise
 from app.core.types import Filters
 from app.index.catalog.rows import author_key
-from app.index.lexical.analyzer import ANALYZER, AUTHOR, BODY, CHUNK_ID, build_analyzer, build_schema
+from app.index.lexical.analyzer import (
+    ANALYZER,
+    AUTHOR,
+    BODY,
+    CHUNK_ID,
+    build_analyzer,
+    build_schema,
+)
 from app.index.lexical.query import MAX_QUERY_TERMS, QueryBuilder, conjunction
 
 BODIES = (
@@ -24,7 +31,21 @@ BODIES = (
     "naïve Bayes \u2014 in Émile's café (winter)",
 )
 AUTHORS = ("Ann (Li)", "Émile d'Roux-Smith", "数据 库", "[a-z]*+?.\\x{41}", "O\u2019Neill & Sons")
-WORDS = ["AND", "OR", "NOT", "TO", "templates", "rag", "数据", "title:", "body:secret", "café", "concepts", "^2", "~3"]
+WORDS = [
+    "AND",
+    "OR",
+    "NOT",
+    "TO",
+    "templates",
+    "rag",
+    "数据",
+    "title:",
+    "body:secret",
+    "café",
+    "concepts",
+    "^2",
+    "~3",
+]
 SIGNS = st.text(alphabet="+-!(){}[]^\"~*?:\\/<>=&|@#$'.,; \t\n", max_size=12)
 TEXTS = st.one_of(
     st.text(max_size=60),
@@ -72,14 +93,22 @@ def answer(text: str) -> list[tuple[int, float]]:
 def test_a_text_finds_what_shares_a_word_with_it(text: str) -> None:
     asked = set(content_or_all(tokenise(text)))
     assert (BUILDER.text(text) is None) == (not asked)
-    assert [number for number, _ in answer(text)] == [n for n, body in enumerate(BODIES) if asked & set(tokenise(body))]
+    assert [number for number, _ in answer(text)] == [
+        n for n, body in enumerate(BODIES) if asked & set(tokenise(body))
+    ]
     assert all(score > 0 for _, score in answer(text))
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), st.lists(SIGNS, min_size=7, max_size=7))
+@given(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=6),
+    st.lists(SIGNS, min_size=7, max_size=7),
+)
 def test_signs_between_words_change_nothing(chosen: Sequence[str], signs: Sequence[str]) -> None:
-    signed = "".join(f" {sign} {word}" for sign, word in zip(signs, chosen, strict=False)) + f" {signs[-1]}"
+    signed = (
+        "".join(f" {sign} {word}" for sign, word in zip(signs, chosen, strict=False))
+        + f" {signs[-1]}"
+    )
     assert answer(signed) == answer(" ".join(chosen))
 
 
@@ -101,10 +130,14 @@ def test_an_author_is_found_by_any_piece_of_the_name_and_by_nothing_else(name: s
         assert conditions == []
         return
     query = conjunction(tantivy.Query.all_query(), conditions)
-    assert [number for number, _ in found(query)] == [n for n, author in enumerate(AUTHORS) if wanted in author_key(author)]
+    assert [number for number, _ in found(query)] == [
+        n for n, author in enumerate(AUTHORS) if wanted in author_key(author)
+    ]
 
 
-@pytest.mark.parametrize("text", ["word " * 50_000, " ".join(f"w{n}" for n in range(20_000)), "a" * 200_000])
+@pytest.mark.parametrize(
+    "text", ["word " * 50_000, " ".join(f"w{n}" for n in range(20_000)), "a" * 200_000]
+)
 def test_a_pasted_book_is_a_question_too(text: str) -> None:
     assert answer(text) == []
 

@@ -23,7 +23,9 @@ PAPERS = Library.PAPERS
 def filled(options: IndexOptions) -> None:
     with IndexStore(options, vector_store="off") as store:
         sha256 = store.writer.store_original(b"original bytes")
-        store.writer.write([make_draft("a.txt", "walruses whistle in wind", has_original=True, sha256=sha256)])
+        store.writer.write(
+            [make_draft("a.txt", "walruses whistle in wind", has_original=True, sha256=sha256)]
+        )
         embed_all(store)
         store.jobs.create("ingest", {})
 
@@ -41,7 +43,10 @@ def test_restored_is_what_was_backed_up(options: IndexOptions, tmp_path: Path) -
         assert found(store, "walruses") == {make_draft("a.txt", "").doc_id}
         assert found(store, "penguins") == set()
         assert store.vectors.search(PAPERS, unit_rows(2)[0], 5) == before
-        assert store.catalog.original(PAPERS, make_draft("a.txt", "").doc_id).read_bytes() == b"original bytes"
+        assert (
+            store.catalog.original(PAPERS, make_draft("a.txt", "").doc_id).read_bytes()
+            == b"original bytes"
+        )
         assert len(store.jobs.list()) == 1
         assert store.fsck.run().faults == ()
     assert len(list(options.data_dir.glob("replaced.*"))) == 1
@@ -71,7 +76,9 @@ def test_writes_go_on_during_a_backup(options: IndexOptions, tmp_path: Path) -> 
         assert store.fsck.run().faults == ()
 
 
-def test_what_is_no_backup_is_refused_and_nothing_moves(options: IndexOptions, tmp_path: Path) -> None:
+def test_what_is_no_backup_is_refused_and_nothing_moves(
+    options: IndexOptions, tmp_path: Path
+) -> None:
     filled(options)
     with pytest.raises(InvalidInput, match=r"backup\.json"):
         restore(tmp_path, options.data_dir, Steps())

@@ -25,7 +25,10 @@ def source(store: IndexStore) -> IndexStore:
     sha256 = store.writer.store_original(b"original bytes")
     drafts = [
         make_draft(
-            f"{i}.txt", f"walrus {i} whistles {i % 7} times in wind {i % 3} übrigens", year=1990 + i % 9, authors=("Ann Li",)
+            f"{i}.txt",
+            f"walrus {i} whistles {i % 7} times in wind {i % 3} übrigens",
+            year=1990 + i % 9,
+            authors=("Ann Li",),
         )
         for i in range(N)
     ]
@@ -39,7 +42,9 @@ def source(store: IndexStore) -> IndexStore:
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[IndexStore]:
     path = tmp_path / "target"
-    with IndexStore(IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off") as opened:
+    with IndexStore(
+        IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as opened:
         yield opened
 
 
@@ -48,11 +53,15 @@ def named(store: IndexStore, ids: list[int]) -> list[tuple[str, int]]:
     return [(chunk.doc_id, chunk.ordinal) for chunk in store.catalog.chunks_by_id(PAPERS, ids)]
 
 
-def test_codes_travel_with_their_chunks(source: IndexStore, target: IndexStore, tmp_path: Path) -> None:
+def test_codes_travel_with_their_chunks(
+    source: IndexStore, target: IndexStore, tmp_path: Path
+) -> None:
     """Those that are there: every second chunk, with one to three sentences and one to five tokens."""
     chunks = source.codes.pending_codes(PAPERS, 2 * N)[::2]
     made = {
-        c.chunk_id: PassageCode(bytes([i % 100]) * 384 * (1 + i % 3), bytes([i % 200]) * 16 * (1 + i % 5))
+        c.chunk_id: PassageCode(
+            bytes([i % 100]) * 384 * (1 + i % 3), bytes([i % 200]) * 16 * (1 + i % 5)
+        )
         for i, c in enumerate(chunks)
     }
     source.codes.write_codes(made)
@@ -68,21 +77,35 @@ def test_codes_travel_with_their_chunks(source: IndexStore, target: IndexStore, 
     assert {theirs[c.doc_id, c.ordinal]: made[c.chunk_id] for c in chunks} == found
 
 
-def test_results_are_identical_after_the_journey(source: IndexStore, target: IndexStore, tmp_path: Path) -> None:
+def test_results_are_identical_after_the_journey(
+    source: IndexStore, target: IndexStore, tmp_path: Path
+) -> None:
     exported = source.bundler.export(PAPERS, tmp_path / "papers.documind")
-    assert (exported.documents, exported.chunks, exported.vectors, exported.originals) == (N, 2 * N, 2 * (N - 1), 1)
+    assert (exported.documents, exported.chunks, exported.vectors, exported.originals) == (
+        N,
+        2 * N,
+        2 * (N - 1),
+        1,
+    )
     assert target.bundler.load(tmp_path / "papers.documind") == exported
     assert target.catalog.fingerprint(PAPERS) == FINGERPRINT
     assert target.catalog.counts(PAPERS) == source.catalog.counts(PAPERS)
     source.purger.run()  # until then tantivy's idf counts the deleted document
     for query in unit_rows(40, seed=3):
         ours, theirs = (store.vectors.search(PAPERS, query, 10) for store in (source, target))
-        assert named(source, [hit.chunk_id for hit in ours]) == named(target, [hit.chunk_id for hit in theirs])
-        assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], abs=1e-6)  # sums in another order
+        assert named(source, [hit.chunk_id for hit in ours]) == named(
+            target, [hit.chunk_id for hit in theirs]
+        )
+        assert [hit.score for hit in ours] == pytest.approx(
+            [hit.score for hit in theirs], abs=1e-6
+        )  # sums in another order
     for text in ("walrus 3", "wind 2 times", "übrigens"):
-        # All of them: where many score the same, which ten come first depends on how the segments were merged.
+        # All of them: where many score the same, which ten come first depends on how the segments
+        # were merged.
         ours, theirs = (store.lexical.search(PAPERS, text, 4 * N) for store in (source, target))
-        assert named(source, [hit.chunk_id for hit in ours]) == named(target, [hit.chunk_id for hit in theirs])
+        assert named(source, [hit.chunk_id for hit in ours]) == named(
+            target, [hit.chunk_id for hit in theirs]
+        )
         assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], rel=1e-5)
     first = make_draft("0.txt", "").doc_id
     assert target.catalog.original(PAPERS, first).read_bytes() == b"original bytes"
@@ -109,7 +132,9 @@ def test_an_interrupted_import_goes_on(
     monkeypatch.undo()
     stored = target.catalog.counts(PAPERS)
     assert 0 < stored.documents < N
-    assert target.lexical.document_frequencies(PAPERS, [])[0] == stored.chunks, "what was stored is found"
+    assert target.lexical.document_frequencies(PAPERS, [])[0] == stored.chunks, (
+        "what was stored is found"
+    )
     target.bundler.load(tmp_path / "b")
     target.bundler.load(tmp_path / "b")
     assert target.catalog.counts(PAPERS) == source.catalog.counts(PAPERS)
@@ -129,7 +154,9 @@ def test_a_flipped_byte_is_refused_before_anything_is_written(
     assert target.catalog.counts(PAPERS).documents == 0
 
 
-def test_a_file_cut_short_is_refused(source: IndexStore, target: IndexStore, tmp_path: Path) -> None:
+def test_a_file_cut_short_is_refused(
+    source: IndexStore, target: IndexStore, tmp_path: Path
+) -> None:
     source.bundler.export(PAPERS, tmp_path / "b")
     content = (tmp_path / "b").read_bytes()
     for length in (len(content) - 1, len(content) - 300, len(content) // 2, 30):
@@ -149,7 +176,9 @@ def test_another_model_is_refused(source: IndexStore, target: IndexStore, tmp_pa
     assert target.catalog.counts(PAPERS).documents == 1
 
 
-def test_a_library_can_move_to_the_other(source: IndexStore, target: IndexStore, tmp_path: Path) -> None:
+def test_a_library_can_move_to_the_other(
+    source: IndexStore, target: IndexStore, tmp_path: Path
+) -> None:
     source.bundler.export(PAPERS, tmp_path / "b")
     target.bundler.load(tmp_path / "b", PUBLIC)
     assert target.catalog.counts(PUBLIC).documents == N

@@ -32,7 +32,9 @@ def build(options: IndexOptions, *, chroma: bool) -> None:
         sha256 = store.writer.store_original(b"original bytes")
         store.writer.write(
             [
-                make_draft("a.txt", "walruses whistle in the wind", has_original=True, sha256=sha256),
+                make_draft(
+                    "a.txt", "walruses whistle in the wind", has_original=True, sha256=sha256
+                ),
                 make_draft("b.txt", "penguins parade past the pier"),
                 make_draft("c.txt", "penguins parade past the pier"),
             ]
@@ -53,7 +55,10 @@ def options_at(path: Path) -> IndexOptions:
 
 def sql(*statements: str) -> Inject:
     def inject(options: IndexOptions) -> None:
-        with IndexStore(options, vector_store="off", heal=False) as store, store.database.write("test") as connection:
+        with (
+            IndexStore(options, vector_store="off", heal=False) as store,
+            store.database.write("test") as connection,
+        ):
             connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
             for statement in statements:
                 connection.exec_driver_sql(statement)
@@ -62,7 +67,10 @@ def sql(*statements: str) -> Inject:
 
 
 def watermark_ahead(options: IndexOptions) -> None:
-    with closing(sqlite3.connect(options.data_dir / CATALOG_NAME)) as connection, connection:  # a store would write its own again
+    with (
+        closing(sqlite3.connect(options.data_dir / CATALOG_NAME)) as connection,
+        connection,
+    ):  # a store would write its own again
         connection.execute("UPDATE watermarks SET seq = 999 WHERE projection = 'lexical'")
 
 
@@ -77,12 +85,16 @@ def lexical(change: Callable[[TantivyIndex], None]) -> Inject:
 
 
 def add_phantom(index: TantivyIndex) -> None:
-    index.add(LexicalDocument(99, "x", "phantom", (), None, "text", [(999, "body", "phantom words")]))
+    index.add(
+        LexicalDocument(99, "x", "phantom", (), None, "text", [(999, "body", "phantom words")])
+    )
 
 
 def garble(index: TantivyIndex) -> None:
     index.remove(1)
-    index.add(LexicalDocument(1, "x", "", (), None, "text", [(1, "body", "zzz"), (2, "body", "zzz")]))
+    index.add(
+        LexicalDocument(1, "x", "", (), None, "text", [(1, "body", "zzz"), (2, "body", "zzz")])
+    )
 
 
 def original(change: Callable[[Path], object]) -> Inject:
@@ -102,17 +114,32 @@ def deleted_original(options: IndexOptions) -> None:
 FAULTS: dict[str, tuple[str, Inject]] = {
     "library counter": ("catalog_counters", sql("UPDATE libraries SET chunks = chunks + 5")),
     "type counter": ("catalog_counters", sql("UPDATE type_counts SET documents = 77")),
-    "document counter": ("catalog_document_counts", sql("UPDATE documents SET embedded = 0 WHERE doc = 1")),
+    "document counter": (
+        "catalog_document_counts",
+        sql("UPDATE documents SET embedded = 0 WHERE doc = 1"),
+    ),
     "duplicate": ("catalog_duplicates", sql("UPDATE documents SET duplicate_of = NULL")),
-    "orphan vector": ("catalog_orphan_vectors", sql("INSERT INTO vectors VALUES ((1 << 40) | 999, zeroblob(32))")),
-    "misshapen vector": ("catalog_vectors", sql("UPDATE vectors SET vector = zeroblob(30) WHERE key = (1 << 40) | 1")),
-    "older catalog": ("catalog_older", lambda options: (options.data_dir / "last_change").write_text("999")),
+    "orphan vector": (
+        "catalog_orphan_vectors",
+        sql("INSERT INTO vectors VALUES ((1 << 40) | 999, zeroblob(32))"),
+    ),
+    "misshapen vector": (
+        "catalog_vectors",
+        sql("UPDATE vectors SET vector = zeroblob(30) WHERE key = (1 << 40) | 1"),
+    ),
+    "older catalog": (
+        "catalog_older",
+        lambda options: (options.data_dir / "last_change").write_text("999"),
+    ),
     "watermark ahead": ("catalog_watermarks", watermark_ahead),
     "lexical lost a document": ("lexical_missing", lexical(lambda index: index.remove(1))),
     "lexical phantom": ("lexical_phantom", lexical(add_phantom)),
     "lexical content": ("lexical_content", lexical(garble)),
     "original missing": ("original_missing", original(Path.unlink)),
-    "original damaged": ("original_damaged", original(lambda path: path.write_bytes(b"0riginal bytes"))),
+    "original damaged": (
+        "original_damaged",
+        original(lambda path: path.write_bytes(b"0riginal bytes")),
+    ),
     "deleted original": ("original_orphan", deleted_original),
 }
 
@@ -151,7 +178,9 @@ def test_a_sound_store_has_no_fault(sound: Path, tmp_path: Path) -> None:
         ("catalog_spans", 'UPDATE chunks SET "end" = 9999 WHERE chunk_id = 1'),
     ],
 )
-def test_faults_of_the_truth_are_named_with_the_cure(sound: Path, tmp_path: Path, code: str, statement: str) -> None:
+def test_faults_of_the_truth_are_named_with_the_cure(
+    sound: Path, tmp_path: Path, code: str, statement: str
+) -> None:
     options = options_at(Path(shutil.copytree(sound, tmp_path / "data")))
     sql(statement)(options)
     with IndexStore(options, vector_store="off", heal=False) as store:

@@ -19,7 +19,14 @@ from app.core.errors import Conflict, DocuMindError, IndexDamaged
 from app.core.ids import document_id
 from app.core.types import Library
 from app.index.maintenance.bundle_file import MAGIC, MAX_BLOCK_BYTES
-from app.index.maintenance.bundle_records import DocumentRecord, FingerprintRecord, Header, Original, Record, Trailer
+from app.index.maintenance.bundle_records import (
+    DocumentRecord,
+    FingerprintRecord,
+    Header,
+    Original,
+    Record,
+    Trailer,
+)
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from tests.unit.index.drafts import DIMENSION, make_draft
@@ -125,9 +132,14 @@ def unpack(path: Path) -> Blocks:
 def good(tmp_path_factory: pytest.TempPathFactory) -> Blocks:
     """Header, original, three embedded documents, trailer."""
     path = tmp_path_factory.mktemp("good")
-    with IndexStore(IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off") as store:
+    with IndexStore(
+        IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
         sha256 = store.writer.store_original(b"original bytes")
-        drafts = [make_draft(f"{name}.txt", f"{name} whistles in the wind", year=2020) for name in ("ant", "bee", "cat")]
+        drafts = [
+            make_draft(f"{name}.txt", f"{name} whistles in the wind", year=2020)
+            for name in ("ant", "bee", "cat")
+        ]
         store.writer.write([replace(drafts[0], has_original=True, sha256=sha256), *drafts[1:]])
         embed_all(store)
         store.bundler.export(PAPERS, path / "good.documind")
@@ -137,7 +149,10 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Blocks:
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[IndexStore]:
     path = tmp_path / "target"
-    with IndexStore(IndexOptions(path, path / "chroma", tantivy_threads=1, max_file_bytes=1 << 20), vector_store="off") as opened:
+    with IndexStore(
+        IndexOptions(path, path / "chroma", tantivy_threads=1, max_file_bytes=1 << 20),
+        vector_store="off",
+    ) as opened:
         opened.writer.write([make_draft("held.txt", "this is here already")])
         embed_all(opened)
         yield opened
@@ -146,9 +161,20 @@ def target(tmp_path: Path) -> Iterator[IndexStore]:
 def state_of(store: IndexStore) -> tuple[object, ...]:
     """The whole catalog as text, and the files around it."""
     with store.database.read_raw() as cursor:
-        tables = [row[0] for row in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        rows = {table: cursor.execute(f"SELECT * FROM {table}").fetchall() for table in tables if table != "watermarks"}
-    files = {path.name: path.read_bytes() for path in (store.options.data_dir / "originals").iterdir()}
+        tables = [
+            row[0]
+            for row in cursor.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            )
+        ]
+        rows = {
+            table: cursor.execute(f"SELECT * FROM {table}").fetchall()
+            for table in tables
+            if table != "watermarks"
+        }
+    files = {
+        path.name: path.read_bytes() for path in (store.options.data_dir / "originals").iterdir()
+    }
     return rows, files
 
 
@@ -167,9 +193,17 @@ def place(blocks: Blocks, model: type[Record]) -> dict[str, Any]:
 
 
 def cases() -> list[tuple[type[Record], str, object]]:
-    named = [(model, name, value) for model, fields in INVALID.items() for name, values in fields.items() for value in values]
+    named = [
+        (model, name, value)
+        for model, fields in INVALID.items()
+        for name, values in fields.items()
+        for value in values
+    ]
     missing = [
-        (model, name, "MISSING") for model, fields in INVALID.items() for name in fields if model.model_fields[name].is_required()
+        (model, name, "MISSING")
+        for model, fields in INVALID.items()
+        for name in fields
+        if model.model_fields[name].is_required()
     ]
     return named + missing
 
@@ -186,7 +220,9 @@ def test_every_field_is_covered() -> None:
     assert len(cases()) >= 200
 
 
-def test_no_bundle_with_one_invalid_field_is_imported(good: Blocks, target: IndexStore, tmp_path: Path) -> None:
+def test_no_bundle_with_one_invalid_field_is_imported(
+    good: Blocks, target: IndexStore, tmp_path: Path
+) -> None:
     before = state_of(target)
     for model, name, value in cases():
         blocks = copy.deepcopy(good)
@@ -199,11 +235,18 @@ def test_no_bundle_with_one_invalid_field_is_imported(good: Blocks, target: Inde
         case = f"{model.__name__}.{name} = {value!r:.60}: {error.message}"
         assert error.code == "index_damaged", case
         assert "block " in error.message, case
-        assert name in error.message or name == "kind" or "payload" in error.message or "chunks" in error.message, case
+        assert (
+            name in error.message
+            or name == "kind"
+            or "payload" in error.message
+            or "chunks" in error.message
+        ), case
         assert "nothing was imported" in error.message, case
     assert state_of(target) == before
     pack(tmp_path / "good.documind", good)
-    assert target.bundler.load(tmp_path / "good.documind").documents == 3, "the bundle that all were made from is right"
+    assert target.bundler.load(tmp_path / "good.documind").documents == 3, (
+        "the bundle that all were made from is right"
+    )
 
 
 PAYLOADS: dict[str, Callable[[bytes], bytes]] = {
@@ -212,17 +255,27 @@ PAYLOADS: dict[str, Callable[[bytes], bytes]] = {
     "NaN": lambda payload: np.full(len(payload) // 2, np.nan, "<f2").tobytes(),
     "one infinity": lambda payload: payload[:-2] + np.array([np.inf], "<f2").tobytes(),
     "zeros": lambda payload: bytes(len(payload)),
-    "norm 1.02": lambda payload: (np.frombuffer(payload, "<f2") * np.float16(1.02)).astype("<f2").tobytes(),
+    "norm 1.02": lambda payload: (
+        (np.frombuffer(payload, "<f2") * np.float16(1.02)).astype("<f2").tobytes()
+    ),
     "none": lambda _: b"",
 }
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
-def test_vectors_are_of_the_right_size_finite_and_of_norm_1(good: Blocks, target: IndexStore, tmp_path: Path, name: str) -> None:
+def test_vectors_are_of_the_right_size_finite_and_of_norm_1(
+    good: Blocks, target: IndexStore, tmp_path: Path, name: str
+) -> None:
     before = state_of(target)
-    blocks = [(fields, PAYLOADS[name](payload) if fields["kind"] == "documents" else payload) for fields, payload in good]
+    blocks = [
+        (fields, PAYLOADS[name](payload) if fields["kind"] == "documents" else payload)
+        for fields, payload in good
+    ]
     error = refused(target, pack(tmp_path / "bad.documind", blocks))
-    assert (error.code, "block 3 (documents), payload: " in error.message) == ("index_damaged", True)
+    assert (error.code, "block 3 (documents), payload: " in error.message) == (
+        "index_damaged",
+        True,
+    )
     assert state_of(target) == before
 
 
@@ -278,7 +331,9 @@ def test_no_block_unpacks_to_more_than_its_kind_may_take(
     )  # fmt: skip
 
 
-def test_the_same_document_twice_is_damage(good: Blocks, target: IndexStore, tmp_path: Path) -> None:
+def test_the_same_document_twice_is_damage(
+    good: Blocks, target: IndexStore, tmp_path: Path
+) -> None:
     blocks = [*good[:3], good[2], good[3]]
     blocks[4] = ({**good[3][0], "blocks": 4}, b"")
     error = refused(target, pack(tmp_path / "bad.documind", blocks))
@@ -288,7 +343,13 @@ def test_the_same_document_twice_is_damage(good: Blocks, target: IndexStore, tmp
 def test_a_document_that_the_library_holds_otherwise_is_a_conflict_before_anything_is_written(
     good: Blocks, target: IndexStore, tmp_path: Path
 ) -> None:
-    target.writer.write([replace(make_draft("cat.txt", "another one"), doc_id=document_id(Library.PUBLIC, "cat.txt"))])
+    target.writer.write(
+        [
+            replace(
+                make_draft("cat.txt", "another one"), doc_id=document_id(Library.PUBLIC, "cat.txt")
+            )
+        ]
+    )
     before = state_of(target)
     assert isinstance(refused(target, pack(tmp_path / "good.documind", good)), Conflict)
     assert state_of(target) == before
@@ -298,22 +359,32 @@ def test_flags_are_looked_for_again(good: Blocks, target: IndexStore, tmp_path: 
     blocks = copy.deepcopy(good)
     place(blocks, DocumentRecord)["flags"] = ["override", "stripped:3", "recovered"]
     pack(tmp_path / "flags.documind", blocks)
-    target.bundler.load(tmp_path / "flags.documind", inspect=lambda text: ("role",) if "bee" in text else ())
-    flags = {document.source_key: document.flags for document in target.catalog.documents(PAPERS)[0]}
+    target.bundler.load(
+        tmp_path / "flags.documind", inspect=lambda text: ("role",) if "bee" in text else ()
+    )
+    flags = {
+        document.source_key: document.flags for document in target.catalog.documents(PAPERS)[0]
+    }
     assert flags["ant.txt"] == ("stripped:3", "recovered")
     assert flags["bee.txt"] == ("role",)
 
 
-def test_a_large_library_travels_in_blocks_that_are_taken_in(target: IndexStore, tmp_path: Path) -> None:
+def test_a_large_library_travels_in_blocks_that_are_taken_in(
+    target: IndexStore, tmp_path: Path
+) -> None:
     text = 'Ünïcödé \\ " walrus\n' * 400_000
     path = tmp_path / "source"
-    with IndexStore(IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off") as store:
+    with IndexStore(
+        IndexOptions(path, path / "chroma", tantivy_threads=1), vector_store="off"
+    ) as store:
         store.writer.write([make_draft(f"{n}.txt", f"{n} {text}") for n in range(8)])
         embed_all(store)
         report = store.bundler.export(PAPERS, tmp_path / "large.documind")
     assert target.bundler.load(tmp_path / "large.documind") == report
     assert report.vectors == 16
-    assert sum(fields["kind"] == "documents" for fields, _ in unpack(tmp_path / "large.documind")) > 1
+    assert (
+        sum(fields["kind"] == "documents" for fields, _ in unpack(tmp_path / "large.documind")) > 1
+    )
     assert target.catalog.fingerprint(PAPERS) is not None
     assert DIMENSION * 2 * 16 == 512
 

@@ -33,7 +33,9 @@ def everything_in(data: Path) -> Iterator[tuple[Path, bytes]]:
         yield path, content
         at = content.find(ZSTD_MAGIC)
         while at >= 0:
-            with suppress(zstandard.ZstdError):  # not a frame, or one that continues on another page
+            with suppress(
+                zstandard.ZstdError
+            ):  # not a frame, or one that continues on another page
                 yield path, zstandard.ZstdDecompressor().decompressobj().decompress(content[at:])
             at = content.find(ZSTD_MAGIC, at + 1)
 
@@ -42,9 +44,12 @@ def traces(data: Path, vector: bytes) -> set[str]:
     """Which files still hold the canary's words, its terms, or its vector."""
     needles = [CANARY.encode(), *(token.encode() for token in tokenise(CANARY)), vector]
     found = {
-        path.relative_to(data).parts[0] for path, content in everything_in(data) if any(needle in content for needle in needles)
+        path.relative_to(data).parts[0]
+        for path, content in everything_in(data)
+        if any(needle in content for needle in needles)
     }
-    # A term dictionary is an automaton: its words are no runs of bytes, but tantivy lists them, deleted documents' too.
+    # A term dictionary is an automaton: its words are no runs of bytes, but tantivy lists them,
+    # deleted documents' too.
     terms = tantivy.Index.open(str(data / "tantivy" / "papers")).searcher()
     if any(terms.terms_with_prefix("body", token) for token in tokenise(CANARY)):
         found.add("tantivy")
@@ -63,7 +68,9 @@ def test_deleted_means_gone(options: IndexOptions, purge: bool) -> None:
         store.writer.write_vectors(PAPERS, ids, rows)
         store.writer.apply(PAPERS)
         stored = store.vectors.fetch(PAPERS, [ids[0]])[ids[0]]
-        store.writer.write([make_draft("s.txt", SECRET + " Not even then.", chunks=2)])  # an old revision goes too
+        store.writer.write(
+            [make_draft("s.txt", SECRET + " Not even then.", chunks=2)]
+        )  # an old revision goes too
         broken = options.data_dir / "tantivy.broken.20260101T000000Z"
         broken.mkdir()
         (broken / "segment").write_bytes(SECRET.encode())

@@ -25,11 +25,21 @@ NEVER = threading.Event()
 
 def made_by(embedder: HashEmbedder) -> Fingerprint:
     identity = embedder.identity
-    return replace(FINGERPRINT, embedding_model=identity.model, model_digest=identity.digest, dimension=identity.dimension)
+    return replace(
+        FINGERPRINT,
+        embedding_model=identity.model,
+        model_digest=identity.digest,
+        dimension=identity.dimension,
+    )
 
 
 def add(store: IndexStore, *names: str) -> None:
-    store.writer.write([make_draft(name, f"{name} is one thing here. Another of {name} stands there.") for name in names])
+    store.writer.write(
+        [
+            make_draft(name, f"{name} is one thing here. Another of {name} stands there.")
+            for name in names
+        ]
+    )
 
 
 def embed_live(store: IndexStore, embedder: HashEmbedder = OLD) -> None:
@@ -37,8 +47,14 @@ def embed_live(store: IndexStore, embedder: HashEmbedder = OLD) -> None:
     VectorBackfill(store.writer, embedder, OPTIONS).run(PAPERS)
 
 
-def fill(store: IndexStore, number: int, embedder: HashEmbedder = NEW, limit: int | None = None) -> int:
-    return VectorBackfill(store.reembedding.view(number), embedder, OPTIONS).run(PAPERS, limit=limit).embedded
+def fill(
+    store: IndexStore, number: int, embedder: HashEmbedder = NEW, limit: int | None = None
+) -> int:
+    return (
+        VectorBackfill(store.reembedding.view(number), embedder, OPTIONS)
+        .run(PAPERS, limit=limit)
+        .embedded
+    )
 
 
 def swapped(store: IndexStore, embedder: HashEmbedder = NEW) -> int:
@@ -52,14 +68,18 @@ def swapped(store: IndexStore, embedder: HashEmbedder = NEW) -> int:
 
 def vectors_by_build(store: IndexStore) -> dict[int, int]:
     with store.database.read_raw() as cursor:
-        rows = cursor.execute(f"SELECT key >> {BUILD_SHIFT}, count(*) FROM vectors GROUP BY 1").fetchall()
+        rows = cursor.execute(
+            f"SELECT key >> {BUILD_SHIFT}, count(*) FROM vectors GROUP BY 1"
+        ).fetchall()
     return dict(rows)
 
 
 def own_rank_one(store: IndexStore, embedder: HashEmbedder) -> None:
     """Every live chunk is the nearest to its own text in the live build."""
     documents, _ = store.catalog.documents(PAPERS, limit=100)
-    chunks = [chunk for document in documents for chunk in store.catalog.chunks(PAPERS, document.doc_id)]
+    chunks = [
+        chunk for document in documents for chunk in store.catalog.chunks(PAPERS, document.doc_id)
+    ]
     assert chunks
     for chunk in chunks:
         hits = store.vectors.search(PAPERS, embedder.embed_query(chunk.text), 3)
@@ -95,7 +115,9 @@ def test_writes_deletions_and_replacements_meanwhile_reach_both_builds(store: In
     fill(store, staged.number)
     with store.reembedding.beside(PAPERS, staged.number, NEVER):
         add(store, "late")
-        store.writer.write([make_draft("heron", "heron has other words now. They stand in two parts.")])
+        store.writer.write(
+            [make_draft("heron", "heron has other words now. They stand in two parts.")]
+        )
         store.writer.delete(PAPERS, store.catalog.find(PAPERS, "otter").doc_id)
         embed_live(store)
         assert fill(store, staged.number) == 4
@@ -115,7 +137,10 @@ def test_it_goes_on_after_a_restart_and_embeds_nothing_twice(options: IndexOptio
     with IndexStore(options, vector_store="off") as store:
         own_rank_one(store, OLD)
         staged = store.reembedding.begin(PAPERS, made_by(NEW))
-        assert (staged.number, store.reembedding.missing(PAPERS, staged.number)) == (begun.number, 2)
+        assert (staged.number, store.reembedding.missing(PAPERS, staged.number)) == (
+            begun.number,
+            2,
+        )
         assert fill(store, staged.number) == 2
         with store.reembedding.beside(PAPERS, staged.number, NEVER):
             store.reembedding.swap(PAPERS, staged.number)
@@ -143,7 +168,9 @@ def test_one_step_back_and_forth_embeds_nothing(store: IndexStore) -> None:
 def test_what_was_embedded_for_one_build_is_refused_by_the_other(store: IndexStore) -> None:
     add(store, "walrus")
     embed_live(store)
-    twin = HashEmbedder(16, model="twin")  # of the same dimension: nothing but the build tells them apart
+    twin = HashEmbedder(
+        16, model="twin"
+    )  # of the same dimension: nothing but the build tells them apart
     old = store.reembedding.view(1)
     number = swapped(store, twin)
     with pytest.raises(FingerprintMismatch, match="re-embedded"):
@@ -221,7 +248,9 @@ def test_a_document_restored_behind_the_frontier_is_found_pending(store: IndexSt
     assert store.reembedding.missing(PAPERS, staged.number) == 0
 
 
-def test_a_swap_that_fails_leaves_the_old_build(store: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_swap_that_fails_leaves_the_old_build(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     add(store, "walrus")
     embed_live(store)
     staged = store.reembedding.begin(PAPERS, made_by(NEW))

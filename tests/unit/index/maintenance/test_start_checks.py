@@ -27,14 +27,21 @@ def upload(store: IndexStore, *names: str) -> list[str]:
     """Documents with originals, embedded; return the SHA-256 of each."""
     shas = [store.writer.store_original(f"bytes of {name}".encode()) for name in names]
     store.writer.write(
-        [make_draft(name, f"words of {name}", has_original=True, sha256=sha) for name, sha in zip(names, shas, strict=True)]
+        [
+            make_draft(name, f"words of {name}", has_original=True, sha256=sha)
+            for name, sha in zip(names, shas, strict=True)
+        ]
     )
     embed_all(store)
     return shas
 
 
 def state_of(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+    return {
+        str(file.relative_to(path)): file.read_bytes()
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
 
 
 def take_catalog(options: IndexOptions, to: Path) -> None:
@@ -43,12 +50,16 @@ def take_catalog(options: IndexOptions, to: Path) -> None:
         shutil.move(file, to / file.name)
 
 
-def test_a_start_without_the_catalog_is_refused_and_changes_nothing(options: IndexOptions, tmp_path: Path) -> None:
+def test_a_start_without_the_catalog_is_refused_and_changes_nothing(
+    options: IndexOptions, tmp_path: Path
+) -> None:
     with opened(options) as store:
         upload(store, "a.txt", "b.txt")
     take_catalog(options, tmp_path / "aside")
     before = state_of(options.data_dir)
-    with pytest.raises(IndexDamaged, match=r"2 uploaded files.*fsck --repair --library papers") as refused:
+    with pytest.raises(
+        IndexDamaged, match=r"2 uploaded files.*fsck --repair --library papers"
+    ) as refused:
         opened(options)
     assert "\n" not in refused.value.message
     assert state_of(options.data_dir) == before
@@ -70,7 +81,9 @@ def test_a_start_with_an_empty_catalog_is_refused(options: IndexOptions, tmp_pat
     assert state_of(options.data_dir) == before
 
 
-def test_an_older_catalog_under_newer_indexes_is_refused_and_repaired(options: IndexOptions, tmp_path: Path) -> None:
+def test_an_older_catalog_under_newer_indexes_is_refused_and_repaired(
+    options: IndexOptions, tmp_path: Path
+) -> None:
     with opened(options) as store:
         upload(store, "a.txt")
     shutil.copytree(options.data_dir, tmp_path / "older")
@@ -79,7 +92,10 @@ def test_an_older_catalog_under_newer_indexes_is_refused_and_repaired(options: I
     for file in options.data_dir.glob("catalog.sqlite3*"):
         file.unlink()
     shutil.copy(tmp_path / "older" / "catalog.sqlite3", catalog_path(options.data_dir))
-    with pytest.raises(IndexDamaged, match=r"older than its indexes: 'last_change' knows change \d+, the catalog ends with"):
+    with pytest.raises(
+        IndexDamaged,
+        match=r"older than its indexes: 'last_change' knows change \d+, the catalog ends with",
+    ):
         opened(options)
     with IndexStore(options, vector_store="off", heal=False) as store:
         found = store.fsck.run(repair=True)
