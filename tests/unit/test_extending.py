@@ -17,13 +17,24 @@ STEP = re.compile(r"^\d\. `([^`]+)`(.*?)(?=^\d\. |\Z)", re.DOTALL | re.MULTILINE
 BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 USES = """
+import tempfile
+from pathlib import Path
+
 from app.api.app import create_app
 from app.answer.strategies import STRATEGIES
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import accepted, type_of
 from app.retrieval.request import Retrieval
+from app.index.dense.memory import MemoryStore
+from app.index.options import IndexOptions
+from app.index.store import IndexStore
 from app.settings import Settings
+
+with tempfile.TemporaryDirectory() as folder:
+    data = Path(folder)
+    with IndexStore(IndexOptions(data, data / "chroma")) as store:
+        assert isinstance(store.vector_store, MemoryStore)
 
 content = (
     b"1\\r\\n00:00:01,000 --> 00:00:02,000\\r\\nCopper melts.\\r\\n\\r\\n"
@@ -86,11 +97,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(
         ROOT / "web" / "src" / "features" / "chat", folder / "web" / "src" / "features" / "chat"
     )
+    shutil.copytree(ROOT / "tests", folder / "tests", ignore=ignored)
     return folder
 
 
 def test_the_recipes_add_what_they_say(copy: Path) -> None:
-    assert {"A parser", "A strategy", "A route"} <= set(RECIPES)
+    assert set(RECIPES) == {"A parser", "A strategy", "A route", "A vector store"}
     for name, recipe in RECIPES.items():
         touched = follow(recipe, copy)
         assert 1 < len(set(touched)) <= 3, name
@@ -98,3 +110,18 @@ def test_the_recipes_add_what_they_say(copy: Path) -> None:
         [sys.executable, "-c", USES], cwd=copy, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
+    suite = "tests/contract/test_vector_store_contract.py"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "example",
+        suite,
+    ]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert " passed" in done.stdout
