@@ -232,7 +232,7 @@ def main() -> None:
         help="only these, each put to its own library; default: all",
     )
     parser.add_argument(
-        "--answer-from", type=float, default=0.34, help="least probability for a quote"
+        "--answer-from", type=float, default=0.2, help="least probability for a quote"
     )
     given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, given.sets)

@@ -78,4 +78,4 @@ def test_let_in_when_the_owner_was_killed(tmp_path: Path) -> None:
         owner.kill()
     done = second(tmp_path, "rebuild")
     assert done.returncode == 0
-    assert "made anew" in done.stdout
+    assert "was rebuilt from the catalog" in done.stdout
