@@ -31,7 +31,7 @@ from app.index.catalog.schema import (
     revisions,
     vectors,
 )
-from app.index.catalog.statements import IS_LIVE, OF_REVISION, pieces
+from app.index.catalog.statements import IS_LIVE, pieces
 from app.index.catalog.texts import TextCodec
 from app.index.catalog.vectors import fingerprint_from
 
@@ -287,24 +287,6 @@ class CatalogLoader:
         """Return the chunk ids of a build's vectors whose documents are live."""
         with self._database.read_raw() as cursor:
             return {row[0] for row in cursor.execute(sqlite.VECTOR_IDS, _keys_of(build))}
-
-    def row_facts(
-        self, library: Library, chunk_ids: Sequence[int]
-    ) -> tuple[list[DocumentFacts], list[RowFacts]]:
-        """Return filter values of embedded documents and of these chunks.
-
-        Deleted chunks have doc -1.
-        """
-        embedded = (documents.c.library == library.value) & (documents.c.embedded > 0)
-        of_chunks = select(chunks.c.chunk_id, chunks.c.doc, chunks.c.section).join(
-            documents, OF_REVISION
-        )
-        with self._database.read() as sql:
-            facts = [facts_from(*row) for row in sql.execute(_FACTS.where(embedded))]
-            rows = sql.execute(of_chunks.where(embedded)).all()
-        by_id = {chunk_id: RowFacts(doc, section) for chunk_id, doc, section in rows}
-        gone = RowFacts(-1, "")
-        return facts, [by_id.get(chunk_id, gone) for chunk_id in chunk_ids]
 
     def document_facts(self, doc: int) -> list[DocumentFacts]:
         """Return what filters ask of a document; empty when it is gone."""
