@@ -12,6 +12,7 @@ from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.core.vectors import cosine_distances
+from app.index.catalog.unlinks import ORIGINALS
 from app.index.lexical import writer as word_queue
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
@@ -212,7 +213,7 @@ def check(data: Path, journal_path: Path) -> list[str]:
             broken += _check_library(store, journal, library)
         if store.database.check():
             broken.append(f"the catalog is damaged: {store.database.check()}")
-        held = store.catalog.original_names()
+        held = {row.sha256 for row in store.database.rows(ORIGINALS)}
         on_disk = {path.stem for path in (data / "originals").iterdir()}
         if held != on_disk:
             broken.append(f"originals {on_disk} for {held}")

@@ -29,7 +29,6 @@ from app.index.catalog.schema import builds, chunks, documents, libraries, revis
 from app.index.catalog.settling import Settling
 from app.index.catalog.since_commit import SinceCommit
 from app.index.catalog.texts import TextCache, unpack_pages
-from app.index.catalog.unlinks import ORIGINALS
 from app.index.catalog.vectors import fingerprint_from
 from app.index.files.originals import Originals
 
@@ -274,10 +273,6 @@ class SqliteCatalog:
                 f"document {doc_id!r} has no original bytes; its text is served by /documents/{doc_id}/text"
             )
         return path
-
-    def original_names(self) -> set[str]:
-        """Return the SHA-256 of every original that a revision refers to."""
-        return {row.sha256 for row in self._database.rows(ORIGINALS)}
 
     def counts(self, library: Library) -> LibraryCounts:
         """Return counts of live documents and chunks, kept by every write."""

@@ -1,48 +1,17 @@
-"""Files and folders as raw documents."""
+"""Find the files of a folder that a library follows."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from app.core.errors import InvalidInput
-from app.core.types import RawDocument
-from app.ingest.names import display_name, source_key
 
 IGNORE_FILE = ".documindignore"
 """Names what a synced folder leaves out, as gitignore(5) describes."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileSource:
-    """A `Source` of single files by name, and folders by relative paths.
-
-    Hidden files and folders (a leading dot), symbolic links inside folders and what a folder's
-    ignore file names are left out.
-    """
-
-    paths: tuple[Path, ...]
-
-    def __iter__(self) -> Iterator[RawDocument]:
-        """Yield documents in the order of the paths, folders sorted by relative path.
-
-        Raises:
-            InvalidInput: A path does not exist, or a name cannot be a source key.
-        """
-        for path in self.paths:
-            if path.is_dir():
-                for file in visible_files(path):
-                    yield RawDocument(
-                        source_key(file.relative_to(path).as_posix()), display_name(file.name), file
-                    )
-            elif path.is_file():
-                yield RawDocument(source_key(path.name), display_name(path.name), path)
-            else:
-                raise InvalidInput(f"no file or folder {str(path)!r}; check the path")
 
 
 def visible_files(root: Path, failed: Callable[[OSError], None] | None = None) -> Iterator[Path]:

@@ -9,7 +9,7 @@ import pytest
 from app.core.errors import InvalidInput
 from app.core.ids import content_sha256, document_id
 from app.core.types import Library
-from app.ingest.sources.files import FileSource, visible_files
+from app.ingest.sources.files import visible_files
 from app.ingest.sources.sync import MANIFEST_FILE, Manifest, SyncPlan, plan_sync
 
 PAPERS = Library.PAPERS
@@ -135,7 +135,7 @@ def test_hidden_linked_and_ignored_files_are_left_out(root: Path, tmp_path: Path
     (root / "draft.tmp").write_text("x")
     (root / ".documindignore").write_text("# mine\n*.tmp\ndeep/\n")
     assert keys(SyncedLibrary().sync(root).add) == ["a.md"]
-    assert [document.source_key for document in FileSource((root,))] == ["a.md"]
+    assert list(visible_files(root)) == [root / "a.md"]
 
 
 def test_a_folder_that_cannot_be_listed_keeps_its_documents(
@@ -160,8 +160,6 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     with pytest.raises(InvalidInput, match="no folder"):
         plan_sync(gone, PAPERS, Manifest(gone, PAPERS), {}, ())
-    with pytest.raises(InvalidInput, match="no file or folder"):
-        list(FileSource((gone,)))
 
 
 def test_a_folder_that_cannot_be_written_says_what_that_means(root: Path) -> None:
