@@ -270,7 +270,7 @@ def _refuses_foreign(store: IndexStore, embedder: Embedder, bundle: Path) -> boo
 REMARKS = (
     "A synthetic library, embedded by the embedded model, is exported; the file is imported into an empty data directory by a",
     "process that is killed after its first batch, and again. The same questions (eight words in a row out of documents) go to",
-    "both stores: by exact rows, by words, and through Chroma's graph, which each store built for itself.",
+    "both stores: by the cache, by words, and through Chroma's graph, which each store built for itself.",
 )
 
 
