@@ -7,9 +7,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from app.providers.minilm import MiniLmEmbedder
 
+# Other work on the machine slows examples down; a time limit for each would fail by chance.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts what runs in the background deaf to Ctrl-C; each command a

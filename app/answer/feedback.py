@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
-from app.answer.records import StoredRecord
+from app.answer.stored_records import StoredRecord
 
 
 class CaseRecord(TypedDict):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from app.answer.options import AnswerOptions
-from app.answer.records import StoredRecord
+from app.answer.stored_records import StoredRecord
 from app.core.ports import AnswerStore
 from app.core.types import Answer, Sentence
 

@@ -15,8 +15,9 @@ from app.answer.finding import find
 from app.answer.intent import without_politeness
 from app.answer.models import ModelCalls, ModelSelector
 from app.answer.options import AnswerOptions
-from app.answer.records import Source, StoredRecord
+from app.answer.passage_records import Source
 from app.answer.search import Search, SearcherFor, embedder_names
+from app.answer.stored_records import StoredRecord
 from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken

@@ -31,10 +31,10 @@ from app.generation.context import (
     compose_prompt,
     context_trace,
     cut_notice,
-    rendered_evidence,
 )
 from app.generation.extractive import ExtractiveGenerator, Selection, quoted_text
 from app.generation.extracts import extracts, without_instructions
+from app.generation.fencing import rendered_evidence
 from app.generation.grounding import Grounder
 from app.generation.options import GenerationOptions
 from app.generation.prompts import REFUSAL, PromptLibrary

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.answer.records import Source
+from app.answer.passage_records import Source
 from app.api.pump import Pump, StreamSlots, last_item
 from app.api.schemas.answers import QueryResponse
 from app.api.services import Answering

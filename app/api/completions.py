@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Mapping
 
-from app.answer.records import view_url
+from app.answer.passage_records import view_url
 from app.api.middleware.dialect import openai_error
 from app.api.schemas.answers import QueryResponse
 from app.api.schemas.openai import (

@@ -5,14 +5,11 @@ sentence end, the rest is dropped. They are laid out with the best at both ends,
 the middle of a long context worst, but keep their numbers by rank.
 
 References:
-    Liu 2023, Lost in the Middle, arXiv 2307.03172 (order). Hines 2024, Spotlighting, arXiv
-    2403.14720 (random delimiters).
+    Liu 2023, Lost in the Middle, arXiv 2307.03172 (order).
 """
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -20,14 +17,13 @@ from typing import TypeVar
 
 from app.core.sentences import sentence_spans
 from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
+from app.generation.fencing import new_fence, rendered_evidence
 from app.generation.prompts import CompactPrompt, PromptLibrary
 from app.generation.tokens import MESSAGE_TOKENS, TokenEstimate, text_size
 
 _T = TypeVar("_T")
-_FENCE_BYTES = 6
 _MIN_TRIMMED_CHARS = 200
 """A passage cut to less than this says too little to be worth its header."""
-_NATIVE_MARK = re.compile(r"\[(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,40 +241,6 @@ def best_at_both_ends(ranked: Sequence[_T]) -> list[_T]:
     return [*ranked[::2], *reversed(ranked[1::2])]
 
 
-def new_fence(*texts: str) -> str:
-    """Return a random delimiter that stands in none of the texts."""
-    while True:
-        fence = secrets.token_hex(_FENCE_BYTES)
-        if not any(fence in text for text in texts):
-            return fence
-
-
-def rendered_evidence(
-    item: Evidence, fence: str, text: str | None = None, *, titled: bool = False
-) -> str:
-    """Return a passage for the prompt: fenced, or one plain line without a fence."""
-    if fence:
-        return render_passage(item, fence, text)
-    body = " ".join(_disarmed(item.hit.passage.chunk.text if text is None else text, "").split())
-    return f"{_attribute(item.hit.passage.document.title)}: {body}" if titled else body
-
-
-def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
-    """Return a passage between its marks, with title, section and page.
-
-    `text` replaces the chunk's own. Anything that looks like a mark is disarmed, and the source's
-    own `[12]` becomes `(12)`, so that it is not taken for a citation.
-    """
-    chunk, document = item.hit.passage.chunk, item.hit.passage.document
-    head = f'<passage-{fence} n="{item.n}" library="{chunk.library.value}" title="{_attribute(document.title)}"'
-    if chunk.section and chunk.section != "body":
-        head += f' section="{_attribute(chunk.section)}"'
-    if chunk.page is not None:
-        head += f' page="{chunk.page}"'
-    body = _disarmed(chunk.text if text is None else text, fence)
-    return f"{head}>\n{body}\n</passage-{fence}>"
-
-
 def context_trace(
     plan: ContextPlan,
     seen_tokens: int | None,
@@ -353,16 +315,3 @@ def _fitting_history(
 
 def _tokens(messages: Sequence[Message], estimate: TokenEstimate) -> int:
     return sum(estimate.tokens(message.content) + MESSAGE_TOKENS for message in messages)
-
-
-def _disarmed(text: str, fence: str) -> str:
-    text = (
-        (text.replace(fence, "") if fence else text)
-        .replace("<passage", "&lt;passage")
-        .replace("</passage", "&lt;/passage")
-    )
-    return _NATIVE_MARK.sub(r"(\1)", text)
-
-
-def _attribute(text: str) -> str:
-    return re.sub(r"[\s<>\"]+", " ", text).strip()[:200]

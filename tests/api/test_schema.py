@@ -65,7 +65,6 @@ def door(
 def test_every_request_gets_a_declared_reply(operation: APIOperation, door: Door) -> None:  # type: ignore[type-arg]
     @settings(
         max_examples=6,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize=True,
         database=None,

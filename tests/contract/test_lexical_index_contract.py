@@ -142,9 +142,7 @@ def test_tantivy_is_the_textbook(store: IndexStore, memory: MemoryCatalog) -> No
         )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
 def test_no_text_is_an_error(store: IndexStore, text: str) -> None:
     store.lexical.search(PAPERS, text, 3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.records import StoredRecord
+from app.answer.stored_records import StoredRecord
 from app.core.errors import NotFound
 from app.core.ports import AnswerStore, ConversationStore
 from app.core.types import Answer, Message, Question

@@ -213,7 +213,6 @@ class StoreMachine(RuleBasedStateMachine):
 StoreMachine.TestCase.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=20,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=EXAMPLES == SHORT,
 )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.answer.records import StoredRecord
+from app.answer.stored_records import StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Reply, Request
 from app.core.types import LibraryName, Scope

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from app.answer.records import PassageRecord, WebLink
+from app.answer.passage_records import PassageRecord, WebLink
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.query import Year
 from app.core.removal import OUT_OF_REACH

@@ -60,7 +60,7 @@ def test_files_and_fields_arrive_in_order(tmp_path: Path) -> None:
     assert upload.fields == {"library": ["papers"], "source_key": ["x/a.txt", "x/b.txt"]}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(content=st.binary(max_size=300), step=st.integers(1, 40))
 def test_any_bytes_in_any_pieces_arrive_as_they_were(
     content: bytes, step: int, tmp_path_factory: pytest.TempPathFactory
@@ -155,7 +155,7 @@ BODY = (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     boundary=st.one_of(
         st.text(st.characters(max_codepoint=255), max_size=300),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from app.answer.records import Source, WebLink
+from app.answer.passage_records import Source, WebLink
 from app.api.schemas.documents import DocumentReply, SearchHit
 from app.core.links import web_link
 

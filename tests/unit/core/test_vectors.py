@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.core.vectors import cosine_distances, l2_normalise, nearest
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 300),

@@ -64,7 +64,6 @@ def test_coverage_by_hand() -> None:
     assert WeightedTokens([], weights).share({"a"}) == 0.0
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=3000))
 def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passage: str) -> None:
     found = aligned(claim, passage, term_weights([passage]))
@@ -74,7 +73,6 @@ def test_an_alignment_lies_in_its_passage_and_is_short_enough(claim: str, passag
         assert 0 < found.coverage <= 1
 
 
-@settings(deadline=None)
 @given(st.integers(0, 4))
 def test_a_quoted_sentence_aligns_with_itself(index: int) -> None:
     spans = sentence_spans(TEXT)
@@ -93,7 +91,7 @@ _SENTENCE = st.lists(_WORDS, min_size=1, max_size=4).map(
 
 
 @given(st.lists(_SENTENCE, min_size=1, max_size=8).map(" ".join), _SENTENCE)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_window_of_three_sentences_is_better(text: str, said: str) -> None:
     """Held against every window; 0.03 a further sentence is the price of a longer one."""
     read, claim = ReadText(text), Claim(said)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.generation.citations import MARK, StreamGuard, guard, mark_numbers, normalise_marks
@@ -77,7 +77,6 @@ def test_mark_numbers_names_each_once() -> None:
     assert mark_numbers("a [2] b [1][2]") == [2, 1]
 
 
-@settings(deadline=None)
 @given(PIECES, st.sets(st.integers(1, 4)))
 def test_no_mark_outside_the_evidence_survives_and_a_second_pass_changes_nothing(
     pieces: list[str], allowed: set[int]
@@ -87,7 +86,6 @@ def test_no_mark_outside_the_evidence_survives_and_a_second_pass_changes_nothing
     assert normalise_marks(once, allowed) == once
 
 
-@settings(deadline=None)
 @given(PIECES)
 def test_a_stream_shows_what_the_guard_would(pieces: list[str]) -> None:
     clean = [piece.replace("`", "") for piece in pieces]

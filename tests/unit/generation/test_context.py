@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Message
@@ -12,10 +12,9 @@ from app.generation.context import (
     best_at_both_ends,
     compose_prompt,
     cut_notice,
-    new_fence,
     plan_context,
-    render_passage,
 )
+from app.generation.fencing import new_fence, render_passage
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import TokenCalibrator, TokenEstimate, text_size
 from tests.unit.generation.passages import evidence
@@ -57,7 +56,6 @@ def test_the_first_that_does_not_fit_is_cut_at_a_sentence_and_the_rest_dropped()
     assert len(body) < len(LONG)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=400), max_size=8), st.integers(0, 3000))
 def test_no_plan_passes_its_budget_and_none_loses_a_passage(texts: list[str], budget: int) -> None:
     found = evidence(*texts)
@@ -70,7 +68,6 @@ def test_no_plan_passes_its_budget_and_none_loses_a_passage(texts: list[str], bu
     assert not plan.used or plan.planned_tokens <= budget
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(), unique=True))
 def test_best_at_both_ends_keeps_all_and_buries_the_worst(ranked: list[int]) -> None:
     laid = best_at_both_ends(ranked)

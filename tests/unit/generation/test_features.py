@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.generation.candidates import candidates, one_line
@@ -100,7 +100,6 @@ def test_no_more_sentences_are_embedded_than_the_time_allows() -> None:
     assert len(embedder.embedded) == MAX_EMBEDDED == int((~np.isnan(vectors.cosines)).sum())
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60), st.lists(st.text(max_size=300), max_size=3))
 def test_features_are_finite_whatever_is_asked(question: str, texts: list[str]) -> None:
     found = candidates(evidence(*texts))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
@@ -104,7 +104,6 @@ def test_messy_output_of_a_small_model_is_read() -> None:
     }
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import FloatArray, Passage
@@ -107,7 +107,6 @@ def test_the_right_claim_has_more_support(judge: SupportJudge, right: str, wrong
     assert high.score > max(0.45, low.score)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_support_is_a_probability(claim: str) -> None:
     support = SupportJudge(None).judge(claim, PASSAGE)

@@ -54,7 +54,7 @@ def document(
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(
     "x" * 70 + " " * 30 + "x" * 70, IngestOptions(chunk_size=70, chunk_overlap=0), [], [], False
 )
@@ -101,7 +101,7 @@ def test_chunks_cover_every_non_blank_character_and_keep_their_bounds(
             )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     TEXTS,
     OPTIONS,
@@ -154,7 +154,7 @@ def test_a_line_too_short_to_be_a_chunk_joins_its_neighbour() -> None:
     assert all(len(one) <= options.chunk_size for one in found)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(max_size=400), OPTIONS)
 def test_any_unicode_is_covered(text: str, options: IngestOptions) -> None:
     spans = chunk(ParsedDocument(text, "text/plain"), options)
@@ -261,7 +261,7 @@ def test_an_overlap_that_cannot_advance_is_refused(size: int, overlap: int) -> N
     ).map("".join),
     st.integers(2, 90),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_pieces_are_those_of_the_recursive_splitter(text: str, size: int) -> None:
     splitter = RecursiveCharacterTextSplitter(
         separators=list(SEPARATORS),

@@ -48,7 +48,7 @@ def test_hostile_files(file: HostileFile) -> None:
                 one_input(bytes([number]) + content)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.binary(max_size=400)
     | st.lists(MARKS | st.binary(max_size=8), max_size=60).map(b"".join)

@@ -21,7 +21,7 @@ def spiky(rng: np.random.Generator, n: int, dimension: int) -> FloatArray:
     return l2_normalise(rows)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000), n=st.integers(1, 400), dimension=st.sampled_from([1, 3, 33, 384])
 )
@@ -43,7 +43,7 @@ def test_the_error_of_even_rows_is_small() -> None:
     assert np.count_nonzero(about <= bound) < 500
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 400), k=st.integers(1, 60))
 def test_the_nearest_by_codes_are_the_nearest(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)

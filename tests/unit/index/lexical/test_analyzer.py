@@ -16,7 +16,7 @@ from app.index.lexical.analyzer import build_analyzer
 ANALYZER = build_analyzer()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.text(alphabet=st.characters(max_codepoint=0xFFFF, exclude_categories=("Cs", "Cn"))))
 def test_agree_on_any_text(text: str) -> None:
     text = normalise(text)[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 import tantivy
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.core.function_words import content_or_all
@@ -85,7 +85,6 @@ def answer(text: str) -> list[tuple[int, float]]:
     return [] if query is None else found(query)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 @example('"unbalanced AND (foo NEAR/2')
 @example("C++ * ? [ ] { } ~ ^ \\")
@@ -99,7 +98,6 @@ def test_a_text_finds_what_shares_a_word_with_it(text: str) -> None:
     assert all(score > 0 for _, score in answer(text))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=6),
     st.lists(SIGNS, min_size=7, max_size=7),
@@ -112,7 +110,6 @@ def test_signs_between_words_change_nothing(chosen: Sequence[str], signs: Sequen
     assert answer(signed) == answer(" ".join(chosen))
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.text(max_size=20),
