@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Literal
 
@@ -98,6 +98,24 @@ class HostedEndpoint:
         )
 
 
+_REFUSALS = frozenset({400, 422, 500})
+"""Statuses of hosts that do not know a reply format; llama-cpp-python answers 500."""
+
+
+def _reply_formats(schema: Mapping[str, object] | None) -> tuple[dict[str, object], ...]:
+    """Return the fields that ask for JSON, the standard ones first.
+
+    Older hosts know `json_object` alone, with the schema in a field of its own.
+    """
+    if schema is None:
+        return ({},)
+    named = {"name": "reply", "schema": dict(schema), "strict": True}
+    return (
+        {"response_format": {"type": "json_schema", "json_schema": named}},
+        {"response_format": {"type": "json_object", "schema": dict(schema)}},
+    )
+
+
 class OpenAICompatibleGenerator:
     """Generator on `/chat/completions`, streamed as server-sent events; thread-safe."""
 
@@ -160,12 +178,25 @@ class OpenAICompatibleGenerator:
     ) -> tuple[StreamReply, float]:
         """Return the reply and when it was asked for, on the monotonic clock."""
         body, asked = self._body(prompt, model), time.monotonic()
-        reply = stack.enter_context(
-            self._endpoint.http.stream("POST", "/chat/completions", body, cancel=cancel)
-        )
+        *refusable, last = _reply_formats(prompt.json_schema)
+        for form in refusable:
+            with ExitStack() as attempt:
+                reply = attempt.enter_context(self._asked({**body, **form}, cancel))
+                if reply.status not in _REFUSALS:
+                    stack.enter_context(attempt.pop_all())
+                    return self._accepted(reply, model), asked
+        reply = stack.enter_context(self._asked({**body, **last}, cancel))
+        return self._accepted(reply, model), asked
+
+    def _asked(
+        self, body: dict[str, object], cancel: CancelToken
+    ) -> AbstractContextManager[StreamReply]:
+        return self._endpoint.http.stream("POST", "/chat/completions", body, cancel=cancel)
+
+    def _accepted(self, reply: StreamReply, model: str) -> StreamReply:
         if reply.status != 200:
             raise self._endpoint.error(reply, model)
-        return reply, asked
+        return reply
 
     def _body(self, prompt: Prompt, model: str) -> dict[str, object]:
         preset = self._endpoint.preset
@@ -184,15 +215,6 @@ class OpenAICompatibleGenerator:
             body["stream_options"] = {"include_usage": True}
         if prompt.logprobs and preset.logprobs:
             body["logprobs"] = True
-        if prompt.json_schema is not None:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "reply",
-                    "schema": dict(prompt.json_schema),
-                    "strict": True,
-                },
-            }
         return body
 
     def _tokens(self, reply: StreamReply, model: str, asked: float) -> Iterator[Token]:

@@ -95,6 +95,19 @@ def test_log_probabilities_and_schemas(double: OpenAIDouble) -> None:
     assert (body["max_completion_tokens"], body["temperature"]) == (5, 0)
 
 
+def test_a_host_that_does_not_know_schemas_is_asked_in_the_older_form(double: OpenAIDouble) -> None:
+    double.queue(Canned(b'{"error":{"message":"Input should be json_object"}}', 500))
+    wanted = Prompt(PROMPT.messages, json_schema={"type": "object"})
+    assert answer(generator(double), wanted)[-1].finish == "stop"
+    formats = [asked.body["response_format"] for asked in double.asked]
+    assert formats[1:] == [{"type": "json_object", "schema": {"type": "object"}}]
+    double.queue(
+        Canned(b'{"error":{"message":"no"}}', 400), Canned(b'{"error":{"message":"no"}}', 400)
+    )
+    with pytest.raises(ProviderBadResponse, match="400"):
+        answer(generator(double), wanted)
+
+
 def test_presets_differ_where_the_hosts_do(double: OpenAIDouble) -> None:
     answer(generator(double, "mistral"), Prompt(PROMPT.messages, logprobs=True))
     body = double.asked[0].body
