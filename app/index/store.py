@@ -38,17 +38,16 @@ from app.index.dense.port import VectorStore
 from app.index.dense.replica import Replica
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
-from app.index.files.durable import move_aside
 from app.index.files.originals import Originals
 from app.index.files.retired import remove_retired
 from app.index.files.steps import Steps
-from app.index.lexical.files import CHECKED_AT_START_BYTES, damaged_files
-from app.index.lexical.index import TantivyIndex, TantivyLexicalIndex
+from app.index.lexical.libraries import TantivyLexicalIndex
 from app.index.maintenance.backup import BackupReport, backup
 from app.index.maintenance.bundle import Bundler
 from app.index.maintenance.fsck import Fsck
 from app.index.maintenance.fsck_catalog import CatalogCheck
 from app.index.maintenance.fsck_vectors import VectorStoreCheck
+from app.index.maintenance.lexical_repair import LexicalRepair
 from app.index.maintenance.presence import Presence
 from app.index.maintenance.purge import Purger
 from app.index.maintenance.reembedding import Reembedding
@@ -71,9 +70,6 @@ _FOLLOWS: dict[VectorStoreUse, bool | None] = {"background": False, "foreground"
 
 CATALOG_CHECKED_AT_START_BYTES = 128 << 20
 """A catalog up to this size has its pages checked at every start, which takes well under a second."""
-
-REBUILD_IN_FOREGROUND_CHUNKS = 20_000
-"""A lexical index up to this size is rebuilt before the store opens (a second); a larger one while it serves."""
 
 
 class IndexStore:
@@ -128,7 +124,8 @@ class IndexStore:
             self.loader.on_unusable = unusable.drop
             if self._small:
                 unusable.drop(unusable.find())
-        self._tantivy = {library: self._open_lexical(library, heal=heal) for library in Library}
+        self._lexical = LexicalRepair(options, self._log, self.steps, heal=heal)
+        indexes = self._lexical.indexes
         self.vector_store: VectorStore = ChromaStore(
             options.chroma_dir, self.steps, ef_search=options.ef_search
         )
@@ -137,7 +134,7 @@ class IndexStore:
             library: self._open_dense(library, wanted, _FOLLOWS[vector_store])
             for library in Library
         }
-        self.projector = Projector(self._log, self.loader, self._tantivy, self.dense)
+        self.projector = Projector(self._log, self.loader, indexes, self.dense)
         self.status = ProjectionStatus(self._log, self.projector.state)
         self.catalog = SqliteCatalog(self.database, texts, settling, self.originals)
         remover = self.remover = Remover(
@@ -153,7 +150,7 @@ class IndexStore:
             settling,
             self.builds,
         )
-        self.lexical = TantivyLexicalIndex(self._tantivy)
+        self.lexical = TantivyLexicalIndex(indexes)
         self.vectors = DenseVectorIndex(self.dense)
         self.codes = PassageCodeStore(self.database, self.catalog)
         self._open_state()
@@ -162,7 +159,7 @@ class IndexStore:
             CatalogCheck(self.database, self.originals, self.unlinks, unusable, self._log),
             self.loader,
             self.projector,
-            self._tantivy,
+            indexes,
             self.dense,
             VectorStoreCheck(self.supervisor, self.loader, self.dense, options),
             self.steps,
@@ -196,10 +193,7 @@ class IndexStore:
             self.steps,
             options.max_file_bytes,
         )
-        self._presence, self._threads = (
-            Presence(self.database.path, self._tantivy),
-            list[threading.Thread](),
-        )
+        self._presence = Presence(self.database.path, indexes)
         self._heals = heal
         if heal:
             self._start()
@@ -227,28 +221,6 @@ class IndexStore:
             library, self.options, self._log, self.loader, replica, wanted, follows=follows
         )
 
-    def _open_lexical(self, library: Library, *, heal: bool) -> TantivyIndex:
-        path = self.options.data_dir / "tantivy" / library.value
-        problems = damaged_files(path, CHECKED_AT_START_BYTES) if heal else []
-        try:
-            if not problems:
-                return TantivyIndex(path, self.options, self.steps)
-        except IndexDamaged as exc:
-            problems = [exc.message]
-        return self._exchange_lexical(library, problems[0])
-
-    def _exchange_lexical(self, library: Library, problem: str) -> TantivyIndex:
-        """Move a damaged lexical index aside; return an empty one to be filled."""
-        log.error(
-            "the lexical index of %s is damaged (%s); it is moved aside and made again from the catalog",
-            library.value,
-            problem,
-        )
-        path = self.options.data_dir / "tantivy" / library.value
-        move_aside(path, self.steps, "tantivy.move_aside")
-        self._log.set_mark(library, "lexical", 0)
-        return TantivyIndex(path, self.options, self.steps)
-
     @property
     def _small(self) -> bool:
         """Return whether the catalog is small enough to check at every opening."""
@@ -257,53 +229,9 @@ class IndexStore:
     def _start(self) -> None:
         self.codes.drop_others()
         self.remover.purge_due()
-        self._settle_originals()
+        self.unlinks.settle_at_start()
         for library in Library:
-            try:
-                self.projector.start(library)
-            except IndexDamaged as exc:
-                if not self._tantivy[library].failed:
-                    raise
-                self._tantivy[library].close()
-                self._tantivy[library] = self._exchange_lexical(library, exc.message)
-                self.projector.start(library)
-            counts = self.catalog.counts(library)
-            if self._tantivy[library].count != counts.chunks:
-                log.error(
-                    "the lexical index of %s holds %d chunks, the catalog %d: making it again",
-                    library.value, self._tantivy[library].count, counts.chunks,
-                )  # fmt: skip
-                self._rebuild_lexical(
-                    library,
-                    counts.documents,
-                    in_background=counts.chunks > REBUILD_IN_FOREGROUND_CHUNKS,
-                )
-
-    def _settle_originals(self) -> None:
-        """Unlink recorded originals only; log files that no record names.
-
-        The catalog recorded them as deleted or never accepted.
-        """
-        self.originals.remove_parts()
-        self.unlinks.settle()
-        if unknown := len(self.unlinks.unknown()):
-            log.warning(
-                "%d uploaded files in 'originals' are in no document; they stay. To have an entry for each, stop the server and"
-                " run: documind fsck --repair --library papers", unknown,
-            )  # fmt: skip
-
-    def _rebuild_lexical(self, library: Library, documents: int, *, in_background: bool) -> None:
-        if not in_background:
-            self.projector.rebuild_lexical(library, documents)
-            return
-        thread = threading.Thread(
-            target=self.projector.rebuild_lexical,
-            args=(library, documents),
-            name=f"rebuild-lexical-{library.value}",
-            daemon=True,
-        )
-        self._threads.append(thread)
-        thread.start()
+            self._lexical.start(library, self.projector, self.catalog.counts(library))
 
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""
@@ -336,8 +264,7 @@ class IndexStore:
     def close(self) -> None:
         """Write the watermarks and let everything go."""
         self.supervisor.stop()
-        for thread in self._threads:
-            thread.join()
+        self._lexical.wait()
         self.projector.close()
         try:
             self._log.save()
@@ -346,8 +273,7 @@ class IndexStore:
                     note_change(self.options.data_dir, self._log.last(), self.steps)
         finally:
             self.vector_store.close()
-            for index in self._tantivy.values():
-                index.close()
+            self._lexical.close()
             self.database.close()
 
     def __enter__(self) -> Self:

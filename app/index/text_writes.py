@@ -10,9 +10,10 @@ from app.core.types import DocumentDraft, LedgerPage, Library, WriteResult
 from app.index.catalog.database import Database
 from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.ledger import record_page
-from app.index.catalog.revisions import RevisionBatch, Stored, Written
+from app.index.catalog.revisions import RevisionBatch
 from app.index.catalog.settling import Settling
 from app.index.catalog.texts import TextCodec
+from app.index.catalog.written import Stored, Written
 from app.index.projector import Projector
 
 

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.types import (
@@ -29,22 +28,16 @@ from app.index.catalog.builds import Builds
 from app.index.catalog.changes import STAGED
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
+from app.index.catalog.links import store_links
 from app.index.catalog.rows import author_keys, pack_strings, pack_vector
 from app.index.catalog.schema import documents
 from app.index.catalog.settling import Settling
-from app.index.catalog.vectors import claim_fingerprint, store_vectors
+from app.index.catalog.vectors import checked_rows, claim_fingerprint, store_vectors
 from app.index.files.durable import utc_now
 from app.index.files.originals import Originals
 from app.index.projector import Projector
 from app.index.removal import Remover
 from app.index.text_writes import TextWriter
-
-_LINKS_PAGE = 10_000
-_LAST_CHARACTER = "\U0010ffff"
-"""Sorts after any continuation of a prefix, in the order of code points, which is SQLite's."""
-_LINKED = (
-    update(documents).where(documents.c.doc == bindparam("of")).values(links=bindparam("count"))
-)
 
 
 class CatalogIndexWriter:
@@ -193,23 +186,7 @@ class CatalogIndexWriter:
         Raises:
             DiskFull: No space; pages before are kept.
         """
-        key = documents.c.source_key
-        page = (
-            select(key, documents.c.doc, documents.c.filename, documents.c.links)
-            .where(
-                documents.c.library == library.value,
-                key > max(prefix, after),
-                key < prefix + _LAST_CHARACTER,
-            )
-            .order_by(key)
-            .limit(_LINKS_PAGE)
-        )
-        rows = self._database.rows(page)
-        counted = ((links_of(filename), doc, links) for _, doc, filename, links in rows)
-        if more := [{"of": doc, "count": count} for count, doc, links in counted if count > links]:
-            with self._database.write("links") as sql:
-                sql.execute(_LINKED, more)
-        return rows[-1][0] if len(rows) == _LINKS_PAGE else None
+        return store_links(self._database, library, prefix, links_of, after)
 
     def write_vectors(
         self,
@@ -227,17 +204,7 @@ class CatalogIndexWriter:
                 `claim`), or it was re-embedded.
             InvalidInput: Not one row per chunk, not finite, or not of norm 1.
         """
-        rows = np.asarray(vectors, dtype=np.float32)
-        if rows.ndim != 2 or len(rows) != len(chunk_ids):
-            raise InvalidInput(
-                f"{len(chunk_ids)} chunks need as many rows; got an array of shape {rows.shape}"
-            )
-        if len(rows) == 0:
-            return
-        if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
-            raise InvalidInput(
-                "vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise"
-            )
+        rows = checked_rows(vectors, len(chunk_ids))
         self.write_packed_vectors(
             library,
             {chunk_id: pack_vector(row) for chunk_id, row in zip(chunk_ids, rows, strict=True)},

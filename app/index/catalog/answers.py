@@ -11,7 +11,7 @@ from app.core.errors import NotFound
 from app.core.types import Answer, Library
 from app.index.catalog.database import Database
 from app.index.catalog.redaction import redact_answer
-from app.index.catalog.schema import answer_documents, answers, conversations, turns
+from app.index.catalog.work_schema import answer_documents, answers, conversations, turns
 from app.index.files.durable import utc_now
 
 Record = Mapping[str, object]

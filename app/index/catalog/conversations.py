@@ -10,7 +10,7 @@ from app.core.errors import NotFound
 from app.core.ids import new_id
 from app.core.types import Message
 from app.index.catalog.database import Database
-from app.index.catalog.schema import conversations, turns
+from app.index.catalog.work_schema import conversations, turns
 from app.index.files.durable import utc_now
 
 _SHOWN = tuple(column for column in conversations.c if column is not conversations.c.n)

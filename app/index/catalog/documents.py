@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 
 from app.core.errors import Conflict, InvalidInput, NoOriginal, NotFound
 from app.core.types import (
-    SAMPLE_PREFIX,
     Chunk,
     Document,
     Fingerprint,
@@ -23,9 +23,11 @@ from app.core.types import (
     TextSpan,
 )
 from app.index.catalog import sqlite
+from app.index.catalog.counts import count
 from app.index.catalog.database import Database
+from app.index.catalog.live_documents import live, live_row, of_revision
 from app.index.catalog.rows import CHUNK_COLUMNS, DOCUMENTS, document_from
-from app.index.catalog.schema import builds, chunks, documents, libraries, revisions, type_counts
+from app.index.catalog.schema import builds, chunks, documents, libraries, revisions
 from app.index.catalog.settling import Settling
 from app.index.catalog.since_commit import SinceCommit
 from app.index.catalog.texts import TextCache, unpack_pages
@@ -40,11 +42,6 @@ MAX_PAGE = 1000
 
 _SIDE = len(CHUNK_COLUMNS.split(","))
 
-_BY_ID = select(documents.c.doc, *DOCUMENTS.selected_columns).where(
-    documents.c.library == bindparam("of"),
-    documents.c.doc_id == bindparam("wanted"),
-    documents.c.state == "live",
-)
 _CHUNKS = (
     select(
         *(
@@ -55,7 +52,6 @@ _CHUNKS = (
     .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
     .order_by(chunks.c.ordinal)
 )
-_COUNTERS = (libraries.c.documents, libraries.c.chunks, libraries.c.embedded, libraries.c.bytes)
 
 
 class SqliteCatalog:
@@ -72,7 +68,7 @@ class SqliteCatalog:
         self._database = database
         self._texts = texts
         self._settling = settling
-        self._counted = SinceCommit(database, self._count)
+        self._counted = SinceCommit(database, partial(count, database))
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return live passages by chunk id in the order asked, without missing ones.
@@ -122,7 +118,7 @@ class SqliteCatalog:
             NotFound: Unknown here; the message says when the other library has it.
         """
         with self._database.read() as sql:
-            return _row(sql, library, doc_id)[1]
+            return live_row(sql, library, doc_id)[1]
 
     def find(self, library: Library, name: str) -> Document:
         """Return the live document whose doc_id, source key, file name or title is `name`.
@@ -132,7 +128,7 @@ class SqliteCatalog:
             Conflict: Several have it; the message lists their ids.
         """
         key, doc_id = documents.c.source_key, documents.c.doc_id
-        named = _live(library).where(
+        named = live(library).where(
             or_(
                 doc_id == name, key == name, documents.c.filename == name, documents.c.title == name
             )
@@ -154,12 +150,12 @@ class SqliteCatalog:
 
     def by_source_key(self, library: Library, source_key: str) -> Document | None:
         """Return the live document under a source key."""
-        rows = self._database.rows(_live(library).where(documents.c.source_key == source_key))
+        rows = self._database.rows(live(library).where(documents.c.source_key == source_key))
         return document_from(rows[0]) if rows else None
 
     def source_revision(self, document: Document) -> str | None:
         """Return which edition of its source a live document holds."""
-        held = _live(document.library, documents.c.source_revision).where(
+        held = live(document.library, documents.c.source_revision).where(
             documents.c.doc_id == document.doc_id
         )
         rows = self._database.rows(held)
@@ -183,7 +179,7 @@ class SqliteCatalog:
             raise InvalidInput(
                 f"cursor {cursor!r} is not one this server gave out; start again without one"
             )
-        page = _live(library, documents.c.doc, *DOCUMENTS.selected_columns)
+        page = live(library, documents.c.doc, *DOCUMENTS.selected_columns)
         if cursor is not None:
             page = page.where(documents.c.doc < int(cursor))
         if query:
@@ -199,7 +195,7 @@ class SqliteCatalog:
             NotFound: No such document or revision.
         """
         with self._database.read() as sql:
-            doc, document = _row(sql, library, doc_id)
+            doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
             text = self._text_of(sql, document, key)
             rows = sql.execute(_CHUNKS, {"of_doc": doc, "of_revision": key[1]}).all()
@@ -208,7 +204,7 @@ class SqliteCatalog:
     def _text_of(self, sql: Connection, document: Document, key: tuple[int, int]) -> str:
         held = self._texts.get([key]).get(key)
         if held is None:
-            frame = _of_revision(sql, document, key, revisions.c.text)[0]
+            frame = of_revision(sql, document, key, revisions.c.text)[0]
             held = self._texts.unpack(key, frame)
         return held
 
@@ -231,7 +227,7 @@ class SqliteCatalog:
             InvalidInput: Not `0 <= start <= end <= length`.
         """
         with self._database.read() as sql:
-            doc, document = _row(sql, library, doc_id)
+            doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
             text = self._text_of(sql, document, key)
         stop = len(text) if end is None else end
@@ -250,9 +246,9 @@ class SqliteCatalog:
             NotFound: No such document or revision.
         """
         with self._database.read() as sql:
-            doc, document = _row(sql, library, doc_id)
+            doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
-            return unpack_pages(_of_revision(sql, document, key, revisions.c.pages)[0])
+            return unpack_pages(of_revision(sql, document, key, revisions.c.pages)[0])
 
     def original(self, library: Library, doc_id: str, revision: int | None = None) -> Path:
         """Return where the bytes are that a revision came from.
@@ -262,9 +258,9 @@ class SqliteCatalog:
             NoOriginal: None were kept (bulk text), or the file is missing.
         """
         with self._database.read() as sql:
-            doc, document = _row(sql, library, doc_id)
+            doc, document = live_row(sql, library, doc_id)
             key = (doc, revision or document.revision)
-            sha256, kept = _of_revision(
+            sha256, kept = of_revision(
                 sql, document, key, revisions.c.sha256, revisions.c.has_original
             )
         path = self._originals.path(sha256)
@@ -278,63 +274,13 @@ class SqliteCatalog:
         """Return counts of live documents and chunks, kept by every write."""
         return self._counted(library)
 
-    def _count(self, library: Library) -> LibraryCounts:
-        of = libraries.c.library == library.value
-        kinds = (type_counts.c.library == library.value) & (type_counts.c.documents > 0)
-        types = (
-            select(type_counts.c.type, type_counts.c.documents)
-            .where(kinds)
-            .order_by(type_counts.c.type)
-        )
-        samples = _live(library, func.count()).where(
-            documents.c.doc_id.between(SAMPLE_PREFIX, f"{SAMPLE_PREFIX}\U0010ffff")
-        )
-        with self._database.read() as sql:
-            row = sql.execute(select(*_COUNTERS).where(of)).first()
-            by_type = dict(sql.execute(types).all())
-            n_samples = sql.execute(samples).scalar_one()
-        held, chunk_count, embedded, size = row or (0, 0, 0, 0)
-        return LibraryCounts(held, chunk_count, embedded, size, by_type, n_samples)
-
     def fingerprint(self, library: Library) -> Fingerprint | None:
         """Return what the library's live vectors were made with; None before the first."""
-        live = select(builds.c.fingerprint).join(
+        serving = select(builds.c.fingerprint).join(
             libraries, libraries.c.live_build == builds.c.build
         )
-        rows = self._database.rows(live.where(libraries.c.library == library.value))
+        rows = self._database.rows(serving.where(libraries.c.library == library.value))
         return fingerprint_from(rows[0][0]) if rows else None
-
-
-def _live(library: Library, *columns: ColumnElement[Any]) -> Select[Any]:
-    query = DOCUMENTS.with_only_columns(*columns) if columns else DOCUMENTS
-    return query.where(documents.c.library == library.value, documents.c.state == "live")
-
-
-def _row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]:
-    """Return a live document with its key."""
-    for place in (library, *(other for other in Library if other is not library)):
-        row = sql.execute(_BY_ID, {"of": place.value, "wanted": doc_id}).first()
-        if row is not None and place is library:
-            return row[0], document_from(row[1:])
-        if row is not None:
-            raise NotFound(
-                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has it"
-            )
-    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
-
-
-def _of_revision(
-    sql: Connection, document: Document, key: tuple[int, int], *columns: ColumnElement[Any]
-) -> Row[*tuple[Any, ...]]:
-    """Return columns of a revision, or raise NotFound."""
-    row = sql.execute(
-        select(*columns).where(revisions.c.doc == key[0], revisions.c.revision == key[1])
-    ).first()
-    if row is None:
-        raise NotFound(
-            f"document {document.doc_id!r} has no revision {key[1]!r}; the live one is {document.revision}"
-        )
-    return row
 
 
 def _chunk_from(row: Sequence[Any], document: Document, text: str) -> Chunk:

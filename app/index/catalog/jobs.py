@@ -13,7 +13,7 @@ from app.core.errors import NotFound
 from app.core.ids import new_id
 from app.core.types import Job, JobFile
 from app.index.catalog.database import Database
-from app.index.catalog.schema import jobs
+from app.index.catalog.work_schema import jobs
 from app.index.files.durable import utc_now
 
 FINISHED = ("done", "failed", "cancelled")

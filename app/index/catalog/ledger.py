@@ -8,8 +8,8 @@ from sqlalchemy import Connection, delete, func, select
 
 from app.core.types import LedgerEntry, LedgerPage, LedgerSummary, Library
 from app.index.catalog.database import Database
-from app.index.catalog.schema import ledger
 from app.index.catalog.statements import pieces, put
+from app.index.catalog.work_schema import ledger
 
 _ENTRIES = select(ledger.c.article, ledger.c.revision, ledger.c.state, ledger.c.reason)
 _SUMS = select(ledger.c.state, ledger.c.reason, func.count()).group_by(

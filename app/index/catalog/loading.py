@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, func, select
 
-from app.core.types import Document, Filters, FloatArray, Library
+from app.core.types import Document, Filters, Library
 from app.index.catalog import sqlite
+from app.index.catalog.build_rows import Build, VectorRows
+from app.index.catalog.conditions import facts_from, filter_condition
 from app.index.catalog.database import Database
 from app.index.catalog.facts import DocumentFacts, LexicalDocument, RowFacts
 from app.index.catalog.rows import (
     DOCUMENTS,
-    author_key,
     document_from,
-    pack_strings,
     strings_from,
     unpack_vectors,
     usable,
@@ -66,29 +65,6 @@ _SPANS = (
     .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
     .order_by(chunks.c.ordinal)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """A build of a library: whose vectors it holds, and of what dimension."""
-
-    number: int
-    library: Library
-    fingerprint8: str
-    dimension: int
-    embedding_model: str
-
-
-@dataclass(frozen=True, slots=True)
-class VectorRows:
-    """Stored vectors of live chunks with what filters ask of them, in chunk order."""
-
-    chunk_ids: list[int]
-    rows: FloatArray
-    """float32 `[n, dim]`, norm 1."""
-    facts: list[RowFacts]
-    documents: list[DocumentFacts]
-    doc_ids: list[str]
 
 
 class CatalogLoader:
@@ -297,36 +273,3 @@ class CatalogLoader:
 
 def _keys_of(build: int) -> tuple[int, int]:
     return build << BUILD_SHIFT, (build + 1) << BUILD_SHIFT
-
-
-def facts_from(
-    doc: int, doc_id: str, kind: str, year: int | None, author_keys: str
-) -> DocumentFacts:
-    """Return a document's facts from its columns."""
-    return DocumentFacts(
-        doc, doc_id, kind, year, tuple(author_keys.split("\n")) if author_keys else ()
-    )
-
-
-def filter_condition(filters: Filters) -> tuple[str, tuple[object, ...]]:
-    """Return filters as an SQL condition on chunk (c) and document (d), with values."""
-    parts: list[str] = ["1"]
-    values: list[object] = []
-    for column, wanted in (
-        ("c.section", filters.sections),
-        ("d.doc_id", filters.doc_ids),
-        ("d.type", filters.types),
-    ):
-        if wanted:
-            parts.append(f"{column} IN (SELECT value FROM json_each(?))")  # noqa: S608
-            values.append(pack_strings(wanted))
-    if filters.year_from is not None:
-        parts.append("d.year >= ?")
-        values.append(filters.year_from)
-    if filters.year_to is not None:
-        parts.append("d.year <= ?")
-        values.append(filters.year_to)
-    if name := author_key(filters.author or ""):
-        parts.append("instr(d.author_keys, ?)")
-        values.append(name)
-    return " AND ".join(parts), tuple(values)

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select
 
 from app.core.types import ModelFindings, ModelSpeed
 from app.index.catalog.database import Database
-from app.index.catalog.schema import model_speeds, model_tests
+from app.index.catalog.work_schema import model_speeds, model_tests
 from app.index.files.durable import utc_now
 
 

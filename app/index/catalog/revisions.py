@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -21,6 +21,7 @@ from app.index.catalog.rows import author_keys, pack_ids, pack_strings, strings_
 from app.index.catalog.schema import changes, chunks, documents
 from app.index.catalog.statements import pieces
 from app.index.catalog.texts import pack_pages
+from app.index.catalog.written import Stored, Written
 from app.index.files.durable import utc_now
 
 _CURRENT = select(
@@ -34,31 +35,6 @@ _CURRENT = select(
     documents.c.library == bindparam("of"),
     documents.c.source_key.in_(bindparam("keys", expanding=True)),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A draft that became a revision: what the lexical index has to hold."""
-
-    doc: int
-    draft: DocumentDraft
-    first_chunk_id: int
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-    superseded: int | None
-    """The revision that was live before, if any."""
-
-
-@dataclass(slots=True)
-class Written:
-    """The result of a batch."""
-
-    results: list[WriteResult] = field(default_factory=list)
-    stored: list[Stored] = field(default_factory=list)
-    removed: dict[Library, list[int]] = field(default_factory=dict)
-    """Chunk ids that left the dense projections."""
-    last_seq: dict[Library, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

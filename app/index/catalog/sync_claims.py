@@ -9,8 +9,9 @@ from sqlalchemy import Connection, and_, bindparam, delete, select
 
 from app.core.types import Library
 from app.index.catalog.database import Database
-from app.index.catalog.schema import documents, sync_claims
+from app.index.catalog.schema import documents
 from app.index.catalog.statements import pieces, put
+from app.index.catalog.work_schema import sync_claims
 
 _HELD = select(sync_claims.c.source_key, documents.c.doc_id).join(
     documents,

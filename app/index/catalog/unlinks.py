@@ -5,6 +5,7 @@ By a start, a deletion or a repair.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,10 +13,13 @@ from sqlalchemy import Connection, bindparam, delete, literal_column, select
 
 from app.index.catalog.database import Database
 from app.index.catalog.jobs import awaited_originals
-from app.index.catalog.schema import revisions, unlinks
+from app.index.catalog.schema import revisions
 from app.index.catalog.statements import put, put_meta
+from app.index.catalog.work_schema import unlinks
 from app.index.files.durable import utc_now
 from app.index.files.originals import Originals
+
+log = logging.getLogger(__name__)
 
 UNLINKED_KEY = "originals_unlinked_at"
 """Key of `meta`: when originals were last unlinked. It stays when the records are settled and removed."""
@@ -69,6 +73,19 @@ class Unlinks:
     def unknown(self) -> list[str]:
         """Return originals on disk that the catalog does not know, sorted."""
         return sorted(self.originals.names() - self.named() - self.recorded())
+
+    def settle_at_start(self) -> None:
+        """Unlink recorded originals only; log files that no record names.
+
+        The catalog recorded them as deleted or never accepted.
+        """
+        self.originals.remove_parts()
+        self.settle()
+        if unknown := len(self.unknown()):
+            log.warning(
+                "%d uploaded files in 'originals' are in no document; they stay. To have an entry for each, stop the server and"
+                " run: documind fsck --repair --library papers", unknown,
+            )  # fmt: skip
 
     def settle(self) -> int:
         """Unlink what is due and remove settled records; return how many files went.

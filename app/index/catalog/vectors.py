@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+import numpy as np
 from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
-from app.core.errors import FingerprintMismatch
+from app.core.errors import FingerprintMismatch, InvalidInput
 from app.core.ids import fingerprint8
-from app.core.types import Fingerprint, Library
+from app.core.types import Fingerprint, FloatArray, Library
 from app.index.catalog.bookkeeping import add_change, add_counts
 from app.index.catalog.rows import vector_key
 from app.index.catalog.schema import BUILD_SHIFT, builds, chunks, documents, libraries, vectors
@@ -196,3 +197,19 @@ def _target(sql: Connection, library: Library, build: int | None) -> tuple[int, 
     raise FingerprintMismatch(
         f"library {library.value!r} was re-embedded while these vectors were made: they are not kept"
     )
+
+
+def checked_rows(vectors: FloatArray, n: int) -> FloatArray:
+    """Return rows `[n, dim]` of finite vectors of L2 norm 1.
+
+    Raises:
+        InvalidInput: Not one row per chunk, not finite, or not of norm 1.
+    """
+    rows = np.asarray(vectors, dtype=np.float32)
+    if rows.ndim != 2 or len(rows) != n:
+        raise InvalidInput(f"{n} chunks need as many rows; got an array of shape {rows.shape}")
+    if n and not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-2):  # NaN fails too
+        raise InvalidInput(
+            "vectors must be finite and of L2 norm 1; normalise them with app.core.vectors.l2_normalise"
+        )
+    return rows

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Sequence
 
 from app.core.types import Library
+from app.index.catalog.build_rows import Build
 from app.index.catalog.changes import Change, ChangeLog
-from app.index.catalog.loading import Build, CatalogLoader
+from app.index.catalog.loading import CatalogLoader
 from app.index.dense.cache import VectorCache
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from app.core.errors import FingerprintMismatch, IndexDamaged
 from app.core.types import Filters, FloatArray, Library, Scored
+from app.index.catalog.build_rows import Build
 from app.index.catalog.changes import STAGED, ChangeLog
-from app.index.catalog.loading import Build, CatalogLoader
+from app.index.catalog.loading import CatalogLoader
 from app.index.dense.feed import CacheFeed
 from app.index.dense.reader import DenseReader
 from app.index.dense.replica import Replica
@@ -278,9 +279,7 @@ class DenseLibrary:
     def drop_others(self) -> None:
         """Remove the store's collections of builds that do not serve."""
         with self._lock:
-            builds = [
-                serving.build for serving in (self._serving, self._staged) if serving is not None
-            ]
+            builds = [one.build for one in (self._serving, self._staged) if one is not None]
         if builds and self.replica.whole:
             self.replica.drop_others(builds)
 

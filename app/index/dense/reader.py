@@ -14,7 +14,8 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import nearest
-from app.index.catalog.loading import Build, CatalogLoader, VectorRows
+from app.index.catalog.build_rows import Build, VectorRows
+from app.index.catalog.loading import CatalogLoader
 from app.index.dense.cache import VectorCache
 from app.index.dense.replica import Replica
 

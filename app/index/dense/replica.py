@@ -10,8 +10,9 @@ import numpy as np
 from app.core.errors import IndexDamaged
 from app.core.types import FloatArray, Library
 from app.core.vectors import cosine_distances
+from app.index.catalog.build_rows import Build, VectorRows
 from app.index.catalog.changes import Change, ChangeLog
-from app.index.catalog.loading import Build, CatalogLoader, VectorRows
+from app.index.catalog.loading import CatalogLoader
 from app.index.dense.port import VectorStore
 from app.index.options import IndexOptions
 from app.index.status import BuildState

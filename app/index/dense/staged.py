@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
+from app.index.catalog.build_rows import Build
 from app.index.catalog.changes import ChangeLog
-from app.index.catalog.loading import Build
 from app.index.dense.feed import CacheFeed
 from app.index.dense.replica import Replica
 

@@ -17,27 +17,21 @@ import tantivy
 
 from app.core.errors import IndexDamaged
 from app.core.system_errors import no_files, says_no_files
-from app.core.text import lexical_form, tokenise
-from app.core.types import Filters, Library, Scored
+from app.core.text import tokenise
+from app.core.types import Filters, Scored
 from app.index.catalog.facts import LexicalDocument
-from app.index.catalog.rows import author_key
 from app.index.files.durable import disk_full, sync_directory
 from app.index.files.steps import Steps
 from app.index.lexical.analyzer import (
     ANALYZER,
-    AUTHOR,
     BODY,
     CHUNK_ID,
     DOC,
-    DOC_ID,
-    SECTION,
-    SECTION_NAME,
     TITLE,
-    TYPE,
-    YEAR,
     build_analyzer,
     build_schema,
 )
+from app.index.lexical.fields import chunk_fields
 from app.index.lexical.query import QueryBuilder, conjunction
 from app.index.options import IndexOptions
 
@@ -47,9 +41,6 @@ NICE = 10
 """Of the threads that index and merge in the background (Linux): rows of a bulk run, and questions on the same cores, go first."""
 MOST_TIED = 1000
 """How far beyond k a tie for the last place is followed; longer ones are cut by tantivy, segment by segment."""
-
-_NO_SECTION = "body"
-"""The section name of text without headings; it says nothing, so it is not searched as words."""
 
 
 class TantivyIndex:
@@ -175,26 +166,8 @@ class TantivyIndex:
 
     def add(self, document: LexicalDocument) -> None:
         """Queue a document's chunks; searchable after `commit`."""
-        title, authors = (
-            lexical_form(document.title),
-            [author_key(name) for name in document.authors],
-        )
         with self._writing():
-            for chunk_id, section, text in document.chunks:
-                fields = tantivy.Document()  # field by field takes half the time of `from_dict`
-                fields.add_integer(CHUNK_ID, chunk_id)
-                fields.add_integer(DOC, document.doc)
-                fields.add_text(DOC_ID, document.doc_id)
-                fields.add_text(TYPE, document.type)
-                fields.add_text(TITLE, title)
-                for author in authors:
-                    fields.add_text(AUTHOR, author)
-                if document.year is not None:
-                    fields.add_integer(YEAR, document.year)
-                fields.add_text(SECTION_NAME, section)
-                if section != _NO_SECTION:
-                    fields.add_text(SECTION, lexical_form(section))
-                fields.add_text(BODY, lexical_form(text))
+            for fields in chunk_fields(document):
                 self._open_writer().add_document(fields)
 
     def remove(self, doc: int) -> None:
@@ -313,37 +286,3 @@ def _be_nice() -> None:
         os.setpriority(
             os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0))
         )  # of this thread alone
-
-
-class TantivyLexicalIndex:
-    """The LexicalIndex port over one index per library."""
-
-    def __init__(self, indexes: dict[Library, TantivyIndex]) -> None:
-        """Search `indexes`, which the projector may exchange while rebuilding."""
-        self._indexes = indexes
-
-    def search(
-        self, library: Library, text: str, k: int, filters: Filters | None = None
-    ) -> list[Scored]:
-        """Return up to k chunks by BM25, descending; any text is a valid query."""
-        return self._indexes[library].search(text, k, filters)
-
-    def score(self, library: Library, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
-        """Return the BM25 of given chunks for a query; chunks sharing no term are 0.0."""
-        return self._indexes[library].score(text, chunk_ids)
-
-    def document_frequencies(
-        self, library: Library, tokens: Sequence[str]
-    ) -> tuple[int, dict[str, int]]:
-        """Return the number of indexed chunks, and of chunks that hold each token.
-
-        Tokens are stemmed; only bodies count.
-        """
-        return self._indexes[library].document_frequencies(tokens)
-
-    def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks with a token within `edits` of a stemmed one.
-
-        0 to 2 edits, in body or title.
-        """
-        return self._indexes[library].near(token, edits, k)

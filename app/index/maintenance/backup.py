@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import Conflict, IndexDamaged, InvalidInput
-from app.index.catalog.database import Database, refuse_newer, schema_of
+from app.index.catalog.database import Database
 from app.index.catalog.sqlite import end_backups
+from app.index.catalog.versions import refuse_newer, schema_of
 from app.index.files.durable import (
     disk_errors,
     remove_tree,

@@ -10,9 +10,10 @@ from sqlalchemy import Select, and_, select
 
 from app.core.errors import NotFound, TooLarge
 from app.core.types import STATE_DIMENSION, TOKEN_BITS, Document, Library
+from app.index.catalog.build_rows import Build
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
-from app.index.catalog.loading import Build, CatalogLoader
+from app.index.catalog.loading import CatalogLoader
 from app.index.catalog.rows import usable
 from app.index.catalog.schema import chunks, documents, passage_codes, vectors
 from app.index.catalog.statements import key_of

@@ -5,121 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    Connection,
-    and_,
-    bindparam,
-    case,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import bindparam, delete, func, select, update
 
 from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.index.catalog.bookkeeping import repoint_duplicates
 from app.index.catalog.changes import ChangeLog
 from app.index.catalog.database import Database
-from app.index.catalog.schema import (
-    BUILD_SHIFT,
-    builds,
-    chunks,
-    documents,
-    libraries,
-    revisions,
-    type_counts,
-    vectors,
-)
-from app.index.catalog.statements import OF_REVISION, key_of
+from app.index.catalog.schema import chunks, documents, revisions, vectors
 from app.index.catalog.texts import TextCodec
 from app.index.catalog.unlinks import ORIGINALS, Unlinks
 from app.index.catalog.vector_check import VectorCheck
 from app.index.files.originals import Originals
 from app.index.maintenance.fsck_report import Fault, FaultCode
-
-_COUNTERS = ("documents", "chunks", "embedded", "bytes")
-_LIVE = documents.c.state == "live"
-_COUNTED = (
-    select(documents.c.library, func.count().label("documents"))
-    .add_columns(*(func.sum(documents.c[name]).label(name) for name in _COUNTERS[1:]))
-    .where(_LIVE)
-    .group_by(documents.c.library)
-    .subquery()
-)
-_OF_TYPE = select(func.count()).where(
-    _LIVE, documents.c.library == type_counts.c.library, documents.c.type == type_counts.c.type
-)
-_WRONG_COUNTERS = (
-    select(libraries.c.library)
-    .outerjoin(_COUNTED, _COUNTED.c.library == libraries.c.library)
-    .where(or_(*(libraries.c[name] != func.coalesce(_COUNTED.c[name], 0) for name in _COUNTERS)))
-    .union(
-        select(type_counts.c.library).where(type_counts.c.documents != _OF_TYPE.scalar_subquery())
-    )
-)
-_FOUND, _EMBEDDED = func.count(chunks.c.chunk_id), func.count(vectors.c.key)
-_WRONG_DOCUMENTS = (
-    select(
-        documents.c.doc, documents.c.library, _FOUND.label("found"), _EMBEDDED.label("with_vector")
-    )
-    .join(libraries, libraries.c.library == documents.c.library)
-    .outerjoin(chunks, OF_REVISION)
-    .outerjoin(vectors, vectors.c.key == key_of(libraries.c.live_build))
-    .group_by(documents.c.doc)
-    .having(or_(documents.c.chunks != _FOUND, documents.c.embedded != _EMBEDDED))
-)
-_ORPHAN_VECTORS = (
-    select(vectors.c.key)
-    .outerjoin(chunks, chunks.c.chunk_id == vectors.c.key.bitwise_and((1 << BUILD_SHIFT) - 1))
-    .outerjoin(documents, OF_REVISION)
-    .outerjoin(builds, builds.c.build == vectors.c.key.bitwise_rshift(BUILD_SHIFT))
-    .where(or_(documents.c.doc.is_(None), builds.c.build.is_(None)))
-)
-_TEXTS = select(documents.c.doc_id, revisions.c.text, revisions.c.characters).join(documents)
-_HAS_TEXT = exists().where(
-    revisions.c.doc == documents.c.doc, revisions.c.revision == documents.c.revision
-)
-_WITHOUT_TEXT = select(documents.c.doc_id).where(~_HAS_TEXT)
-_BAD_SPANS = (
-    select(documents.c.doc_id)
-    .select_from(chunks)
-    .join(documents, documents.c.doc == chunks.c.doc)
-    .join(
-        revisions, and_(revisions.c.doc == chunks.c.doc, revisions.c.revision == chunks.c.revision)
-    )
-    .where(
-        or_(
-            chunks.c.start < 0,
-            chunks.c.end <= chunks.c.start,
-            chunks.c.end > revisions.c.characters,
-        )
-    )
-    .union_all(_WITHOUT_TEXT)
-)
-_FIRSTS = (
-    select(documents.c.library, documents.c.sha256, func.min(documents.c.doc).label("first"))
-    .where(_LIVE)
-    .group_by(documents.c.library, documents.c.sha256)
-    .subquery()
-)
-_ORIGINAL = documents.alias()
-_WRONG_DUPLICATES = (
-    select(documents.c.library, documents.c.sha256)
-    .join(
-        _FIRSTS,
-        and_(_FIRSTS.c.library == documents.c.library, _FIRSTS.c.sha256 == documents.c.sha256),
-    )
-    .join(_ORIGINAL, _ORIGINAL.c.doc == _FIRSTS.c.first)
-    .where(
-        _LIVE,
-        documents.c.duplicate_of.is_distinct_from(
-            case((documents.c.doc == _FIRSTS.c.first, None), else_=_ORIGINAL.c.doc_id)
-        ),
-    )
+from app.index.maintenance.fsck_statements import (
+    BAD_SPANS,
+    ORPHAN_VECTORS,
+    TEXTS,
+    WRONG_COUNTERS,
+    WRONG_DOCUMENTS,
+    WRONG_DUPLICATES,
+    recount,
 )
 
 
@@ -153,14 +59,14 @@ class CatalogCheck:
         codec = TextCodec()
         damaged: list[str] = []
         with self.database.read() as sql:
-            for n, (doc_id, frame, characters) in enumerate(sql.execute(_TEXTS), 1):
+            for n, (doc_id, frame, characters) in enumerate(sql.execute(TEXTS), 1):
                 checked["texts"] = n
                 try:
                     if len(codec.unpack(frame)) != characters:
                         damaged.append(doc_id)
                 except IndexDamaged:
                     damaged.append(doc_id)
-            spans = sql.execute(_BAD_SPANS).all()
+            spans = sql.execute(BAD_SPANS).all()
             checked["chunks"] = sql.execute(select(func.count()).select_from(chunks)).scalar_one()
         if damaged:
             yield Fault(
@@ -180,7 +86,7 @@ class CatalogCheck:
     def _vectors(self, *, repair: bool, checked: dict[str, int]) -> Iterator[Fault]:
         with self.database.read() as sql:
             checked["vectors"] = sql.execute(select(func.count()).select_from(vectors)).scalar_one()
-            orphans = list(sql.execute(_ORPHAN_VECTORS).scalars())
+            orphans = list(sql.execute(ORPHAN_VECTORS).scalars())
             last = self.log.last()
         unusable = self.vectors.find()
         if orphans:
@@ -221,7 +127,7 @@ class CatalogCheck:
 
     def _counts(self, *, repair: bool) -> Iterator[Fault]:
         # Documents first: the libraries' counters are made from them.
-        wrong = self.database.rows(_WRONG_DOCUMENTS)
+        wrong = self.database.rows(WRONG_DOCUMENTS)
         if wrong:
             if repair:
                 right = update(documents).where(documents.c.doc == bindparam("of"))
@@ -241,8 +147,8 @@ class CatalogCheck:
                 f"document {wrong[0].doc}",
                 repair,
             )
-        counters = [row.library for row in self.database.rows(_WRONG_COUNTERS)]
-        duplicates = self.database.rows(_WRONG_DUPLICATES)
+        counters = [row.library for row in self.database.rows(WRONG_COUNTERS)]
+        duplicates = self.database.rows(WRONG_DUPLICATES)
         if counters:
             if repair:
                 with self.database.write("fsck") as sql:
@@ -314,17 +220,3 @@ class CatalogCheck:
                 sql.execute(disowned, [{"name": name} for name in names])
         for name in names:
             self.originals.remove(name)
-
-
-def recount(sql: Connection) -> None:
-    """Make every counter from the documents."""
-    sql.execute(update(libraries).values(dict.fromkeys(_COUNTERS, 0)))
-    counted = {name: _COUNTED.c[name] for name in _COUNTERS}
-    sql.execute(update(libraries).values(counted).where(_COUNTED.c.library == libraries.c.library))
-    sql.execute(delete(type_counts))
-    by_type = (
-        select(documents.c.library, documents.c.type, func.count())
-        .where(_LIVE)
-        .group_by(documents.c.library, documents.c.type)
-    )
-    sql.execute(insert(type_counts).from_select(["library", "type", "documents"], by_type))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import IndexDamaged
-from app.index.catalog.database import Database, damaged
+from app.index.catalog.database import Database
+from app.index.catalog.engine import damaged
 from app.index.catalog.jobs import FINISHED, originals_in
 from app.index.catalog.unlinks import UNLINKED_KEY
 from app.index.files.durable import replace_file

@@ -10,7 +10,8 @@ import pytest
 
 from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
 from app.core.types import Fingerprint, Library, Metadata
-from app.index.catalog.loading import Build, CatalogLoader
+from app.index.catalog.build_rows import Build
+from app.index.catalog.loading import CatalogLoader
 from app.index.catalog.revisions import RevisionBatch
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
@@ -216,7 +217,7 @@ def test_the_most_linked_wait_first_and_a_part_of_a_dump_takes_no_links_away(
     keys = {
         name: document.doc_id for name in names if (document := store.writer.current(PAPERS, name))
     }
-    monkeypatch.setattr("app.index.writer._LINKS_PAGE", 2)
+    monkeypatch.setattr("app.index.catalog.links._LINKS_PAGE", 2)
     asked: list[str] = []
 
     def ask(whole: dict[str, int], name: str) -> int:

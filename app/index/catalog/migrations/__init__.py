@@ -1,1 +1,1 @@
-"""Alembic's scripts, run by `app.index.catalog.database`; there is no alembic.ini."""
+"""Alembic's scripts, run by `app.index.catalog.versions`; there is no alembic.ini."""

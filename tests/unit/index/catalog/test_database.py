@@ -12,8 +12,9 @@ from alembic.migration import MigrationContext
 
 from app.core.errors import DiskFull, IndexDamaged, StorageError
 from app.core.types import Library
+from app.index.catalog.columns import metadata
 from app.index.catalog.database import Database
-from app.index.catalog.schema import SCHEMA_VERSION, metadata
+from app.index.catalog.schema import SCHEMA_VERSION
 from app.index.files.steps import Steps
 from app.index.maintenance.start_checks import catalog_path
 from app.index.options import IndexOptions

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 
 from app.core.errors import StorageError
 from app.core.types import Library
-from app.index.catalog import database
+from app.index.catalog import database, versions
 from app.index.catalog.schema import SCHEMA_VERSION
 from app.index.files.steps import Steps
 from app.index.maintenance.backup import restore
@@ -28,7 +28,7 @@ from tests.unit.index.test_writer import found
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
 REVISIONS = sorted(
-    script.revision for script in ScriptDirectory(str(database.MIGRATIONS)).walk_revisions()
+    script.revision for script in ScriptDirectory(str(versions.MIGRATIONS)).walk_revisions()
 )
 
 GOOD = """
@@ -150,16 +150,17 @@ def test_an_upgraded_store_has_the_shape_of_a_new_one(
     for path in (upgraded, new):
         database.Database(path, Steps()).close()
     assert shape(upgraded) == shape(new)
-    assert database.schema_of(new) == SCHEMA_VERSION
+    assert versions.schema_of(new) == SCHEMA_VERSION
 
 
 @pytest.fixture
 def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the migrations, for a release after this one."""
     copy = tmp_path / "migrations"
-    shutil.copytree(database.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(database, "MIGRATIONS", copy)
-    monkeypatch.setattr(database, "SCHEMA_VERSION", "9998")
+    shutil.copytree(versions.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(versions, "MIGRATIONS", copy)
+    for module in (database, versions):
+        monkeypatch.setattr(module, "SCHEMA_VERSION", "9998")
     return copy
 
 
@@ -170,7 +171,7 @@ def test_the_next_release_upgrades_a_store_of_this_one(
     lay_out(options, SCHEMA_VERSION)
     with IndexStore(options, vector_store="off") as store:
         check(store)
-    assert database.schema_of(options.data_dir / "catalog.sqlite3") == "9998"
+    assert versions.schema_of(options.data_dir / "catalog.sqlite3") == "9998"
     with closing(sqlite3.connect(options.data_dir / "catalog.sqlite3")) as connection:
         assert connection.execute("SELECT name FROM shelves").fetchall() == [("top",)]
 
@@ -182,7 +183,7 @@ def test_a_migration_that_fails_changes_nothing(
     lay_out(options, SCHEMA_VERSION)
     with pytest.raises(StorageError, match="no_such_table"):
         IndexStore(options, vector_store="off")
-    assert database.schema_of(options.data_dir / "catalog.sqlite3") == SCHEMA_VERSION
+    assert versions.schema_of(options.data_dir / "catalog.sqlite3") == SCHEMA_VERSION
     monkeypatch.undo()
     with IndexStore(options, vector_store="off") as store:
         check(store)

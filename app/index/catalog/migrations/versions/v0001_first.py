@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from alembic import op
 
-from app.index.catalog.schema import metadata
+from app.index.catalog import schema, work_schema  # noqa: F401  # declare the tables
+from app.index.catalog.columns import metadata
 
 revision = "0001"
 down_revision = None
