@@ -38,6 +38,8 @@ class Document:
     has_original: bool = False
     flags: tuple[str, ...] = ()
     """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
+    language: str = ""
+    """ISO 639-1; empty: unknown, treated as English."""
 
     @property
     def is_sample(self) -> bool:
