@@ -130,3 +130,9 @@ class EmbedderIdentity:
     max_tokens: int
     query_prefix: str = ""
     passage_prefix: str = ""
+    languages: frozenset[str] = frozenset()
+    """That the model knows, ISO 639-1; empty: it is not known which."""
+
+    def knows(self, language: str) -> bool:
+        """Return whether vectors of a language mean anything, as far as is known."""
+        return not self.languages or not language or language in self.languages
