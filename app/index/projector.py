@@ -88,9 +88,9 @@ class Projector:
         """
         self._words[library].put(documents, replaced, seq)
 
-    def drop_lexical(self, library: Library, error: BaseException) -> None:
+    def rollback_lexical(self, library: Library, error: BaseException) -> None:
         """Drop queued words after a failure; the next write replays all of them."""
-        self._words[library].drop(error)
+        self._words[library].rollback(error)
 
     def commit_lexical(self, library: Library) -> Future[None]:
         """Start to commit queued words; the future raises what dropped any."""
@@ -127,7 +127,7 @@ class Projector:
                     library, self.log.mark(library, "lexical"), dense=False
                 ):
                     for doc in dict.fromkeys(change.doc for change in changes):
-                        index.remove(doc)
+                        index.delete(doc)
                     for document in self._loader.lexical_documents(
                         [change.doc for change in changes]
                     ):
@@ -145,7 +145,7 @@ class Projector:
         try:
             with self.writing:
                 self.settle_lexical(library)
-                index.clear()
+                index.delete_all()
                 self.log.set_mark(library, "lexical", self.log.last())
             for done in self._write_all(library):
                 self._rebuilding[library] = BuildState("rebuilding", done, total_docs)
@@ -180,7 +180,7 @@ class Projector:
         index = self._lexical[library]
         try:
             for doc in docs:
-                index.remove(doc)  # one that was written since the rebuild began is there already
+                index.delete(doc)  # one that was written since the rebuild began is there already
             for document in self._loader.lexical_documents(docs):
                 index.add(document)
             index.commit()

@@ -86,7 +86,7 @@ class WordQueue:
         self._error = None
         self.last_put = self._taken = self._done
 
-    def drop(self, error: BaseException) -> None:
+    def rollback(self, error: BaseException) -> None:
         """Drop what was put and is not committed; `error` is what a commit of it raises."""
         self._thread.submit(self._fail, error).result()
 
@@ -111,7 +111,7 @@ class WordQueue:
                 index = self._indexes[self._library]
                 for document in documents:
                     if document.doc in replaced:
-                        index.remove(document.doc)
+                        index.delete(document.doc)
                     index.add(document)
                 self._taken = seq
                 self._group_chunks += chunks
