@@ -105,7 +105,8 @@ _DOCUMENT = (
 )
 SUMMARIES = (
     r"summari[sz]e|sum up|tl;?dr|zusammenfass(?:en|ung)?|fasse?(?: mir)?|resumez|resumir?|resume",
-    r"(?:give|write|make|show)(?: me| us)? (?:an? |the )?(?:\w+ )?(?:summary|overview|abstract)(?: of)?",
+    r"(?:give|write|make|show)(?: me| us)? (?:an? |the )?(?:\w+ )?"
+    r"(?:summary|overview|abstract)(?: of)?",
     r"(?:an? |the )?(?:\w+ )?(?:summary|overview) of",
     r"what (?:is|are) the (?:key|main|most important) (?:points|takeaways|findings|messages|ideas)"
     rf" (?:of|in|from)(?= {_WHOLE} {_DOCUMENT})",
@@ -113,20 +114,24 @@ SUMMARIES = (
 """How a request for a summary begins; what follows names the document or the topic."""
 
 ABOUTS = (
-    rf"what(?:'?s| is| are) (?:{_WHOLE} {_DOCUMENT}|this|it|that)(?P<title> .{{1,200}}?)?(?: all)? about",
+    rf"what(?:'?s| is| are) (?:{_WHOLE} {_DOCUMENT}|this|it|that)(?P<title> .{{1,200}}?)?"
+    r"(?: all)? about",
+    rf"what(?:'?s| is| are) (?:the|this|my)(?P<named> .{{1,200}}?) {_DOCUMENT}(?: all)? about",
     rf"what does (?:{_WHOLE} {_DOCUMENT}|this) (?:say|cover|describe|deal with)",
 )
 """Questions what a document is about."""
 
 SUMMARY_LEADS = (
-    rf"{_WHOLE}|{_DOCUMENT}|an?|me|us|for|please|briefly|der|die|das|den|dieses?|le|la|les|cet?|cette|el|este",
-    r"called|titled|entitled|named|with|title|what (?:is|are) known|what the documents say|about|on|of",
+    rf"{_WHOLE}|{_DOCUMENT}|an?|me|us|for|please|briefly|der|die|das|den|dieses?|le|la|les|cet?",
+    r"cette|el|este|called|titled|entitled|named|with|title|what (?:is|are) known",
+    r"what the documents say|about|on|of",
     r"all|key|main|points?|findings?|contents?|papier|dokument|artikel|documento?|articulo",
 )
 """Words between the request and what it names."""
 
 SUMMARY_ENDINGS = (
-    r"(?:in|with|using) (?:\w+ ){0,3}(?:words?|sentences?|points?|bullets?|lines?|paragraphs?|terms|english)",
+    r"(?:in|with|using) (?:\w+ ){0,3}"
+    r"(?:words?|sentences?|points?|bullets?|lines?|paragraphs?|terms|english)",
     r"please|briefly|for me|zusammen|bitte|paper|document|article",
 )
 """Words behind what a request names."""

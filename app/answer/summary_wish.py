@@ -24,7 +24,7 @@ class SummaryWish:
     about: str
     """The title or topic, as typed; empty where the request says "this paper"."""
     explicit: bool
-    """Says "summarise"; otherwise it asks what something is about, which may be a plain question."""
+    """Says "summarise". What asks what something is about may be a plain question."""
 
     @property
     def names_something(self) -> bool:
@@ -39,7 +39,8 @@ def summary_wish(question: str) -> SummaryWish | None:
     if match := _EXPLICIT.match(plain):
         return SummaryWish(_named(text[match.end() :]), explicit=True)
     if match := _ABOUT.match(plain):
-        named = text[slice(*match.span("title"))] if match["title"] else ""
+        group = "title" if match["title"] else "named"
+        named = text[slice(*match.span(group))] if match[group] else ""
         return SummaryWish(_named(named), explicit=False)
     return None
 

@@ -39,7 +39,8 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"\b(?:figures?|figs?\.?|tables?|sections?|appendix|equations?) \(?[A-Z\d]|\bfor (?:example|instance)\b"
+    r"\b(?:figures?|figs?\.?|tables?|sections?|appendix|equations?) \(?[A-Z\d]"
+    r"|\bfor (?:example|instance)\b"
     r"|\bas follows\b|https?://|@|\b(?:et al|e\.g)\b|\borgani[sz]ed\b|\bsee (?:also|the)\b"
     r"|\b(?:license|copyright|all rights reserved|equal contribution)\b",
     re.IGNORECASE,

@@ -14,6 +14,7 @@ from app.core.types import Question
         ("What is this paper about?", "", False),
         ("What's this all about?", "", False),
         ("What is the paper PaSa about?", "PaSa", False),
+        ("What is the lighthouse article about?", "lighthouse", False),
         ("Give me a short overview of my documents", "", True),
         ("Fasse das Dokument zusammen", "", True),
         ("Fasse das Dokument Lighthouse zusammen", "Lighthouse", True),
