@@ -20,6 +20,7 @@ from app.answer.turn import Turn
 from app.answer.writing import DEFAULT_WINDOW_TOKENS, AnswerWriter, Assignment, ModelText, write
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
+from app.core.sentences import sentence_spans
 from app.core.types import (
     Answer,
     AnswerEvent,
@@ -44,8 +45,12 @@ CERTAIN = 1.0
 """Confidence of a summary: the document was named, and every sentence stands in it."""
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
-_PART = "Say in one or two sentences what this part of {title} says."
+_MOST_OF_PART = 2
+"""Passages that the summary of one part may name: what a small model says after that is copied."""
+_PART = "What does this text say? Answer in one or two sentences."
 _WHOLE = "Summarise {title} in about five sentences."
+
+_STOPS = (".", "!", "?", "\u3002", ")", '"', "\u201d", "|")
 
 ManneredBy = Callable[[Turn, Generator], Manner]
 """Returns how a model is asked."""
@@ -127,7 +132,7 @@ class Summaries:
             return quoted_instead(quote, f"{model.name} failed ({error.message})", None)
         turn.note(*written.notices)
         with turn.trace.stage("ground") as stage:
-            grounded = self.grounder.ground(written.text, turn.evidence)
+            grounded = self.grounder.ground(finished(written.text), turn.evidence)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         return settle(quote, grounded, written.stopped, confident=True)
 
@@ -156,8 +161,8 @@ class Summaries:
         found: dict[int, str] = {}
         if written.stopped or is_refusal(written.text):
             return found
-        for one in self.grounder.ground(written.text, part.evidence).sentences:
-            if one.verdict == "supported" and one.citations:
+        for one in self.grounder.ground(finished(written.text), part.evidence).sentences:
+            if len(found) < _MOST_OF_PART and one.verdict == "supported" and one.citations:
                 n, said = one.citations[0].n, without_marks(one.text)
                 found[n] = f"{found[n]} {said}" if n in found else said
         return found
@@ -174,6 +179,14 @@ class Summaries:
             reasoning=self.answer_writer.reasoning(turn.question),
             texts=part.texts,
         )
+
+
+def finished(text: str) -> str:
+    """Return a text without its last sentence, if that was cut off; never empty for it."""
+    spans = sentence_spans(text)
+    if len(spans) < 2 or without_marks(text.rstrip()).endswith(_STOPS):
+        return text
+    return text[: spans[-2][1]]
 
 
 def _numbered_reading(

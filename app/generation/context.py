@@ -12,6 +12,9 @@ from app.generation.prompt_sets import CompactPrompt
 from app.generation.prompts import PromptLibrary
 from app.generation.tokens import MESSAGE_TOKENS, TokenEstimate, text_size
 
+_UNTITLED: frozenset[Mode] = frozenset({"general", "summary"})
+"""Modes whose plain lines have no title in front: small models recite it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComposedPrompt:
@@ -88,7 +91,7 @@ def compose_prompt(
         estimate=estimate,
         fence="" if request.compact else fence,
         texts=request.texts,
-        titled=request.mode != "general",
+        titled=request.mode not in _UNTITLED,
     )
     messages = _built(prompts, request, plan.text, kept, fence, request.question)
     chosen = set(plan.used)

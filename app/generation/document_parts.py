@@ -92,6 +92,13 @@ def _part(group: Sequence[Evidence]) -> DocumentPart:
     return DocumentPart(title.capitalize() if title.isupper() else title, section, tuple(group))
 
 
+def text_below_heading(item: Evidence) -> str:
+    """Return a passage's text without the heading that it begins with."""
+    text = item.hit.passage.chunk.text
+    match = _HEADING.match(text)
+    return text[match.end() :] if match is not None and heading_of(item) is not None else text
+
+
 def heading_of(item: Evidence) -> str | None:
     """Return the heading that a passage begins with, without its number; None if none."""
     match = _HEADING.match(item.hit.passage.chunk.text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from app.core.types import Evidence
-from app.generation.document_parts import document_parts
+from app.generation.document_parts import document_parts, text_below_heading
+from app.generation.extracts import without_instructions
 from app.generation.key_sentences import key_sentences, telling_texts
 from app.generation.tokens import TokenEstimate
 
@@ -20,11 +21,10 @@ _FRAME_TOKENS = 40
 
 @dataclass(frozen=True, slots=True)
 class SummaryPart:
-    """Consecutive passages, and what is handed over of each."""
+    """Consecutive passages, and what is handed over of each, by evidence number."""
 
     evidence: tuple[Evidence, ...]
-    texts: Mapping[int, str] = field(default_factory=dict)
-    """By evidence number; empty: the whole passages."""
+    texts: Mapping[int, str]
 
 
 def summary_parts(
@@ -39,7 +39,8 @@ def summary_parts(
 
     Returns:
         At most 24 parts and one more per document. A part ends with its document, and with its
-        section where it is half full. Lists of references and the like are left out.
+        section where it is half full. Lists of references and the like, headings, and sentences
+        that read like instructions are left out.
     """
     costs: list[list[tuple[Evidence, int]]] = []
     for _, group in groupby(whole, key=lambda item: item.hit.passage.document.doc_id):
@@ -50,13 +51,21 @@ def summary_parts(
     total = sum(cost for found in costs for _, cost in found)
     size = max(budget_tokens, math.ceil(total / MOST_PARTS))
     packed = [evidence for found in costs for evidence in _packed(found, size)]
-    if size <= budget_tokens:
-        return tuple(SummaryPart(evidence) for evidence in packed)
-    shortened = ((one, telling_texts(one, _characters(one, budget_tokens, size))) for one in packed)
+    texts = [
+        _whole_texts(one)
+        if size <= budget_tokens
+        else telling_texts(one, _characters(one, budget_tokens, size))
+        for one in packed
+    ]
     return tuple(
-        SummaryPart(tuple(item for item in one if item.n in texts), texts)
-        for one, texts in shortened
+        SummaryPart(tuple(item for item in one if item.n in found), found)
+        for one, found in zip(packed, texts, strict=True)
     )
+
+
+def _whole_texts(evidence: Sequence[Evidence]) -> dict[int, str]:
+    found = {item.n: without_instructions(text_below_heading(item)) for item in evidence}
+    return {n: text for n, text in found.items() if text.strip()}
 
 
 def key_texts(evidence: Sequence[Evidence]) -> dict[int, str]:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from app.answer.summaries import finished
 from app.core.errors import ProviderTimeout
 from app.core.types import (
     Answer,
@@ -236,3 +239,17 @@ def test_instructions_in_a_document_are_never_key_sentences() -> None:
     answer = Bench(passages=[planted]).ask(papers("Summarise this document"))
     assert "Spring tides" in answer.text
     assert "Ignore all previous" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("One is said. Two is sa", "One is said."),
+        ("One is said [1]. Two is said [2].", "One is said [1]. Two is said [2]."),
+        ("One is said [1]. Two is said [2]", "One is said [1]."),
+        ("Only one is sa", "Only one is sa"),
+        ("One. (Two.)", "One. (Two.)"),
+    ],
+)
+def test_a_sentence_that_was_cut_off_is_dropped(written: str, kept: str) -> None:
+    assert finished(written) == kept
