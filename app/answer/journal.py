@@ -72,7 +72,7 @@ class AnswerJournal:
             if self._pruned is not None and now - self._pruned < _PRUNE_EVERY:
                 return
             self._pruned = now
-        self._store.wipe(_iso(now - timedelta(days=self._options.answer_retention_days)))
+        self._store.delete(_iso(now - timedelta(days=self._options.answer_retention_days)))
 
 
 def hashed(record: StoredRecord) -> StoredRecord:

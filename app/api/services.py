@@ -92,7 +92,7 @@ class Projections(Protocol):
 class DocumentWriter(IndexWriter, Protocol):
     """The write side, with what only the edge asks."""
 
-    def discard_unaccepted(self, shas: Collection[str]) -> None:
+    def delete_unaccepted(self, shas: Collection[str]) -> None:
         """Remove originals of a refused upload, unless a revision or a job needs them."""
         ...
 
@@ -100,7 +100,7 @@ class DocumentWriter(IndexWriter, Protocol):
         """Undo a deletion within its grace period, or raise NotFound."""
         ...
 
-    def clear(self, library: Library) -> LibraryCounts:
+    def delete_all(self, library: Library) -> LibraryCounts:
         """Delete every document of a library for good and return what there was."""
         ...
 

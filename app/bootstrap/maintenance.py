@@ -44,7 +44,7 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
         store.codes, encoder, store.catalog, options.late_interaction_max_chunks
     )
     for library in Library:
-        store.codes.clear_codes(library)
+        store.codes.delete_codes(library)
     return sum(backfill.run(library, progress=progress) for library in Library)
 
 

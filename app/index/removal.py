@@ -10,20 +10,20 @@ from sqlalchemy import bindparam, delete, select, update
 
 from app.core.errors import NotFound
 from app.core.types import DeleteResult, Library, LibraryCounts
-from app.index.catalog.answers import blank_quotes
+from app.index.catalog.answers import purge_quotes
 from app.index.catalog.bookkeeping import (
     add_change,
     count_document,
+    delete_chunk_vectors,
     live_chunk_ids,
     repoint_duplicates,
-    retire_chunks,
 )
 from app.index.catalog.database import Database
 from app.index.catalog.documents import SqliteCatalog
 from app.index.catalog.jobs import awaited_originals
 from app.index.catalog.schema import documents, meta, revisions
 from app.index.catalog.statements import meta_value, pieces, put_meta
-from app.index.catalog.sync_claims import forget_claims
+from app.index.catalog.sync_claims import delete_claims
 from app.index.catalog.texts import TextCache
 from app.index.catalog.unlinks import ORIGINALS, record_unlinks
 from app.index.files.durable import utc_now
@@ -108,7 +108,7 @@ class Remover:
             doc_id, len(hidden), purged.vectors, purged.originals, purged.quotes, grace_s <= 0
         )
 
-    def clear(self, library: Library) -> LibraryCounts:
+    def delete_all(self, library: Library) -> LibraryCounts:
         """Delete and purge every live document of a library; return what it held."""
         before = self._catalog.counts(library)
         self._projector.flush_lexical(library)
@@ -159,7 +159,7 @@ class Remover:
         with self._database.read() as sql:
             return meta_value(sql, _deleted_key(library))
 
-    def forget_deletions(self, library: Library, until: str) -> None:
+    def mark_purged(self, library: Library, until: str) -> None:
         """Record that the projections' files were rebuilt after the time `until`.
 
         Later deletions still wait.
@@ -169,16 +169,16 @@ class Remover:
                 delete(meta).where(meta.c.key == _deleted_key(library), meta.c.value <= until)
             )
 
-    def discard_unaccepted(self, shas: Collection[str]) -> None:
+    def delete_unaccepted(self, shas: Collection[str]) -> None:
         """Remove originals of a refused upload, unless a revision or a job needs them."""
         for sha256 in set(shas) - awaited_originals(self._database):
-            self.discard_original(sha256)
+            self.delete_original(sha256)
 
-    def discard_original(self, sha256: str) -> int:
+    def delete_original(self, sha256: str) -> int:
         """Remove an original that no revision refers to; return how many files went."""
         with self._projector.writing:
             used = self._database.rows(_USED, {"sha256": sha256})
-            return 0 if used else int(self._originals.remove(sha256))
+            return 0 if used else int(self._originals.delete(sha256))
 
     def _key(self, library: Library, doc_id: str, state: str) -> int:
         rows = self._database.rows(
@@ -226,21 +226,21 @@ class Remover:
                 for sha256 in sql.execute(_KEPT, {"docs": some}).scalars()
             }
             for doc, doc_id, embedded, _ in rows:
-                quotes += blank_quotes(sql, library, doc_id)
+                quotes += purge_quotes(sql, library, doc_id)
                 vectors += embedded
-                retire_chunks(sql, doc)
+                delete_chunk_vectors(sql, doc)
             put_meta(sql, _deleted_key(library), utc_now())
             record_unlinks(sql, shas)
-            forget_claims(sql, library, [source_key for _, _, _, source_key in rows])
+            delete_claims(sql, library, [source_key for _, _, _, source_key in rows])
             # Chunks and revisions go with their document (ON DELETE CASCADE).
             for some in pieces(docs):
                 sql.execute(_DELETE, {"docs": some})
         for doc in docs:
-            self._texts.forget(doc)
+            self._texts.delete(doc)
         unneeded = shas - awaited_originals(
             self._database
         )  # another upload of the same bytes may wait for its turn
-        return _Purged(vectors, quotes, sum(self.discard_original(sha256) for sha256 in unneeded))
+        return _Purged(vectors, quotes, sum(self.delete_original(sha256) for sha256 in unneeded))
 
 
 def _deleted_key(library: Library) -> str:

@@ -39,7 +39,7 @@ from app.index.dense.replica import Replica
 from app.index.dense.supervisor import StoreSupervisor
 from app.index.dense.vector_index import DenseVectorIndex
 from app.index.files.originals import Originals
-from app.index.files.retired import remove_retired
+from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
 from app.index.lexical.libraries import TantivyLexicalIndex
 from app.index.maintenance.backup import BackupReport, backup
@@ -109,7 +109,7 @@ class IndexStore:
         self.steps = steps or Steps(crash_at)
         if heal:
             refuse_foreign_catalog(options.data_dir)
-            remove_retired(options.data_dir, self.steps)
+            delete_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = Database(catalog_path(options.data_dir), self.steps)
         if heal and self._small:
@@ -121,9 +121,9 @@ class IndexStore:
         self._log, self.loader = ChangeLog(self.database), CatalogLoader(self.database)
         unusable = VectorCheck(self.database)
         if heal:
-            self.loader.on_unusable = unusable.drop
+            self.loader.on_unusable = unusable.delete
             if self._small:
-                unusable.drop(unusable.find())
+                unusable.delete(unusable.find())
         self._lexical = LexicalRepair(options, self._log, self.steps, heal=heal)
         indexes = self._lexical.indexes
         self.vector_store: VectorStore = ChromaStore(
@@ -227,7 +227,7 @@ class IndexStore:
         return self.database.path.stat().st_size <= CATALOG_CHECKED_AT_START_BYTES
 
     def _start(self) -> None:
-        self.codes.drop_others()
+        self.codes.delete_others()
         self.remover.purge_due()
         self.unlinks.settle_at_start()
         for library in Library:

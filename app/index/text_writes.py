@@ -96,7 +96,7 @@ class TextWriter:
                     library, list(_lexical_documents(stored)), replaced, seq
                 )
             except BaseException as exc:
-                self._projector.drop_lexical(library, exc)
+                self._projector.rollback_lexical(library, exc)
                 raise
 
     def _codec(self) -> TextCodec:

@@ -85,13 +85,13 @@ class CatalogIndexWriter:
         """Return where the original with this SHA-256 is kept."""
         return self._originals.path(sha256)
 
-    def discard_unaccepted(self, shas: Collection[str]) -> None:
+    def delete_unaccepted(self, shas: Collection[str]) -> None:
         """Remove originals of a refused upload, unless a revision or a job needs them."""
-        self._remover.discard_unaccepted(shas)
+        self._remover.delete_unaccepted(shas)
 
-    def discard_original(self, sha256: str) -> None:
+    def delete_original(self, sha256: str) -> None:
         """Remove an original that no document refers to; otherwise nothing happens."""
-        self._remover.discard_original(sha256)
+        self._remover.delete_original(sha256)
 
     def write(self, drafts: Sequence[DocumentDraft]) -> list[WriteResult]:
         """Make drafts live in one atomic batch, in order.
@@ -251,9 +251,9 @@ class CatalogIndexWriter:
         self._remover.restore(library, doc_id)
         return self._catalog.document(library, doc_id)
 
-    def clear(self, library: Library) -> LibraryCounts:
+    def delete_all(self, library: Library) -> LibraryCounts:
         """Delete every document of a library; return what was removed."""
-        return self._remover.clear(library)
+        return self._remover.delete_all(library)
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
         """Replace the facts of a live document, for later revisions too.

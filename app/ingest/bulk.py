@@ -229,7 +229,7 @@ class BulkIndexer:
             for entry in page:
                 if entry.state == "indexed":
                     self._delete(task, entry.article)
-            self._ledger.forget(task.library, task.source, [entry.article for entry in page])
+            self._ledger.delete(task.library, task.source, [entry.article for entry in page])
 
     def _rank(self, task: BulkTask, links: LinkCounts, token: CancelToken) -> None:
         after: str | None = ""

@@ -25,7 +25,7 @@ class OriginalFiles(Protocol):
         """Return where the bytes of a hash are."""
         ...
 
-    def discard_original(self, sha256: str) -> None:
+    def delete_original(self, sha256: str) -> None:
         """Remove bytes that no document refers to."""
         ...
 
@@ -165,7 +165,7 @@ class IngestJob:
                 [job for job in self._jobs.unfinished() if job.id != context.job_id]
             )
             for sha256 in unneeded - needed:
-                self._originals.discard_original(sha256)
+                self._originals.delete_original(sha256)
 
 
 @dataclass(slots=True)

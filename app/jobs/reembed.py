@@ -260,7 +260,7 @@ class ReembedJob:
         del stop
         context.checkpoint()
         live = self._work.builds.of(payload.library, "live")
-        removed = self._work.discard(payload.library)
+        removed = self._work.delete_others(payload.library)
         model = live.fingerprint.embedding_model if live else None
         reason = "vectors that do not serve were removed; documind purge gives their space back"
         return ReembedReport(

@@ -233,7 +233,7 @@ class JobRunner(JobQueue):
     def _prune(self) -> None:
         """Delete the oldest finished jobs; a failure here must not fail the ended job."""
         try:
-            self._store.prune(self._options.keep_finished)
+            self._store.delete_finished(self._options.keep_finished)
         except StorageError:
             logger.warning("finished jobs could not be pruned", exc_info=True)
 

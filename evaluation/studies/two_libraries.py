@@ -249,7 +249,7 @@ def _shelve(
     store: IndexStore, embedder: MiniLmEmbedder, ingest: IngestOptions, group: Sequence[TestPassage]
 ) -> dict[str, str]:
     """Replace the papers by a group; returns the passage's id by doc_id."""
-    store.writer.clear(Library.PAPERS)
+    store.writer.delete_all(Library.PAPERS)
     store.writer.claim(Library.PAPERS, fingerprint_of(embedder.identity, ingest))
     raw = [RawDocument(f"{p.id}.txt", f"{p.id}.txt", p.document.encode()) for p in group]
     outcomes = IngestPipeline(DirectParser(ingest), store.writer, embedder, ingest).ingest(

@@ -67,5 +67,5 @@ def test_pruning_keeps_the_newest_finished_and_all_unfinished(jobs: JobStore) ->
     made = [jobs.create("kind", {}) for _ in range(5)]
     for job in made[:4]:
         jobs.save(replace(job, state="cancelled"))
-    assert jobs.prune(1) == 3
+    assert jobs.delete_finished(1) == 3
     assert {job.id for job in jobs.list()} == {made[3].id, made[4].id}

@@ -66,6 +66,6 @@ def test_pages_walk_every_entry_once(ledger: BulkLedger) -> None:
 
 def test_what_is_forgotten_is_gone(ledger: BulkLedger) -> None:
     ledger.record(PUBLIC, "w", ROWS)
-    ledger.forget(PUBLIC, "w", ["1", "2", "unknown"])
-    ledger.forget(PUBLIC, "w", [])
+    ledger.delete(PUBLIC, "w", ["1", "2", "unknown"])
+    ledger.delete(PUBLIC, "w", [])
     assert ledger.summary(PUBLIC, "w").articles == 3

@@ -86,10 +86,10 @@ def test_feedback_is_attached_and_listed(answers: AnswerStore) -> None:
 def test_wiping_by_age_and_whole(answers: AnswerStore) -> None:
     for answer_id in ("a", "b"):
         _save(answers, answer_id)
-    assert answers.wipe("2000-01-01T00:00:00Z") == 0
-    assert answers.wipe("2999-01-01T00:00:00Z") == 2
+    assert answers.delete("2000-01-01T00:00:00Z") == 0
+    assert answers.delete("2999-01-01T00:00:00Z") == 2
     _save(answers, "c")
-    assert answers.wipe() == 1
+    assert answers.delete() == 1
     assert list(answers.list()) == []
 
 

@@ -123,7 +123,7 @@ with IndexStore(options, crash_at=int(sys.argv[2]), vector_store=sys.argv[3]) as
         store.reembedding.swap(PAPERS, staged.number)
     store.reembedding.complete(PAPERS, NEVER)
     store.reembedding.revert(PAPERS, NEVER)
-    store.reembedding.discard(PAPERS)
+    store.reembedding.delete_others(PAPERS)
     print(store.steps.reached)
 """
 
@@ -192,6 +192,6 @@ def _check(store: IndexStore, n: int) -> str:
             store.reembedding.swap(PAPERS, staged.number)
         store.reembedding.complete(PAPERS, NEVER)
     own_rank_one(store, NEW)
-    store.reembedding.discard(PAPERS)
+    store.reembedding.delete_others(PAPERS)
     assert len(vectors_by_build(store)) == 1
     return fingerprint.embedding_model

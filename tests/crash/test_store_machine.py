@@ -113,7 +113,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def clear(self) -> None:
         """Delete everything that is live."""
-        self.store.writer.clear(PAPERS)
+        self.store.writer.delete_all(PAPERS)
         for key in list(self.live):
             self._forget(key)
 

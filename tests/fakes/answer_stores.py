@@ -51,7 +51,7 @@ class MemoryAnswerStore:
             else {**self.records[answer_id], "feedback": said}
         )
 
-    def wipe(self, older_than: str | None = None) -> int:
+    def delete(self, older_than: str | None = None) -> int:
         self.wiped.append(older_than)
         gone = [
             key

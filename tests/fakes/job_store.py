@@ -67,7 +67,7 @@ class MemoryJobStore:
         with self._lock:
             return tuple(job for job in self._rows.values() if job.state not in _FINISHED)
 
-    def prune(self, keep_finished: int) -> int:
+    def delete_finished(self, keep_finished: int) -> int:
         with self._lock:
             finished = [job.id for job in self._rows.values() if job.state in _FINISHED]
             gone = finished[: max(0, len(finished) - keep_finished)]

@@ -36,7 +36,7 @@ class DictLedger:
         )
         return [entry for _, entry in rows[:limit]]
 
-    def forget(self, library: Library, source: str, articles: Sequence[str]) -> None:
+    def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
         for article in articles:
             self._rows.pop((library, source, article), None)
 

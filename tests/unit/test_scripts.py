@@ -21,7 +21,14 @@ from scripts import (
 )
 from tests.fakes.runtime_only import ROOT, developers_modules
 
-FOR_DEVELOPERS = {"audit", "build_release", "make_sample_papers", "moving_picture", "screenshots"}
+FOR_DEVELOPERS = {
+    "audit",
+    "build_release",
+    "make_sample_papers",
+    "moving_picture",
+    "rooms",
+    "screenshots",
+}
 """Need packages of developers, and say so in their first lines."""
 PARTS = {"__init__", "dockerfile", "reports"}
 """Imported by scripts, no script themselves."""

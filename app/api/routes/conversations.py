@@ -151,7 +151,7 @@ def give_feedback(
 )
 def forget_answers(services: Composition) -> Forgotten:
     """Forget every stored answer, with its question, trace and feedback."""
-    return Forgotten(forgotten=services.answers.wipe())
+    return Forgotten(forgotten=services.answers.delete())
 
 
 @router.get(

@@ -166,7 +166,7 @@ def _accept(
 def _discard(shas: list[str], services: ServicePort) -> None:
     """Leave nothing of an upload that was not accepted."""
     try:
-        services.writer.discard_unaccepted(shas)
+        services.writer.delete_unaccepted(shas)
     except (DocuMindError, OSError):
         logger.warning(
             "originals of a refused upload stay behind: %s", ", ".join(shas), exc_info=True

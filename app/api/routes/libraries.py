@@ -64,7 +64,7 @@ def clear_library(
         raise InvalidInput(
             f"confirm {confirm!r} must be {library!r}, the library that will be emptied"
         )
-    gone = services.writer.clear(Library(library))
+    gone = services.writer.delete_all(Library(library))
     return Cleared(
         library=library, documents=gone.documents, chunks=gone.chunks, vectors=gone.embedded
     )

@@ -174,7 +174,7 @@ class BulkLedger(Protocol):
         """Return entries with an article key above `after`, ascending by key."""
         ...
 
-    def forget(self, library: Library, source: str, articles: Sequence[str]) -> None:
+    def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
         """Drop entries of articles that the source no longer has."""
         ...
 

@@ -46,7 +46,7 @@ class JobStore(Protocol):
         """
         ...
 
-    def prune(self, keep_finished: int) -> int:
+    def delete_finished(self, keep_finished: int) -> int:
         """Forget finished jobs beyond the newest `keep_finished`; return how many."""
         ...
 
@@ -74,7 +74,7 @@ class AnswerStore(Protocol):
         """Return records, newest first."""
         ...
 
-    def wipe(self, older_than: str | None = None) -> int:
+    def delete(self, older_than: str | None = None) -> int:
         """Forget all answers, or those before a UTC time; return how many."""
         ...
 

@@ -86,7 +86,7 @@ class SqliteAnswerStore:
             found = found.where(answers.c.feedback.is_not(None))
         return [_record_from(*row) for row in self._database.rows(found)]
 
-    def wipe(self, older_than: str | None = None) -> int:
+    def delete(self, older_than: str | None = None) -> int:
         """Forget all answers, or those before a UTC time; return how many."""
         old = (
             delete(answers)
@@ -97,7 +97,7 @@ class SqliteAnswerStore:
             return sql.execute(old).rowcount
 
 
-def blank_quotes(sql: Connection, library: Library, doc_id: str) -> int:
+def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
     """Blank a document's quotes in stored answers and conversations; return count."""
     blanked = 0
     for n, answer_id, packed in sql.execute(

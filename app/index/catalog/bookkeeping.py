@@ -61,7 +61,7 @@ def live_chunk_ids(sql: Connection, doc: int) -> list[int]:
     return list(sql.execute(_CHUNKS, {"of": doc}).scalars())
 
 
-def retire_chunks(sql: Connection, doc: int) -> list[int]:
+def delete_chunk_vectors(sql: Connection, doc: int) -> list[int]:
     """Remove vectors and codes of a live revision in every build; return chunk ids."""
     ids = live_chunk_ids(sql, doc)
     sql.execute(_REMOVE_CODES, {"of": doc})

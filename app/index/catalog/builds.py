@@ -127,10 +127,10 @@ class Builds:
             self.of(library, "live"),
         )
         if staged is not None and staged.fingerprint != fingerprint:
-            self._unset(library, staged.number)
+            self._delete_build(library, staged.number)
             staged = None
         if previous is not None and (staged is not None or previous.fingerprint != fingerprint):
-            self._unset(library, previous.number)
+            self._delete_build(library, previous.number)
             previous = None
         if staged is None:
             with self._database.write("stage") as sql:
@@ -143,10 +143,10 @@ class Builds:
             self._copy(live.number, staged.number)
         return staged
 
-    def _unset(self, library: Library, number: int) -> None:
+    def _delete_build(self, library: Library, number: int) -> None:
         """Take a build out of its role, then remove its vectors in batches.
 
-        A later sweep finishes an interrupted removal.
+        A later call finishes an interrupted removal.
         """
         with self._database.write("unstage") as sql:
             sql.execute(
@@ -155,9 +155,9 @@ class Builds:
             sql.execute(
                 _of(library).where(libraries.c.previous_build == number).values(previous_build=None)
             )
-        self.sweep(library)
+        self.delete_unused(library)
 
-    def sweep(self, library: Library) -> int:
+    def delete_unused(self, library: Library) -> int:
         """Remove builds without a role, vectors first; return how many vectors went."""
         with self._database.read() as sql:
             kept = _roles(sql, library).values()
@@ -168,13 +168,13 @@ class Builds:
             )
         removed = 0
         for number in sorted(set(held) - set(kept)):
-            while batch := self._remove_batch(number):
+            while batch := self._delete_batch(number):
                 removed += batch
             with self._database.write("remove_build") as sql:
                 sql.execute(delete(builds).where(builds.c.build == number))
         return removed
 
-    def _remove_batch(self, number: int) -> int:
+    def _delete_batch(self, number: int) -> int:
         some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
         with self._database.write("remove_vectors") as sql:
             return sql.execute(delete(vectors).where(vectors.c.key.in_(some))).rowcount
@@ -197,12 +197,12 @@ class Builds:
                 sql.execute(insert(vectors).from_select(["key", "vector"], batch))
             after = keys[-1]
 
-    def discard(self, library: Library) -> int:
-        """Remove the previous and the staged build; return how many vectors went."""
+    def delete_others(self, library: Library) -> int:
+        """Delete the previous and the staged build; return how many vectors went."""
         with self._database.write("unstage") as sql:
             sql.execute(delete(meta).where(meta.c.key == staged_key(library)))
             sql.execute(_of(library).values(previous_build=None))
-        return self.sweep(library)
+        return self.delete_unused(library)
 
 
 def make_live(sql: Connection, library: Library, build: int) -> None:

@@ -76,7 +76,7 @@ class SqliteJobStore:
             for row in self._database.rows(_JOBS.where(_UNFINISHED).order_by(jobs.c.n))
         ]
 
-    def prune(self, keep_finished: int) -> int:
+    def delete_finished(self, keep_finished: int) -> int:
         """Forget finished jobs beyond the newest `keep_finished`; return how many."""
         finished = select(jobs.c.n).where(jobs.c.state.in_(FINISHED)).order_by(jobs.c.n.desc())
         with self._database.write("job") as sql:

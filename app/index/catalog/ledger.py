@@ -58,7 +58,7 @@ class SqliteLedger:
             for row in self._database.rows(following.order_by(ledger.c.article).limit(limit))
         ]
 
-    def forget(self, library: Library, source: str, articles: Sequence[str]) -> None:
+    def delete(self, library: Library, source: str, articles: Sequence[str]) -> None:
         """Drop entries of articles that the source no longer has."""
         if not articles:
             return

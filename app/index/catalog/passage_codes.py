@@ -90,7 +90,7 @@ class PassageCodeStore:
         found = sorted(row.chunk_id for query in named for row in self._database.rows(query))
         return self._catalog.chunks_by_id(library, found[:limit])
 
-    def clear_codes(self, library: Library) -> None:
+    def delete_codes(self, library: Library) -> None:
         """Remove the codes of a library, to make them again."""
         every = (
             select(chunks.c.chunk_id).join(documents).where(documents.c.library == library.value)
@@ -98,7 +98,7 @@ class PassageCodeStore:
         with self._database.write("codes") as sql:
             sql.execute(delete(passage_codes).where(passage_codes.c.chunk_id.in_(every)))
 
-    def drop_others(self) -> None:
+    def delete_others(self) -> None:
         """Remove codes of another version, which match no question of this one."""
         with self._database.read() as sql:
             held = meta_value(sql, _VERSION_KEY)

@@ -13,8 +13,8 @@ from app.index.catalog import sqlite
 from app.index.catalog.bookkeeping import (
     count_document,
     count_inserted,
+    delete_chunk_vectors,
     repoint_duplicates,
-    retire_chunks,
     search_key,
 )
 from app.index.catalog.rows import author_keys, pack_ids, pack_strings, strings_from
@@ -136,7 +136,7 @@ class RevisionBatch:
             if not old.live and old.doc in written:
                 # Deleted within its grace: it left the counters and the projections then, its
                 # vectors leave the catalog now.
-                retire_chunks(self._sql, old.doc)
+                delete_chunk_vectors(self._sql, old.doc)
         self._insert(stored, removed)
         self._finish(results, [item for item, _ in stored], current)
 
@@ -169,7 +169,7 @@ class RevisionBatch:
         """Take live revisions from counters, and their vectors; return chunk ids."""
         removed: dict[int, list[int]] = {}
         for item in stored:
-            removed[item.doc] = retire_chunks(self._sql, item.doc)
+            removed[item.doc] = delete_chunk_vectors(self._sql, item.doc)
             count_document(self._sql, item.doc, -1)
         return removed
 

@@ -54,7 +54,7 @@ class SyncClaims:
         return dict(self.database.rows(mine.order_by(sync_claims.c.source_key)))
 
 
-def forget_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:
+def delete_claims(sql: Connection, library: Library, source_keys: Sequence[str]) -> None:
     """Remove claims on purged documents in the caller's transaction."""
     for some in pieces(source_keys):
         sql.execute(_FORGET, {"of": library.value, "keys": some})

@@ -88,7 +88,7 @@ class TextCache:
                 self._size_bytes -= sys.getsizeof(self._texts.popitem(last=False)[1])
         return text
 
-    def forget(self, doc: int) -> None:
+    def delete(self, doc: int) -> None:
         """Drop every revision of a document."""
         with self._lock:
             for key in [key for key in self._texts if key[0] == doc]:

@@ -79,7 +79,7 @@ class Unlinks:
 
         The catalog recorded them as deleted or never accepted.
         """
-        self.originals.remove_parts()
+        self.originals.delete_parts()
         self.settle()
         if unknown := len(self.unknown()):
             log.warning(
@@ -93,7 +93,7 @@ class Unlinks:
         Records of uploads that an unfinished job still waits for stay: the job may fail.
         """
         recorded = self.recorded()
-        removed = sum(self.originals.remove(sha256) for sha256 in sorted(self.due()))
+        removed = sum(self.originals.delete(sha256) for sha256 in sorted(self.due()))
         answered = recorded - awaited_originals(self.database)
         if answered:
             with self.database.write("unlink") as sql:

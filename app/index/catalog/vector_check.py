@@ -11,7 +11,7 @@ from sqlalchemy import select
 from app.index.catalog.database import Database
 from app.index.catalog.rows import usable
 from app.index.catalog.schema import BUILD_SHIFT, builds, vectors
-from app.index.catalog.vectors import drop_vectors, fingerprint_from
+from app.index.catalog.vectors import delete_vectors, fingerprint_from
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +39,12 @@ class VectorCheck:
                     found += [row.key for row, fit in zip(batch, good, strict=True) if not fit]
         return found
 
-    def drop(self, keys: Sequence[int]) -> None:
+    def delete(self, keys: Sequence[int]) -> None:
         """Take vectors out of the catalog, its counters and every projection."""
         if keys:
             log.error(
                 "%d vectors of the catalog cannot be used; their chunks are embedded again",
                 len(keys),
             )
-            with self.database.write("drop_vectors") as sql:
-                drop_vectors(sql, keys)
+            with self.database.write("delete_vectors") as sql:
+                delete_vectors(sql, keys)

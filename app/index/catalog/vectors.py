@@ -160,7 +160,7 @@ def store_vectors(
     return ids
 
 
-def drop_vectors(sql: Connection, keys: Sequence[int]) -> None:
+def delete_vectors(sql: Connection, keys: Sequence[int]) -> None:
     """Remove unusable vectors everywhere, so that their chunks are embedded again.
 
     Args:

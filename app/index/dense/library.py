@@ -276,12 +276,12 @@ class DenseLibrary:
         if self._follows is not None and not self.replica.whole:
             self.replica.bring_up(stop)
 
-    def drop_others(self) -> None:
+    def delete_others(self) -> None:
         """Remove the store's collections of builds that do not serve."""
         with self._lock:
             builds = [one.build for one in (self._serving, self._staged) if one is not None]
         if builds and self.replica.whole:
-            self.replica.drop_others(builds)
+            self.replica.delete_others(builds)
 
     def rebuild_state(self) -> BuildState | None:
         """Return a fill's progress, or that a large library waits for one.

@@ -183,13 +183,13 @@ class Replica:
         self.whole = not stop.is_set()
         self.follow(stop)
 
-    def forget(self) -> None:
+    def mark_missing(self) -> None:
         """Note that the collection is gone, so that `bring_up` fills it."""
         with self.lock:
             self.whole = False
             self._log.set_mark(self._library, "chroma", 0)
 
-    def drop_others(self, keep: Sequence[Build]) -> None:
+    def delete_others(self, keep: Sequence[Build]) -> None:
         """Remove every collection of the library except those of these builds."""
         kept = {self.collection(build) for build in keep}
         for name in self.store.collections():

@@ -108,7 +108,7 @@ class StoreSupervisor:
         """
         with self._busy:
             if problem := self._problem():
-                self._discard(problem, logging.ERROR)
+                self._move_aside(problem, logging.ERROR)
             for dense in self._dense.values():
                 dense.replica.bring_up(self._stop)
             self._suspect = False
@@ -122,11 +122,11 @@ class StoreSupervisor:
             return exc.message
         return ""
 
-    def _discard(self, reason: str, level: int) -> None:
+    def _move_aside(self, reason: str, level: int) -> None:
         with ExitStack() as stack:
             for dense in self._dense.values():
                 stack.enter_context(dense.replica.lock)
-                dense.replica.forget()
+                dense.replica.mark_missing()
             moved = self._store.set_aside()
         log.log(
             level,
@@ -166,5 +166,5 @@ class StoreSupervisor:
             DiskFull: No space.
         """
         with self._busy:
-            self._discard(reason, logging.INFO)
+            self._move_aside(reason, logging.INFO)
             self.bring_up()

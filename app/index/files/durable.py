@@ -89,7 +89,7 @@ def replace_file(path: Path, content: bytes, steps: Steps, store: str) -> None:
         sync_directory(path.parent, steps, f"{store}.fsync_directory")
 
 
-def remove_file(path: Path, steps: Steps, step: str) -> bool:
+def delete_file(path: Path, steps: Steps, step: str) -> bool:
     """Remove a file when it is there; return whether it was."""
     with steps.at(step):
         try:
@@ -99,7 +99,7 @@ def remove_file(path: Path, steps: Steps, step: str) -> bool:
     return True
 
 
-def remove_tree(path: Path, steps: Steps, step: str) -> None:
+def delete_tree(path: Path, steps: Steps, step: str) -> None:
     """Remove a directory with all it holds; one that is not there is fine."""
     with steps.at(step):
         shutil.rmtree(path, ignore_errors=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.core.errors import IndexDamaged
 from app.core.ids import content_sha256
-from app.index.files.durable import disk_errors, remove_file, sync_directory
+from app.index.files.durable import delete_file, disk_errors, sync_directory
 from app.index.files.steps import Steps
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -90,20 +90,20 @@ class Originals:
                 with self._steps.at("originals.rename"):
                     temporary.replace(target)
             except BaseException:
-                remove_file(temporary, self._steps, "originals.discard")
+                delete_file(temporary, self._steps, "originals.discard")
                 raise
         try:
             sync_directory(self._path, self._steps, "originals.fsync_directory")
         except OSError:  # too many open files, for one: the caller is told that nothing was kept
-            remove_file(target, self._steps, "originals.discard")
+            delete_file(target, self._steps, "originals.discard")
             raise
         return sha256
 
-    def remove(self, sha256: str) -> bool:
+    def delete(self, sha256: str) -> bool:
         """Remove bytes durably; return whether they were here."""
         if not _SHA256.fullmatch(sha256):
             return False
-        removed = remove_file(self.path(sha256), self._steps, "originals.unlink")
+        removed = delete_file(self.path(sha256), self._steps, "originals.unlink")
         if removed:
             sync_directory(self._path, self._steps, "originals.fsync_directory")
         return removed
@@ -112,13 +112,13 @@ class Originals:
         """Return the SHA-256 of every original that is kept."""
         return names_in(self._path)
 
-    def remove_parts(self) -> int:
+    def delete_parts(self) -> int:
         """Remove parts left by an interrupted `store`; return the number of files.
 
         Nothing else may be storing.
         """
         return sum(
-            remove_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART)
+            delete_file(path, self._steps, "originals.discard") for path in self._path.glob(_PART)
         )
 
     def exists(self, sha256: str) -> bool:

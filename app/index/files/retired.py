@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from app.index.files.durable import remove_tree
+from app.index.files.durable import delete_tree
 from app.index.files.steps import Steps
 
 _ROWS = re.compile(r"(papers|public)-\d+")
@@ -15,7 +15,7 @@ _ROW_FILES = frozenset(
 )
 
 
-def remove_retired(data_dir: Path, steps: Steps) -> None:
+def delete_retired(data_dir: Path, steps: Steps) -> None:
     """Remove vectors that earlier releases kept in `exact/`, and nothing else.
 
     A directory that holds anything else stays.
@@ -25,7 +25,7 @@ def remove_retired(data_dir: Path, steps: Steps) -> None:
         return
     for path in folder.iterdir():
         if _ROWS.fullmatch(path.name) and _only_rows(path):
-            remove_tree(path, steps, "retired.remove")
+            delete_tree(path, steps, "retired.remove")
     with suppress(OSError), steps.at("retired.remove"):
         folder.rmdir()  # fails when something else is in it
 

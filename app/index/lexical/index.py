@@ -181,7 +181,7 @@ class TantivyIndex:
             for fields in chunk_fields(document):
                 self._open_writer().add_document(fields)
 
-    def remove(self, doc: int) -> None:
+    def delete(self, doc: int) -> None:
         """Queue the removal of a document's chunks, committed or queued before."""
         with self._writing(), self._steps.at("tantivy.delete"):
             self._open_writer().delete_documents_by_term(DOC, doc)
@@ -217,7 +217,7 @@ class TantivyIndex:
         # a failed commit too.
         self._writer = None
 
-    def clear(self) -> None:
+    def delete_all(self) -> None:
         """Remove every chunk, durably."""
         with self._writing():
             with self._steps.at("tantivy.delete_all"):

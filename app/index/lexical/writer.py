@@ -22,7 +22,7 @@ WAITING_CHUNKS = 8_000
 """Chunks that may wait for tantivy while it commits; a writer that brings more waits too."""
 
 
-class WordQueue:
+class LexicalWriter:
     """Single writer of a lexical index.
 
     Call `settle` under the write lock before writing to it from elsewhere. `put` is called with the
@@ -86,7 +86,7 @@ class WordQueue:
         self._error = None
         self.last_put = self._taken = self._done
 
-    def drop(self, error: BaseException) -> None:
+    def rollback(self, error: BaseException) -> None:
         """Drop what was put and is not committed; `error` is what a commit of it raises."""
         self._thread.submit(self._fail, error).result()
 
@@ -111,7 +111,7 @@ class WordQueue:
                 index = self._indexes[self._library]
                 for document in documents:
                     if document.doc in replaced:
-                        index.remove(document.doc)
+                        index.delete(document.doc)
                     index.add(document)
                 self._taken = seq
                 self._group_chunks += chunks

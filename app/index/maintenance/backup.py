@@ -19,8 +19,8 @@ from app.index.catalog.database import Database
 from app.index.catalog.sqlite import end_backups
 from app.index.catalog.versions import refuse_newer, schema_of
 from app.index.files.durable import (
+    delete_tree,
     disk_errors,
-    remove_tree,
     replace_file,
     sync_directory,
     sync_file,
@@ -75,7 +75,7 @@ def backup(
     try:
         return _write_all(database, originals, target, steps, progress)
     except BaseException:
-        remove_tree(target, steps, "backup.discard")
+        delete_tree(target, steps, "backup.discard")
         raise
 
 
@@ -166,7 +166,7 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
     names = verify(source)
     staging = data_dir / "restore.part"
     if staging.exists():
-        remove_tree(staging, steps, "restore.discard")
+        delete_tree(staging, steps, "restore.discard")
     (staging / "originals").mkdir(parents=True)
     with disk_errors(data_dir):
         for relative in [CATALOG_NAME, *(f"originals/{name}.bin" for name in names)]:
@@ -195,7 +195,7 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
             with steps.at("restore.move_in"):
                 (staging / name).replace(data_dir / name)
         sync_directory(data_dir, steps, "restore.fsync_directory")
-        remove_tree(staging, steps, "restore.discard")
+        delete_tree(staging, steps, "restore.discard")
 
 
 def verify(source: Path) -> list[str]:

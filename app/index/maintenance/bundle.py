@@ -36,7 +36,7 @@ from app.index.catalog.passage_codes import PassageCodeStore
 from app.index.catalog.rows import vector_key
 from app.index.catalog.schema import chunks, documents, vectors
 from app.index.catalog.statements import OF_REVISION, pieces
-from app.index.files.durable import disk_errors, remove_file, sync_directory, sync_file, utc_now
+from app.index.files.durable import delete_file, disk_errors, sync_directory, sync_file, utc_now
 from app.index.files.originals import Originals
 from app.index.files.steps import Steps
 from app.index.maintenance.bundle_check import BundleCheck, BundleReport, count_parts
@@ -97,7 +97,7 @@ class Bundler:
                 report = self._write(file, library, progress)
             sync_file(part, self.steps, "bundle.fsync")
         except BaseException:
-            remove_file(part, self.steps, "bundle.discard")
+            delete_file(part, self.steps, "bundle.discard")
             raise
         with self.steps.at("bundle.rename"):
             part.replace(target)

@@ -90,7 +90,7 @@ class CatalogCheck:
             last = self.log.last()
         unusable = self.vectors.find()
         if orphans:
-            yield self._drop_vectors(
+            yield self._delete_vectors(
                 "catalog_orphan_vectors",
                 orphans,
                 "vectors of chunks that are not live",
@@ -98,7 +98,7 @@ class CatalogCheck:
             )
         if unusable:
             if repair:
-                self.vectors.drop(unusable)
+                self.vectors.delete(unusable)
             detail = "vectors of a wrong size or not finite; they are embedded again"
             yield Fault("catalog_vectors", "", len(unusable), detail, repair)
         for mark, seq in self.log.marks().items():
@@ -114,7 +114,7 @@ class CatalogCheck:
                     repair,
                 )
 
-    def _drop_vectors(
+    def _delete_vectors(
         self, code: FaultCode, keys: list[int], detail: str, *, repair: bool
     ) -> Fault:
         if repair:
@@ -191,7 +191,7 @@ class CatalogCheck:
         for code, files in lost.items():
             if files:
                 if repair:
-                    self._disown(files)
+                    self._delete_originals(files)
                 yield Fault(
                     code,
                     "",
@@ -211,7 +211,7 @@ class CatalogCheck:
                 repair,
             )
 
-    def _disown(self, names: list[str]) -> None:
+    def _delete_originals(self, names: list[str]) -> None:
         with self.database.write("fsck") as sql:
             for table in (documents, revisions):
                 disowned = (
@@ -219,4 +219,4 @@ class CatalogCheck:
                 )
                 sql.execute(disowned, [{"name": name} for name in names])
         for name in names:
-            self.originals.remove(name)
+            self.originals.delete(name)

@@ -12,7 +12,7 @@ from app.index.catalog.database import Database
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
 from app.index.dense.supervisor import StoreSupervisor
-from app.index.files.durable import BROKEN_MARK, remove_file, remove_tree
+from app.index.files.durable import BROKEN_MARK, delete_file, delete_tree
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
 from app.index.projector import Projector
@@ -71,17 +71,17 @@ class Purger:
             # Chroma never shrinks and keeps deleted vectors (docs/facts/chroma.md): only a new
             # store, in a process that never held them, is free of them.
             self.supervisor.refill("a purge fills it without deleted vectors")
-        removed = self._remove_broken()
+        removed = self._delete_broken()
         for library, at in deletions.items():
             if at is not None:
-                self.remover.forget_deletions(library, at)
+                self.remover.mark_purged(library, at)
         self.projector.log.save()
         self.database.vacuum()
         return PurgeReport(
             documents, tuple(library.value for library in libraries), removed, before, self._size()
         )
 
-    def _remove_broken(self) -> int:
+    def _delete_broken(self) -> int:
         removed = 0
         for root in {
             self.options.data_dir,
@@ -92,9 +92,9 @@ class Purger:
                 if not _is_ours(path):
                     continue
                 if path.is_dir():
-                    remove_tree(path, self.steps, "purge.remove_broken")
+                    delete_tree(path, self.steps, "purge.remove_broken")
                 else:
-                    remove_file(path, self.steps, "purge.remove_broken")
+                    delete_file(path, self.steps, "purge.remove_broken")
                 removed += 1
         return removed
 

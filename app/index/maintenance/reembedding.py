@@ -107,9 +107,9 @@ class Reembedding:
                 f"library {library.value!r} is embedded with {fingerprint.embedding_model!r} and the same settings already"
             )
         staged = self.builds.stage(library, fingerprint)
-        self.builds.sweep(library)
+        self.builds.delete_unused(library)
         with self.supervisor.quiet():
-            self.dense[library].drop_others()
+            self.dense[library].delete_others()
         return staged
 
     def missing(self, library: Library, number: int) -> int:
@@ -189,12 +189,12 @@ class Reembedding:
         self.complete(library, stop)
         return live, previous
 
-    def discard(self, library: Library) -> int:
+    def delete_others(self, library: Library) -> int:
         """Remove the previous and any unfinished build; return the number of vectors.
 
         Their files go too.
         """
-        removed = self.builds.discard(library)
+        removed = self.builds.delete_others(library)
         with self.supervisor.quiet():
-            self.dense[library].drop_others()
+            self.dense[library].delete_others()
         return removed

@@ -88,7 +88,7 @@ def test_restore_brings_the_backup_back_and_keeps_what_was_there(
 ) -> None:
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
         store.backup(tmp_path / "backup")
-        store.writer.clear(Library.PAPERS)
+        store.writer.delete_all(Library.PAPERS)
     assert documind("restore", str(tmp_path / "backup"))[0] == 0
     with IndexStore(IndexOptions(data, data / "chroma"), vector_store="off") as store:
         assert store.catalog.counts(Library.PAPERS).documents == 1

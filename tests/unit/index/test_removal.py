@@ -119,7 +119,7 @@ def test_clear_empties_one_library(store: IndexStore) -> None:
     store.writer.write([make_draft(f"{i}.txt", f"walruses {i} whistle") for i in range(5)])
     store.writer.write([make_draft("p.txt", "walruses too", library=Library.PUBLIC, chunks=1)])
     embed_all(store)
-    removed = store.writer.clear(PAPERS)
+    removed = store.writer.delete_all(PAPERS)
     assert (removed.documents, removed.chunks) == (5, 10)
     assert store.catalog.counts(PAPERS).documents == 0
     assert store.catalog.counts(Library.PUBLIC).documents == 1
@@ -249,7 +249,7 @@ def test_originals_are_stored_once_and_half_written_ones_removed(tmp_path: Path)
     other = originals.store(b"other")
     (tmp_path / "o" / ".half.part").write_bytes(b"x")
     (tmp_path / "o" / "notes.txt").write_bytes(b"not ours")
-    assert originals.remove_parts() == 1
+    assert originals.delete_parts() == 1
     assert originals.names() == {sha256, other}
     assert (tmp_path / "o" / "notes.txt").exists()
     originals.path(sha256).write_bytes(b"c0ntent")

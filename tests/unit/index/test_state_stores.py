@@ -46,7 +46,7 @@ def test_jobs_survive_reopening_and_are_pruned(options: IndexOptions) -> None:
         assert [j.id for j in store.jobs.unfinished()] == [first.id, second.id]
         for job in store.jobs.list():
             store.jobs.save(replace(job, state="done"))
-        assert store.jobs.prune(1) == 1
+        assert store.jobs.delete_finished(1) == 1
         assert [j.id for j in store.jobs.list()] == [second.id]
         with pytest.raises(NotFound):
             store.jobs.get(first.id)
@@ -67,8 +67,8 @@ def test_answers_are_kept_rated_listed_and_wiped(store: IndexStore) -> None:
     assert [r["answer_id"] for r in store.answers.list(with_feedback=True)] == ["a"]
     with pytest.raises(NotFound):
         store.answers.add_feedback("c", {})
-    assert store.answers.wipe("2000-01-01T00:00:00Z") == 0
-    assert store.answers.wipe() == 2
+    assert store.answers.delete("2000-01-01T00:00:00Z") == 0
+    assert store.answers.delete() == 2
     with pytest.raises(NotFound):
         store.answers.get("a")
 

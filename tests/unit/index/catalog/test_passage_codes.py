@@ -36,7 +36,7 @@ def test_codes_live_and_go_with_their_chunks(store: IndexStore) -> None:
     assert 0 < len(kept) < len(ids), "a superseded revision has no codes"
     store.codes.write_codes(dict.fromkeys(ids, CODE))
     assert store.codes.codes(ids) == kept, "and gets none"
-    store.writer.clear(PAPERS)
+    store.writer.delete_all(PAPERS)
     assert store.codes.codes([*ids, *new]) == {}
 
 
@@ -64,7 +64,7 @@ def test_clearing_leaves_the_other_library(store: IndexStore) -> None:
     store.writer.write([make_draft("wiki:1", "Lions.", library=Library.PUBLIC)])
     ids = [chunk.chunk_id for library in Library for chunk in store.codes.pending_codes(library, 9)]
     store.codes.write_codes(dict.fromkeys(ids, CODE))
-    store.codes.clear_codes(PAPERS)
+    store.codes.delete_codes(PAPERS)
     assert len(store.codes.codes(ids)) == len(ids) - len(_ids(store))
     assert store.codes.pending_codes(Library.PUBLIC, 9) == []
 

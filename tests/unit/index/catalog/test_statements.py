@@ -126,7 +126,7 @@ def test_more_names_than_one_statement_takes(database: Database) -> None:
     names = [f"a{n}" for n in range(2 * statements.PIECE + 1)]
     ledger.record(Library.PUBLIC, "dump", [LedgerEntry(name, "1", "indexed") for name in names])
     assert sorted(ledger.entries(Library.PUBLIC, "dump", [*names, "absent"])) == sorted(names)
-    ledger.forget(Library.PUBLIC, "dump", names[1:])
+    ledger.delete(Library.PUBLIC, "dump", names[1:])
     assert [entry.article for entry in ledger.page(Library.PUBLIC, "dump")] == names[:1]
 
 
@@ -177,5 +177,5 @@ def test_pruned_jobs_are_the_oldest_finished_ones(database: Database) -> None:
                 .values(state="done")
             )
             sql.execute(finished)
-    assert store.prune(1) == 2
+    assert store.delete_finished(1) == 2
     assert [job.id for job in store.list()] == [made[4].id, made[3].id, made[2].id]

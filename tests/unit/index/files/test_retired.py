@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.index.files.retired import remove_retired
+from app.index.files.retired import delete_retired
 from app.index.files.steps import Steps
 from app.index.options import IndexOptions
 from app.index.store import IndexStore
@@ -32,7 +32,7 @@ def test_what_is_not_ours_stays(tmp_path: Path) -> None:
     elsewhere = old_rows(tmp_path / "elsewhere", "papers-2")
     (tmp_path / "exact" / "papers-2").symlink_to(elsewhere)
     ours = old_rows(tmp_path, "papers-3")
-    remove_retired(tmp_path, Steps())
+    delete_retired(tmp_path, Steps())
     assert not ours.exists()
     assert (mixed / "rows.f32").exists()
     assert (mixed / "letter.txt").read_text() == "mine"
@@ -44,10 +44,10 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> No
     elsewhere = old_rows(tmp_path / "elsewhere", "papers-1")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "exact").symlink_to(elsewhere.parent)
-    remove_retired(tmp_path / "data", Steps())
+    delete_retired(tmp_path / "data", Steps())
     assert (elsewhere / "rows.f32").exists()
 
 
 def test_a_directory_without_them_is_left_alone(tmp_path: Path) -> None:
-    remove_retired(tmp_path, Steps())
+    delete_retired(tmp_path, Steps())
     assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,7 @@ def add_phantom(index: TantivyIndex) -> None:
 
 
 def garble(index: TantivyIndex) -> None:
-    index.remove(1)
+    index.delete(1)
     index.add(
         LexicalDocument(1, "x", "", (), None, "text", [(1, "body", "zzz"), (2, "body", "zzz")])
     )
@@ -132,7 +132,7 @@ FAULTS: dict[str, tuple[str, Inject]] = {
         lambda options: (options.data_dir / "last_change").write_text("999"),
     ),
     "watermark ahead": ("catalog_watermarks", watermark_ahead),
-    "lexical lost a document": ("lexical_missing", lexical(lambda index: index.remove(1))),
+    "lexical lost a document": ("lexical_missing", lexical(lambda index: index.delete(1))),
     "lexical phantom": ("lexical_phantom", lexical(add_phantom)),
     "lexical content": ("lexical_content", lexical(garble)),
     "original missing": ("original_missing", original(Path.unlink)),
@@ -193,7 +193,7 @@ def test_faults_of_the_truth_are_named_with_the_cure(
 def test_a_vector_store_that_was_never_needed_is_not_missed(store: IndexStore) -> None:
     draft = make_draft("ant", "a word", chunks=1)  # found by tests/crash/test_store_machine.py
     store.writer.write([draft])
-    store.writer.clear(PAPERS)
+    store.writer.delete_all(PAPERS)
     store.writer.claim(PAPERS, FINGERPRINT)
     store.writer.apply(PAPERS)
     assert store.fsck.run().faults == ()

@@ -89,7 +89,7 @@ def test_deleted_means_gone(options: IndexOptions, purge: bool) -> None:
 def test_the_file_has_no_free_pages_after_a_purge(options: IndexOptions) -> None:
     with IndexStore(options, vector_store="off") as store:
         store.writer.write([make_draft(f"{i}.txt", f"words {i} " * 500) for i in range(20)])
-        store.writer.clear(PAPERS)
+        store.writer.delete_all(PAPERS)
         report = store.purger.run()
         assert report.bytes_after < report.bytes_before
         path = store.database.path

@@ -227,12 +227,12 @@ def test_discarding_removes_what_does_not_serve(store: IndexStore) -> None:
     add(store, "walrus", "heron")
     embed_live(store)
     number = swapped(store)
-    assert store.reembedding.discard(PAPERS) == 4
+    assert store.reembedding.delete_others(PAPERS) == 4
     assert vectors_by_build(store) == {number: 4}
     own_rank_one(store, NEW)
     staged = store.reembedding.begin(PAPERS, made_by(OLD))
     fill(store, staged.number, OLD, limit=2)
-    assert store.reembedding.discard(PAPERS) == 2
+    assert store.reembedding.delete_others(PAPERS) == 2
     assert store.builds.of(PAPERS, "staged") is None
 
 

@@ -126,7 +126,7 @@ def test_what_was_deleted_or_never_accepted_is_unlinked_by_the_next_start(
     with opened(options) as store:
         (deleted,) = upload(store, "a.txt")
         never = store.writer.store_original(b"the process ends before the job's row")
-        monkeypatch.setattr(store.originals, "remove", lambda _: False)  # and before the unlinking
+        monkeypatch.setattr(store.originals, "delete", lambda _: False)  # and before the unlinking
         store.writer.delete(PAPERS, make_draft("a.txt", "").doc_id)
         monkeypatch.undo()
         assert store.originals.names() == {deleted, never}
@@ -152,7 +152,7 @@ def test_a_name_from_outside_is_no_path(store: IndexStore) -> None:
         with pytest.raises(IndexDamaged, match="64 hex digits"):
             store.originals.path(name)
         assert not store.originals.exists(name)
-        assert not store.originals.remove(name)
+        assert not store.originals.delete(name)
         assert store.originals.damaged(name)
 
 
