@@ -18,7 +18,7 @@ from app.index.catalog.facts import LexicalDocument
 from app.index.catalog.loading import CatalogLoader
 from app.index.dense.library import DenseLibrary
 from app.index.lexical.index import TantivyIndex
-from app.index.lexical.writer import WordQueue
+from app.index.lexical.writer import LexicalWriter
 from app.index.status import BuildState
 
 log = logging.getLogger(__name__)
@@ -46,8 +46,10 @@ class Projector:
         self._loader = loader
         self._lexical = lexical
         self._dense = dense
-        self._words = {
-            library: WordQueue(library, lexical, partial(change_log.set_mark, library, "lexical"))
+        self._writers = {
+            library: LexicalWriter(
+                library, lexical, partial(change_log.set_mark, library, "lexical")
+            )
             for library in lexical
         }
         self._rebuilding: dict[Library, BuildState] = {}
@@ -66,14 +68,14 @@ class Projector:
 
     def wait_for_room(self, library: Library) -> None:
         """Wait while too many words wait for tantivy; call without the write lock."""
-        self._words[library].wait_for_room()
+        self._writers[library].wait_for_room()
 
     def set_background(self, library: Library, background: bool) -> None:
         """Set low indexing priority (bulk runs); uploads need normal priority.
 
         An upload's request waits for the commit.
         """
-        self._words[library].background = background
+        self._writers[library].background = background
 
     def gather_lexical(
         self,
@@ -86,15 +88,15 @@ class Projector:
 
         They are found within seconds, at once by `commit_lexical`.
         """
-        self._words[library].put(documents, replaced, seq)
+        self._writers[library].put(documents, replaced, seq)
 
     def rollback_lexical(self, library: Library, error: BaseException) -> None:
         """Drop queued words after a failure; the next write replays all of them."""
-        self._words[library].rollback(error)
+        self._writers[library].rollback(error)
 
     def commit_lexical(self, library: Library) -> Future[None]:
         """Start to commit queued words; the future raises what dropped any."""
-        return self._words[library].commit()
+        return self._writers[library].commit()
 
     def flush_lexical(self, library: Library) -> None:
         """Wait until queued words are committed or dropped, without the write lock."""
@@ -105,9 +107,9 @@ class Projector:
 
         Then nothing needs a replay.
         """
-        words = self._words[library]
-        return words.under_way and not self.log.pending(
-            library, words.last_put, dense=False, limit=1
+        writer = self._writers[library]
+        return writer.under_way and not self.log.pending(
+            library, writer.last_put, dense=False, limit=1
         )
 
     def settle_lexical(self, library: Library) -> None:
@@ -115,7 +117,7 @@ class Projector:
 
         Nothing else writes to the index then.
         """
-        self._words[library].settle()
+        self._writers[library].settle()
 
     def catch_up_lexical(self, library: Library) -> None:
         """Replay changes that tantivy lacks: after a crash, a full disk, no new text."""
@@ -208,8 +210,8 @@ class Projector:
     def close(self) -> None:
         """Commit words that are under way; nothing is written after."""
         with self.writing:
-            for words in self._words.values():
-                words.close()
+            for writer in self._writers.values():
+                writer.close()
 
     def start(self, library: Library) -> None:
         """Replay what the last process left; report a projection that fails.

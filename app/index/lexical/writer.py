@@ -22,7 +22,7 @@ WAITING_CHUNKS = 8_000
 """Chunks that may wait for tantivy while it commits; a writer that brings more waits too."""
 
 
-class WordQueue:
+class LexicalWriter:
     """Single writer of a lexical index.
 
     Call `settle` under the write lock before writing to it from elsewhere. `put` is called with the
