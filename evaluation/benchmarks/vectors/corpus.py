@@ -35,8 +35,7 @@ def noisy(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
     noise -= np.einsum("ij,ij->i", noise, rows)[:, np.newaxis] * rows
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
     cosines = rng.uniform(FARTHEST, NEAREST, (len(rows), 1)).astype(np.float32)
-    copies: FloatArray = cosines * rows + np.sqrt(1 - cosines**2) * noise
-    return copies
+    return np.asarray(cosines * rows + np.sqrt(1 - cosines**2) * noise, np.float32)
 
 
 def blocks(real: FloatArray, count: int) -> Iterator[HalfArray]:

@@ -132,7 +132,7 @@ def ask(path: Path, inputs: Path, _: int) -> Figures:
 
             for query in queries[:20]:
                 search(query)
-            answers, seconds = _each(search, queries)
+            answers, seconds = _each(search, list(queries))
             name = "dense" if year is None else f"filter {share:g}"
             right = [
                 len(set(found[:TOP]) & set(wanted)) / len(wanted)
