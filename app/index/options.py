@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from app.core.types import Library
-
-StoreKind = Literal["chroma", "faiss"]
-"""Stores of vectors: a graph of whole rows, or lists of codes (the extra `large`)."""
+from app.core.types import Library, StoreKind
 
 STORE_BYTES: dict[StoreKind, int] = {"chroma": 2048, "faiss": 120}
 """Bytes of memory that a vector of 384 numbers counts for: row and graph links, or code and id with room to grow."""

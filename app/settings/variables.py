@@ -14,8 +14,15 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
-from app.core.types import EvidenceKind, Fusion, LibraryName, PromptKind, Reasoning, Rerank
-from app.index.options import StoreKind
+from app.core.types import (
+    EvidenceKind,
+    Fusion,
+    LibraryName,
+    PromptKind,
+    Reasoning,
+    Rerank,
+    StoreKind,
+)
 from app.providers.options import EmbeddingProviderName, ProviderName
 
 HOSTED = ("openai", "groq", "google", "mistral", "anthropic")

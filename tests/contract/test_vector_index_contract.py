@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from app.core.ports import VectorIndex
-from app.core.types import Filters, FloatArray, Library, Passage
+from app.core.types import Filters, FloatArray, Library, Passage, StoreKind
 from app.core.vectors import cosine_distances
-from app.index.options import IndexOptions, StoreKind
+from app.index.options import IndexOptions
 from app.index.store import IndexStore, VectorStoreUse
 from tests.fakes.indexes import ExactVectors, MemoryCatalog, matches
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows

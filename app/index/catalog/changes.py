@@ -9,13 +9,12 @@ from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select
 
-from app.core.types import Library
+from app.core.types import Library, StoreKind
 from app.index.catalog.database import Database
 from app.index.catalog.rows import unpack_ids
 from app.index.catalog.schema import changes, watermarks
 from app.index.catalog.sqlite import last_id
 from app.index.catalog.statements import put
-from app.index.options import StoreKind
 
 Projection = Literal["lexical", StoreKind]
 """A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""

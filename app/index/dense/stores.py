@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.core.errors import InvalidInput
-from app.core.types import Library
+from app.core.types import Library, StoreKind
 from app.index.dense.chroma.store import ChromaStore
 from app.index.dense.port import VectorStore
 from app.index.files.durable import delete_tree
 from app.index.files.steps import Steps
-from app.index.options import IndexOptions, StoreKind
+from app.index.options import IndexOptions
 
 log = logging.getLogger(__name__)
 

@@ -154,16 +154,15 @@ def _words(store: IndexStore, texts: Sequence[str], queries: FloatArray) -> Figu
     for text in texts[:20]:
         store.lexical.search(LIBRARY, text, WORDS_POOL)
     _, words = _each(lambda text: store.lexical.search(LIBRARY, text, WORDS_POOL), texts)
-    retriever = Retriever(
-        store.catalog,
-        store.vectors,
-        store.lexical,
-        _Known(vector_of),
-        RetrievalOptions(embed_on_query_budget_ms=0),
-    )
-    _, both = _each(
-        lambda text: retriever.retrieve(SearchRequest(text, LIBRARY, top_k=5), Trace()), texts
-    )
+    embedder = _Known(queries[0])
+    retrieval = RetrievalOptions(embed_on_query_budget_ms=0)
+    retriever = Retriever(store.catalog, store.vectors, store.lexical, embedder, retrieval)
+
+    def retrieve(text: str) -> None:
+        embedder.vector = vector_of[text]
+        retriever.retrieve(SearchRequest(text, LIBRARY, top_k=5), Trace())
+
+    _, both = _each(retrieve, texts)
     return {
         "bm25_p50_ms": _ms(words, 50),
         "bm25_p95_ms": _ms(words, 95),
@@ -173,15 +172,16 @@ def _words(store: IndexStore, texts: Sequence[str], queries: FloatArray) -> Figu
 
 
 class _Known:
-    """An embedder that knows the questions: only the search is timed."""
+    """An embedder that was told the vector of the next question: only searches are timed."""
 
     identity = EmbedderIdentity("bench", "all-MiniLM-L6-v2", "copies", DIMENSION, 256)
 
-    def __init__(self, vector_of: dict[str, FloatArray]) -> None:
-        self._vector_of = vector_of
+    def __init__(self, vector: FloatArray) -> None:
+        self.vector = vector
 
     def embed_query(self, text: str) -> FloatArray:
-        return self._vector_of[text]
+        assert text
+        return self.vector
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         raise NotImplementedError(f"{len(texts)} passages were not expected")

@@ -11,7 +11,7 @@ from app.core.types import FloatArray
 from app.index.catalog.rows import IdArray
 from app.index.dense.faiss.checked_file import read_lists, write_lists
 from app.index.dense.faiss.id_set import IdSet
-from app.index.dense.faiss.journal import Journal, Record
+from app.index.dense.faiss.journal import Journal, JournalRecord
 from app.index.dense.faiss.lists import VectorLists, lists_for
 from app.index.files.durable import delete_file
 from app.index.files.steps import Steps
@@ -29,7 +29,7 @@ KEPT_SHARE = 4
 """And one of so many vectors: so all files written while a library grows are a few times the last."""
 
 
-class Collection:
+class CodedCollection:
     """The vectors of one build; searches go on while it is written.
 
     The file has a number, and so has the journal that goes with it. A new file is there with its
@@ -105,22 +105,22 @@ class Collection:
                 raise ValueError(f"rows of {rows.shape[1]} numbers, not {self._lists.dimension}")
             for at in range(0, len(ids), PIECE):
                 codes = self._lists.encode(rows[at : at + PIECE])
-                self._write(Record("add", ids[at : at + PIECE], codes))
+                self._write(JournalRecord("add", ids[at : at + PIECE], codes))
             self._keep_up()
 
     def delete(self, ids: IdArray) -> None:
         """Remove vectors, durably; unknown ids are fine."""
         with self._writing:
             if len(held := self._ids.held(ids)):
-                self._write(Record("delete", held, np.empty((len(held), 0), np.uint8)))
+                self._write(JournalRecord("delete", held, np.empty((len(held), 0), np.uint8)))
                 self._keep_up()
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: JournalRecord) -> None:
         self._journal.append(record)
         with self._lock:
             self._apply(record)
 
-    def _apply(self, record: Record) -> None:
+    def _apply(self, record: JournalRecord) -> None:
         if self._lists is None:
             self._lists = VectorLists.flat(record.codes.shape[1] // 4)
         if len(held := self._ids.held(record.ids)):

@@ -32,7 +32,7 @@ _CHECK = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JournalRecord:
     """One change."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class Journal:
         self.rows = 0
         """How many ids the records have."""
 
-    def replay(self) -> Iterator[Record]:
+    def replay(self) -> Iterator[JournalRecord]:
         """Yield every whole record, then cut off one that is not.
 
         Raises:
@@ -69,7 +69,7 @@ class Journal:
         if self.path.stat().st_size > self._end:
             os.truncate(self.path, self._end)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: JournalRecord) -> None:
         """Write a record; it is on disk when this returns.
 
         Raises:
@@ -113,7 +113,7 @@ class Journal:
                 file.close()
 
 
-def _read(file: BinaryIO, path: Path) -> Record | None:
+def _read(file: BinaryIO, path: Path) -> JournalRecord | None:
     """Return the next record; None at the end and where it ends too early."""
     head = file.read(_HEADER.size + _CHECK.size)
     if len(head) < _HEADER.size + _CHECK.size:
@@ -129,4 +129,4 @@ def _read(file: BinaryIO, path: Path) -> Record | None:
         raise IndexDamaged(f"{path.name!r} of the vector store is damaged: its checksum is wrong")
     ids = np.frombuffer(content, np.int64, n)
     codes = np.frombuffer(content, np.uint8, offset=8 * n).reshape(n, width)
-    return Record(_KINDS[kind], ids, codes)
+    return JournalRecord(_KINDS[kind], ids, codes)

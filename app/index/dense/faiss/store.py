@@ -12,7 +12,7 @@ import numpy as np
 
 from app.core.errors import IndexDamaged, StorageError
 from app.core.types import FloatArray
-from app.index.dense.faiss.collection import LEAST_KEPT, Collection
+from app.index.dense.faiss.collection import LEAST_KEPT, CodedCollection
 from app.index.dense.faiss.lists import sample_size
 from app.index.files.durable import delete_tree, disk_errors, move_aside, sync_directory
 from app.index.files.steps import Steps
@@ -47,7 +47,7 @@ class FaissStore:
         self._learn_from = learn_from
         self._least_kept = least_kept
         self._lock = threading.RLock()
-        self._open: dict[str, Collection] = {}
+        self._open: dict[str, CodedCollection] = {}
 
     def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
         """Learn from a sample how to divide `expected` vectors; see `VectorStore.prepare`."""
@@ -132,7 +132,7 @@ class FaissStore:
     def _directory(self, collection: str) -> Path:
         return self.path / quote(collection, safe="")
 
-    def _of(self, collection: str) -> Collection | None:
+    def _of(self, collection: str) -> CodedCollection | None:
         if (held := self._open.get(collection)) is not None:
             return held
         with self._lock:
@@ -140,8 +140,8 @@ class FaissStore:
                 return self._open[collection]
             return self._read(collection) if self._directory(collection).exists() else None
 
-    def _read(self, collection: str) -> Collection:
-        self._open[collection] = Collection(
+    def _read(self, collection: str) -> CodedCollection:
+        self._open[collection] = CodedCollection(
             self._directory(collection),
             self._steps,
             learn_from=self._learn_from,
@@ -149,7 +149,7 @@ class FaissStore:
         )
         return self._open[collection]
 
-    def _made(self, collection: str) -> Collection:
+    def _made(self, collection: str) -> CodedCollection:
         with self._lock:
             if (held := self._of(collection)) is not None:
                 return held

@@ -14,12 +14,12 @@ import pytest
 
 from app.core.errors import DiskFull, IndexDamaged
 from app.core.ids import fingerprint8
-from app.core.types import Library
+from app.core.types import Library, StoreKind
 from app.index.dense.faiss.collection import FILE_NAME
 from app.index.dense.faiss.id_set import IdSet
 from app.index.dense.faiss.store import FaissStore
 from app.index.files.steps import Steps
-from app.index.options import IndexOptions, StoreKind
+from app.index.options import IndexOptions
 from app.index.store import IndexStore
 from evaluation.lib.vector_checks import differences
 from tests.unit.index.drafts import FINGERPRINT, make_draft, unit_rows
