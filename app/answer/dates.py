@@ -13,7 +13,7 @@ _YEAR = r"(?P<year>[12]\d{3})"
 _FORMS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?<![\w.,/-])(?P<year>[12]\d{{3}})-(?P<number>\d{{2}})-(?P<day>\d{{2}})(?![\w-])",
+        r"(?<![\w.,/-])(?P<year>[12]\d{3})-(?P<number>\d{2})-(?P<day>\d{2})(?![\w-])",
         rf"(?<![\w.,/-]){_DAY} (?:of )?(?P<month>{_MONTH})\b\.?(?:,? {_YEAR}\b)?",
         rf"\b(?P<month>{_MONTH})\.? {_DAY}\b(?!\s?%)(?:,? {_YEAR}\b)?",
     )
