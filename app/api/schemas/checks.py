@@ -70,10 +70,10 @@ class CheckSentence(Reply):
     support: float = Field(ge=0, le=1)
     citations: list[CheckCitation]
     better: CheckCitation | None = Field(
-        None, description="a place of the library that supports it, where `against` does not"
+        description="a place of the library that supports it, where `against` does not"
     )
     judged: CheckVerdict | None = Field(
-        None, description="the model's verdict, where `judge` named one and its reply was clear"
+        description="the model's verdict, where `judge` named one and its reply was clear"
     )
 
     @staticmethod
@@ -105,7 +105,7 @@ class CheckResponse(Reply):
 
     sentences: list[CheckSentence]
     counts: CheckCounts
-    judge: str | None = Field(None, description="provider:model that was asked too")
+    judge: str | None = Field(description="provider:model that was asked too")
 
     @staticmethod
     def of(report: CheckReport) -> CheckResponse:
