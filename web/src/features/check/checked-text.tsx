@@ -17,6 +17,8 @@ const VERDICTS: Record<CheckVerdict, { words: string; tone: "good" | "bad" | "wa
   not_found: { words: "not found", tone: "warn" },
   no_claim: { words: "claims nothing", tone: "plain" },
 };
+/** What the place of a sentence with this verdict does. */
+const PLACES: Record<CheckVerdict, string> = { supported: "holds it", contradicted: "says otherwise", not_found: "the nearest", no_claim: "" };
 const FORMS = ["markdown", "html", "json"] as const;
 type Form = (typeof FORMS)[number];
 const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };
@@ -73,14 +75,14 @@ function SentenceRow({ sentence, judge }: { sentence: CheckedSentence; judge: st
       </div>
       <div className="min-w-0">
         <p className={cx("font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text}</p>
-        {best !== undefined && <Place place={best} lead="" />}
-        {sentence.better !== null && <Place place={sentence.better} lead="A better source: " />}
+        {best !== undefined && <Place place={best} words={PLACES[sentence.verdict]} lead="" />}
+        {sentence.better !== null && <Place place={sentence.better} words={PLACES.supported} lead="A better source: " />}
       </div>
     </li>
   );
 }
 
-function Place({ place, lead }: { place: CheckPlace; lead: string }) {
+function Place({ place, words, lead }: { place: CheckPlace; words: string; lead: string }) {
   const { read } = useWorkspace();
   const { library, doc_id, title } = place;
   return (
@@ -88,8 +90,8 @@ function Place({ place, lead }: { place: CheckPlace; lead: string }) {
       <p className="line-clamp-4 [overflow-wrap:anywhere]">
         {lead !== "" && <strong className="font-semibold text-ink">{lead}</strong>}“{place.quote}”
       </p>
-      <p className="flex flex-wrap items-center gap-1 text-2xs" title={`Support ${place.support.toFixed(2)}`}>
-        <span>{[title ?? "in the source", library, citationWords(place.support)].filter(Boolean).join(" · ")}</span>
+      <p className="flex flex-wrap items-center gap-1 text-2xs" title={citationWords(place.support)}>
+        <span>{[title ?? "in the source", library, words].filter(Boolean).join(" · ")}</span>
         {library !== null && doc_id !== null && (
           <Button
             look="quiet"
