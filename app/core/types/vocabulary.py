@@ -29,6 +29,9 @@ FileType = Literal["pdf", "docx", "html", "markdown", "text"]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
 DocumentType = Literal[FileType, "wikitext"]
 """Formats of documents: of files, and of articles in dumps."""
+StoreKind = Literal["chroma", "faiss"]
+"""Stores of vectors: a graph of whole rows, or lists of codes (the extra `large`)."""
+
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce", "summary"]
 Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
