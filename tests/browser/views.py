@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-CHECKED = "The tower is forty-one metres high. The last keeper left in 1989. Bananas ripen in Ecuador."
+CHECKED = (
+    "The tower is forty-one metres high. The last keeper left in 1989. Bananas ripen in Ecuador."
+)
 """Sentences for the view that checks a text."""
 
 View = Callable[[Page], None]
