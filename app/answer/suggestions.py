@@ -18,6 +18,7 @@ from app.answer.search import Search, SearcherFor, libraries
 from app.answer.strategies.base import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
+from app.core.languages import DEFAULT, LANGUAGES
 from app.core.ports import Catalog, Generator
 from app.core.sentences import sentence_spans
 from app.core.trace import Trace
@@ -192,7 +193,10 @@ def made_of(passages: Sequence[Passage]) -> list[str]:
         for passage in passages
         for start, end in sentence_spans(passage.chunk.text)
     ]
-    defined = [question for sentence in sentences if (question := _definition(sentence))]
+    language = passages[0].document.language if passages else DEFAULT
+    defined = [
+        question for sentence in sentences if (question := _definition_in(sentence, language))
+    ]
     dated = [question for sentence in sentences if (question := _date(sentence))]
     sections = dict.fromkeys(
         passage.chunk.section
@@ -205,6 +209,25 @@ def made_of(passages: Sequence[Passage]) -> list[str]:
         else []
     )
     return list(dict.fromkeys([*defined[:1], *dated[:2], *defined[1:3], *titled[:2]]))
+
+
+def _definition_in(sentence: str, language: str) -> str:
+    """Return what a sentence defines as a question in its language; empty if nothing."""
+    one = LANGUAGES.get(language or DEFAULT)
+    if one is None or not one.is_a:
+        return _definition(sentence)
+    match = re.match(rf"{_ANY_SUBJECT}{one.is_a}", sentence)
+    if match is None:
+        return ""
+    first, *rest = match["subject"].split()
+    if first.lower() in one.function_words.split():
+        if not rest:
+            return ""
+        first = first.lower()
+    return one.what_is.format(" ".join([first, *rest]))
+
+
+_ANY_SUBJECT = r"(?P<subject>[^\W\d_][\w'\u2019-]*(?: [\w'\u2019-]+){0,4}?)"
 
 
 def _definition(sentence: str) -> str:
