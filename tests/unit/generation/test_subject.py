@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from app.core.types import Evidence
 from app.generation.subject import missing_things, named_things
 from tests.unit.generation.passages import evidence
 
@@ -43,3 +46,35 @@ def test_a_list_of_references_names_and_says_nothing() -> None:
 def test_a_number_in_words_is_named() -> None:
     found = evidence("The castle had eight towers and three gates, all of them of stone.")
     assert missing_things("Which castle had 8 towers?", found) == ()
+
+
+def _in(language: str, text: str) -> list[Evidence]:
+    return [
+        replace(
+            one,
+            hit=replace(
+                one.hit,
+                passage=replace(
+                    one.hit.passage,
+                    document=replace(one.hit.passage.document, language=language),
+                ),
+            ),
+        )
+        for one in evidence(text)
+    ]
+
+
+def test_german_nouns_are_no_names() -> None:
+    assert named_things("Welche Hauptstadt hat das Land seit 1949?") == ("1949",)
+    found = _in("de", "Bonn war ab 1949 der Sitz der Regierung.")
+    assert missing_things("Welche Hauptstadt hat das Land seit 1949?", found) == ()
+
+
+def test_names_are_stemmed_as_the_passages_are() -> None:
+    found = _in("ru", "Рядом с Варшавой строили мост. Тесла там не был.")
+    assert missing_things("Кто строил мост около Варшавы?", found) == ()
+    assert missing_things("Кто строил мост около Москвы?", found) == ("Москвы",)
+
+
+def test_passages_of_another_language_may_spell_a_name_otherwise() -> None:
+    assert missing_things("Кто строил мост около Москвы?", evidence("A bridge near Moscow.")) == ()
