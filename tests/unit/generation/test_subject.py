@@ -1,4 +1,5 @@
 """What a question names, and what of it the passages lack."""
+# ruff: noqa: RUF001
 
 from __future__ import annotations
 
