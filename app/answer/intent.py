@@ -19,7 +19,7 @@ from app.answer.phrases import Pleasantry
 from app.core.languages import LANGUAGES
 from app.core.types import Message
 
-_SPECIAL = str.maketrans("ßøæœ\u2019\u2018", "soao''")
+_SPECIAL = str.maketrans("ßøæœ\u0131\u2019\u2018", "soaoi''")
 
 
 def folded(text: str) -> str:
@@ -42,7 +42,7 @@ def any_of(groups: Iterable[str]) -> str:
 
 
 _EMOJI = r"\U0001f300-\U0001faff\u2600-\u27bf\ufe0f"
-_GAP = rf"[\s,;:.!?\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
+_GAP = rf"[\s,;:.!?\u3001\u3002\uff01\uff0c\uff1f\u061f\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
 _SAYS: dict[tuple[Pleasantry, str], re.Pattern[str]] = {
     key: re.compile(r"\b" + any_of(map(folded, patterns)))
     for key, patterns in phrases.PLEASANTRIES.items()

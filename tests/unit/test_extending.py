@@ -52,7 +52,7 @@ from app.core.text import tokenise
 from app.answer.intent import detect
 
 assert language_of("Hvornår blev broen bygget, og hvem har tegnet den?") == "da"
-assert tokenise("broerne", "da") == tokenise("broer", "da")
+assert tokenise("bilerne", "da") == tokenise("biler", "da")
 assert detect("Mange tak!").kind == "thanks"
 
 

@@ -65,7 +65,7 @@ def test_words_that_only_look_like_a_greeting_stay(text: str) -> None:
 
 def test_the_refusal_is_in_the_language_of_the_question() -> None:
     asked = "Когда построили мост?"
-    answer = Answer("1", REFUSAL, "abstained", Question(asked), "none", "minilm")
+    answer = Answer("1", REFUSAL, "abstained", Question(asked, "papers"), "none", "minilm")
     final = translated(FinalEvent(answer), asked)
     assert isinstance(final, FinalEvent)
     assert final.answer == replace(answer, text=LANGUAGES["ru"].refusal)
