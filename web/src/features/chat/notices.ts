@@ -9,6 +9,7 @@ export function noticeTone(code: string): Tone {
     case "injection_flagged":
     case "generator_unavailable":
     case "embedder_unavailable":
+    case "language_differs":
     case "fallback_used":
     case "hosted_provider":
       return "warn";
