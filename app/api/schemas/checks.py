@@ -41,7 +41,7 @@ class CheckRequest(Request):
     )
 
 
-class ReadText(Reply):
+class FileText(Reply):
     """The text of a file."""
 
     filename: str
