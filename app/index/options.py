@@ -12,6 +12,10 @@ class IndexOptions:
 
     data_dir: Path
     chroma_dir: Path
+    originals_url: str = ""
+    """Object store that keeps originals; empty: a directory in `data_dir`."""
+    originals_cache_bytes: int = 2 << 30
+    """Originals of the object store that stay on this machine, the last used."""
     max_file_bytes: int = 50 * 1024 * 1024
     """Largest original that an import takes in."""
     collection_papers: str = "papers"
