@@ -137,10 +137,13 @@ class ExtractiveGenerator:
         cancel.raise_if_cancelled()
         yield Token("", finish="stop")
 
-    def select(self, question: str, evidence: Sequence[Evidence]) -> Selection:
+    def select(
+        self, question: str, evidence: Sequence[Evidence], room: AnswerRoom | None = None
+    ) -> Selection:
         """Return the sentences to quote; none if the evidence is off topic.
 
         Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
+        The room is that of the question unless it is given.
         """
         found = candidates([item for item in evidence if not item.hit.fallback])
         if not found:
@@ -163,7 +166,7 @@ class ExtractiveGenerator:
             return Selection((), sufficiency)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(found[row] for row in order if quotable(found[row]))
-        return Selection(choose(found, scores, room_for(question)), sufficiency, ranked)
+        return Selection(choose(found, scores, room or room_for(question)), sufficiency, ranked)
 
 
 def ranking_scores(found: Sequence[Candidate], rows: Floats, ranking: Floats) -> Floats:

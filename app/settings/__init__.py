@@ -54,7 +54,10 @@ class Settings(Variables):
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
             vector_cache_vectors=self.vector_cache_vectors,
-            max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
+            papers_store=self.papers_vector_store or self.vector_store,
+            public_store=self.public_vector_store or self.vector_store,
+            max_dense_vectors=self.max_dense_vectors,
+            dense_memory_bytes=0 if self.max_dense_vectors else max(1, _memory_bytes() // 4),
         )
 
     def retrieval(self) -> RetrievalOptions:
@@ -127,15 +130,6 @@ class Settings(Variables):
     def jobs(self) -> JobOptions:
         """Return the options of the job runner."""
         return JobOptions()
-
-
-def dense_vectors_for(memory_bytes: int) -> int:
-    """Return how many vectors a machine of this memory should keep for dense search.
-
-    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links
-    (docs/facts/chroma.md: 133 MB for 30,000 on disk includes metadata; 1.5 kB is the vector alone).
-    """
-    return max(100_000, memory_bytes // 4 // 2048)
 
 
 def _memory_bytes() -> int:

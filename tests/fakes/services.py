@@ -118,6 +118,7 @@ class LocalServices:
             catalog=self.store.catalog,
             models=self.models,
             research=Research(
+                self.store.catalog,
                 lambda _: LibrarySearcher(self._retriever(), self.embedder),
                 AnswerWriter(
                     ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()
@@ -383,6 +384,6 @@ def _register_bulk(
             embedder_of=lambda _: embedder,
             options=ingest,
             data_dir=settings.data_dir,
-            dense_cap=store.options.max_dense_vectors,
+            index=store.options,
         ),
     )
