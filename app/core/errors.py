@@ -28,6 +28,7 @@
     ├── StorageError
     │   ├── DiskFull                disk_full              (retryable)
     │   ├── OriginalsAway           originals_away         (retryable)
+    │   ├── DatabaseAway            database_away          (retryable)
     │   ├── IndexDamaged            index_damaged
     │   └── Locked                  locked
     └── Cancelled                   cancelled              never reaches a client as an error
@@ -210,6 +211,13 @@ class OriginalsAway(StorageError):
     """The object store that keeps originals does not answer."""
 
     code = "originals_away"
+    retryable = True
+
+
+class DatabaseAway(StorageError):
+    """The database that holds the catalog does not answer."""
+
+    code = "database_away"
     retryable = True
 
 

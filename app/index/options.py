@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core.types import Library, StoreKind
@@ -34,6 +34,8 @@ class IndexOptions:
     """Object store that keeps originals; empty: a directory in `data_dir`."""
     originals_cache_bytes: int = 2 << 30
     """Originals of the object store that stay on this machine, the last used."""
+    database_url: str = field(default="", repr=False)
+    """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
     max_file_bytes: int = 50 * 1024 * 1024
     """Largest original that an import takes in."""
     collection_papers: str = "papers"

@@ -58,6 +58,11 @@ class Variables(BaseSettings):
     originals_cache_mb: int = Field(
         2048, ge=1, description="files of the object store kept on this machine, the last used, MB"
     )
+    database_url: str = Field(
+        "",
+        repr=False,
+        description="postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog (extra `shared`); empty: SQLite in DATA_DIR",
+    )
     default_library: LibraryName = Field("public", description="library when a request names none")
     app_env: Literal["development", "staging", "production"] = Field(
         "development",
