@@ -165,13 +165,16 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
+STUDIES := fusion closeness confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
 
 study-fusion: dev | $(DATA) ## fusion, weights and steps, into evaluation/reports/fusion.md
 	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
+
+study-closeness: dev | $(DATA) ## which passages to read, into evaluation/reports/closeness.md
+	$(BIN)/python -m evaluation.studies.closeness --data $(DATA)
 
 study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)

@@ -24,6 +24,7 @@ from app.core.types import (
     Reasoning,
     TokenEvent,
 )
+from app.generation.choice import quoted_text
 from app.generation.citations import StreamGuard
 from app.generation.context import (
     ComposedPrompt,
@@ -32,7 +33,7 @@ from app.generation.context import (
     context_trace,
     cut_notice,
 )
-from app.generation.extractive import ExtractiveGenerator, Selection, quoted_text
+from app.generation.extractive import ExtractiveGenerator, Selection
 from app.generation.extracts import extracts, without_instructions
 from app.generation.fencing import rendered_evidence
 from app.generation.grounding import Grounder
