@@ -70,12 +70,14 @@ def missing_things(question: str, evidence: Sequence[Evidence]) -> tuple[str, ..
 
 
 def unnamed_in(question: str, read: Sequence[ReadPassage]) -> tuple[str, ...]:
-    """Return a question's names with a word that no text has in any spelling."""
-    return tuple(
-        name
-        for name in named_things(question)
-        if not all(_holds(read, token) for token in _telling(name))
-    )
+    """Return a question's names with a word that no text has in any spelling, joined or apart."""
+    return tuple(name for name in named_things(question) if not _is_held(name, read))
+
+
+def _is_held(name: str, read: Sequence[ReadPassage]) -> bool:
+    tokens = _telling(name)
+    joined = "".join(tokenise("".join(_WORD.findall(name))))
+    return all(_holds(read, token) for token in tokens) or any(joined in one.known for one in read)
 
 
 def _telling(name: str) -> list[str]:

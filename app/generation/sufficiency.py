@@ -27,7 +27,7 @@ SUFFICIENCY = (
     "absent",  # content words of the question that the best passage lacks
     "words",  # logarithm of the question's content words: the longer, the less of it is found
     "unnamed",  # a name or number of the question stands neither in the quote nor around it
-    "undenied",  # the question denies, and the best sentence does not
+    "undenied",  # the question denies, and the quote does not
     "time",  # asks for a time
 )
 """Entries of `sufficiency_row`, in order."""
@@ -37,11 +37,7 @@ _DENIES = re.compile(
     r"|\b(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|should|must)n['\u2019]?t\b",
     re.IGNORECASE,
 )
-_DENIED = re.compile(
-    rf"{_DENIES.pattern}|\w{{3}}less\b|\bnon-?\w{{3}}"
-    r"|\b(?:lack|fail|refus|unable|prevent|except)\w*",
-    re.IGNORECASE,
-)
+_DENIED = re.compile(rf"{_DENIES.pattern}|\w{{3}}less\b|\bnon-?\w{{3}}", re.IGNORECASE)
 
 
 def sufficiency_row(
@@ -72,7 +68,8 @@ def sufficiency_row(
         name: float(rows[lead, FEATURES.index(name)])
         for name in ("coverage_around", "coverage_passage")
     }
-    close = best.item.hit.closeness
+    close, said = best.item.hit.closeness, _said(best, found, chosen)
+    quote = " ".join(one.text for one in chosen) or best.text
     return np.asarray(
         [
             float(scores[lead]),
@@ -80,8 +77,8 @@ def sufficiency_row(
             covered["coverage_passage"] if close is None else close,
             float(absent),
             math.log(1 + len(asked)),
-            float(bool(unnamed_in(question, [_said(best, found, chosen)]))),
-            float(_DENIES.search(question) is not None and not _DENIED.search(best.text)),
+            float(bool(unnamed_in(question, [said]))),
+            float(_DENIES.search(question) is not None and not _DENIED.search(quote)),
             float("time" in question_kinds(question)),
         ]
     )

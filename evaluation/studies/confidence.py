@@ -104,7 +104,7 @@ def _section(
     title: str, groups: Groups, way: Weights, answer_from: float
 ) -> tuple[list[str], dict[str, float]]:
     folds = _out_of_fold(groups, way)
-    errors = {f"calibration error on {name}": calibration_error(folds[name]) for name in SHARES}
+    errors = _errors(folds, "")
     without = {
         left: _outcomes(
             {name: groups[name] for name in names},
@@ -114,15 +114,19 @@ def _section(
     }
     apart = {name: found for part in without.values() for name, found in part.items()}
     apart["mtragun"] = folds["mtragun"]
-    errors |= {
-        f"calibration error on {name}, collection left out": calibration_error(apart[name])
-        for name in SHARES
-    }
+    errors |= _errors(apart, ", collection left out")
     lines = ["", f"## {title}", "", *refusals_table(folds, answer_from)]
     for name in _CURVES:
         lines += reliability_table(name, folds[name])
     lines += ["", "Each collection judged by weights that were fitted without it:", ""]
     return [*lines, *refusals_table(apart, answer_from)], errors
+
+
+def _errors(found: Outcomes, how: str) -> dict[str, float]:
+    """Return the calibration error of each collection; squad's unanswerable half is apart."""
+    return {
+        f"calibration error on {name}{how}": calibration_error(found[name]) for name in _COLLECTIONS
+    }
 
 
 def _out_of_fold(groups: Groups, way: Weights) -> Outcomes:
