@@ -21,7 +21,7 @@ from app.core.types import Message
 _SPECIAL = str.maketrans("ßøæœ\u2019\u2018", "soao''")
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Return text in lower case without accents, with offsets unchanged."""
     if text.isascii():
         return text.lower()
@@ -30,7 +30,8 @@ def _folded(text: str) -> str:
     ).translate(_SPECIAL)
 
 
-def _any(groups: Iterable[str]) -> str:
+def any_of(groups: Iterable[str]) -> str:
+    """Return a pattern for one of several groups, not followed by a letter or digit."""
     return "(?:" + "|".join(groups) + r")(?!\w)"
 
 
@@ -41,19 +42,20 @@ def _flat(by_language: Mapping[Language, Sequence[str]]) -> list[str]:
 _EMOJI = r"\U0001f300-\U0001faff\u2600-\u27bf\ufe0f"
 _GAP = rf"[\s,;:.!?\u2026~\-\u2013\u2014\u00a1\u00bf()'\"{_EMOJI}]*"
 _PLEASANTRIES = [*_flat(phrases.GREETINGS), *_flat(phrases.THANKS)]
-_ONLY_PLEASANTRY = re.compile(rf"{_GAP}(?:\b{_any([*_PLEASANTRIES, *phrases.FILLERS])}{_GAP})+")
+_ONLY_PLEASANTRY = re.compile(rf"{_GAP}(?:\b{any_of([*_PLEASANTRIES, *phrases.FILLERS])}{_GAP})+")
 _SAYS: dict[tuple[Pleasantry, Language], re.Pattern[str]] = {
     (kind, language): re.compile(
-        r"\b" + _any((phrases.THANKS if kind == "thanks" else phrases.GREETINGS)[language])
+        r"\b" + any_of((phrases.THANKS if kind == "thanks" else phrases.GREETINGS)[language])
     )
     for kind, language in phrases.REPLIES
 }
-_RECALL = re.compile(rf"{_GAP}{_any(phrases.RECALLS)}(?:\s+{_any(phrases.RECALL_ENDINGS)})*{_GAP}")
-_SUMMARY = re.compile(rf"{_GAP}{_any(phrases.SUMMARIES)}")
+_RECALL = re.compile(
+    rf"{_GAP}{any_of(phrases.RECALLS)}(?:\s+{any_of(phrases.RECALL_ENDINGS)})*{_GAP}"
+)
 _STOP = r"\s*[,.!;:\u2026]+\s*|\s*[\u2013\u2014]\s*|\s+-+\s+|\s+"
 _LEAD_IN = re.compile(
-    rf"[\s\u00bf\u00a1]*(?:{_any(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind|bot)\b)?(?:{_STOP})"
-    rf"|{_any(phrases.LEAD_INS)}(?:{_STOP}))"
+    rf"[\s\u00bf\u00a1]*(?:{any_of(_PLEASANTRIES)}(?:\s+(?:there|everyone|all|again|documind|bot)\b)?(?:{_STOP})"
+    rf"|{any_of(phrases.LEAD_INS)}(?:{_STOP}))"
 )
 
 
@@ -76,20 +78,15 @@ def detect(message: str) -> Intent:
     A greeting or thanks must be the whole message, in English, Spanish, German or French; the reply
     is in the same language.
     """
-    folded = _folded(message)
-    if _ONLY_PLEASANTRY.fullmatch(folded):
+    plain = folded(message)
+    if _ONLY_PLEASANTRY.fullmatch(plain):
         for (kind, language), pattern in _SAYS.items():
-            if pattern.search(folded):
+            if pattern.search(plain):
                 return Intent(kind, message, phrases.REPLIES[kind, language])
     question = without_politeness(message)
-    if _RECALL.fullmatch(_folded(question)):
+    if _RECALL.fullmatch(folded(question)):
         return Intent("recall", message)
     return Intent("question", question)
-
-
-def wants_summary(question: str) -> bool:
-    """Return whether a question asks for a summary of a text, not for a fact in it."""
-    return _SUMMARY.match(_folded(without_politeness(question))) is not None
 
 
 def without_politeness(message: str) -> str:
@@ -99,7 +96,7 @@ def without_politeness(message: str) -> str:
     words and case unchanged.
     """
     text = message.strip()
-    while match := _LEAD_IN.match(_folded(text)):
+    while match := _LEAD_IN.match(folded(text)):
         rest = text[match.end() :]
         if not any(char.isalnum() for char in rest):
             break

@@ -7,10 +7,11 @@ was not shown to be as good as the quotes speaks below them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.core.types import EvidenceKind, Mode, ModelProfile, ModelSpeed, PromptKind
+from app.core.types import Evidence, EvidenceKind, Mode, ModelProfile, ModelSpeed, PromptKind, Quote
 
 SMALL_PARAMETERS = 4e9
 """Below it a model gets the compact prompt and speaks below the quotes until its test says better:
@@ -23,6 +24,9 @@ MIN_TOKENS, PLAIN_TOKENS = 150, 350
 """Least evidence, and most for a plain question on a host that is not quick, in tokens."""
 _WIDE_MODES = 4
 """Modes other than `general` need more than the answer to one question: so many times the budget."""
+
+_LED_MODES: frozenset[Mode] = frozenset({"general", "summary"})
+"""Modes whose quote says the same as a model's words would, so it may stand above them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def manner(
         evidence = findings.evidence if findings else "full" if quick and not small else "short"
     if mode != "general":
         evidence = "full"
-    leads = mode == "general" and (not findings.as_good_as_quotes if findings else small)
+    leads = mode in _LED_MODES and (not findings.as_good_as_quotes if findings else small)
     budget, why = _budget(
         speed,
         options.first_token_target_s,
@@ -98,6 +102,17 @@ def manner(
         speed.reading if speed else None,
         f"{why}; prompt and evidence by {because}",
     )
+
+
+def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
+    """Return whether to ask a model.
+
+    Not without passages, and not where the engine decides and finds no answer.
+    """
+    if not evidence:
+        return False
+    fallback = any(item.hit.fallback for item in evidence)
+    return quoted is not None or fallback or how.evidence == "full"
 
 
 def _budget(

@@ -11,7 +11,8 @@ from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import ModelProfile, Prompt, Token, Usage
-from app.generation.prompts import PromptLibrary, Task
+from app.generation.prompt_sets import Task
+from app.generation.prompts import PromptLibrary
 
 _CHARS_PER_TOKEN = 4
 """Of English prose in present tokenizers; only the speed of hosts that count no tokens rests on it."""

@@ -98,14 +98,40 @@ RECALL_ENDINGS = (
     r"so far|until now|up to now|today|yet|before|earlier|together|here|hasta ahora|hoy|bisher|jusqu'a (?:present|maintenant)",
 )
 
-_WHOLE = r"(?:this|the|that|my|these|those|each|every)"
-_DOCUMENT = r"(?:paper|document|article|text|file|report|book|pdf|page)s?"
-SUMMARIES = (
-    r"summari[sz]e|sum up|tl;?dr|zusammenfass|fasse?(?: \w+){1,4} zusammen|resumez",
-    r"(?:give|write|make|show)(?: me)? (?:an? |the )?(?:\w+ )?(?:summary|overview|abstract) of",
-    r"(?:an? |the )?(?:\w+ )?(?:summary|overview) of",
-    rf"what (?:is|are) {_WHOLE} {_DOCUMENT}(?: all)? about",
-    r"what (?:is|are) the (?:key|main|most important) (?:points|takeaways|findings|messages|ideas)"
-    rf" (?:of|in|from) {_WHOLE} {_DOCUMENT}",
+_WHOLE = r"(?:this|the|that|my|these|those|each|every|it)"
+_DOCUMENT = (
+    r"(?:(?:research|scientific|whole|entire|attached|uploaded|selected) )?"
+    r"(?:paper|document|article|text|file|report|book|pdf|page|study|manual)s?"
 )
-"""Requests for a summary: no sentence of a document answers one."""
+SUMMARIES = (
+    r"summari[sz]e|sum up|tl;?dr|zusammenfass(?:en|ung)?|fasse?(?: mir)?|resumez|resumir?|resume",
+    r"(?:give|write|make|show)(?: me| us)? (?:an? |the )?(?:\w+ )?"
+    r"(?:summary|overview|abstract)(?: of)?",
+    r"(?:an? |the )?(?:\w+ )?(?:summary|overview) of",
+    r"what (?:is|are) the (?:key|main|most important) (?:points|takeaways|findings|messages|ideas)"
+    rf" (?:of|in|from)(?= {_WHOLE} {_DOCUMENT})",
+)
+"""How a request for a summary begins; what follows names the document or the topic."""
+
+ABOUTS = (
+    rf"what(?:'?s| is| are) (?:{_WHOLE} {_DOCUMENT}|this|it|that)(?P<title> .{{1,200}}?)?"
+    r"(?: all)? about",
+    rf"what(?:'?s| is| are) (?:the|this|my)(?P<named> .{{1,200}}?) {_DOCUMENT}(?: all)? about",
+    rf"what does (?:{_WHOLE} {_DOCUMENT}|this) (?:say|cover|describe|deal with)",
+)
+"""Questions what a document is about."""
+
+SUMMARY_LEADS = (
+    rf"{_WHOLE}|{_DOCUMENT}|an?|me|us|for|please|briefly|der|die|das|den|dieses?|le|la|les|cet?",
+    r"cette|el|este|called|titled|entitled|named|with|title|what (?:is|are) known",
+    r"what the documents say|about|on|of",
+    r"all|key|main|points?|findings?|contents?|papier|dokument|artikel|documento?|articulo",
+)
+"""Words between the request and what it names."""
+
+SUMMARY_ENDINGS = (
+    r"(?:in|with|using) (?:\w+ ){0,3}"
+    r"(?:words?|sentences?|points?|bullets?|lines?|paragraphs?|terms|english)",
+    r"please|briefly|for me|zusammen|bitte|paper|document|article",
+)
+"""Words behind what a request names."""

@@ -8,56 +8,54 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator as Steps
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answer.carrying import carried
+from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
 from app.answer.datasets_mode import inventory
 from app.answer.disagreement import disagreements
 from app.answer.finding import degraded_notice, find, strategy_of
-from app.answer.intent import wants_summary
-from app.answer.manner import Manner, manner
+from app.answer.manner import Manner, manner, worth_asking
 from app.answer.memory import ConversationMemory
 from app.answer.options import AnswerOptions
-from app.answer.outcome import Outcome, quoted_instead, settle, supported_share
+from app.answer.outcome import Outcome, quoted_instead, settle
 from app.answer.rewrite import rewrite
 from app.answer.search import Search, SearcherFor
 from app.answer.speeds import ModelSpeeds
 from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import renumbered
+from app.answer.summaries import Summaries
+from app.answer.summary_wish import wish_of
+from app.answer.targets import Targets
 from app.answer.turn import Turn
 from app.answer.writing import CONFIDENT, AnswerWriter, Assignment, quote_of, write
 from app.core.errors import InvalidInput, ProviderError
-from app.core.ports import Generator
+from app.core.ports import Catalog, Generator
 from app.core.types import (
     Answer,
     AnswerEvent,
-    Evidence,
     Notice,
     Quote,
     QuoteEvent,
     SourcesEvent,
     TokenEvent,
 )
+from app.generation.answer_room import SUMMARY
 from app.generation.extractive import Selection
 from app.generation.grounding import Grounder
-from app.generation.injection import ADDRESSED_TO_A_MODEL
 from app.generation.prompts import REFUSAL
 from app.generation.subject import missing_things
 
 _LOG = logging.getLogger(__name__)
-NO_WRITER = "none"
-"""Generator of an answer that nothing had to write."""
 SCANNER = "scanner"
 """Generator of the datasets mode."""
 _WISHES_UNUSED = Notice(
     "instructions_unused",
     "The system message was not used: no language model wrote this answer, and quotes are word for word.",
 )
-_SUMMARY_NEEDS_MODEL = Notice(
-    "mode_needs_model",
-    "A summary has to be written, and no language model is connected. Connect one, or ask about something in the documents:"
-    " then the answer quotes them.",
+_WHICH_DOCUMENT = Notice(
+    "document_unclear",
+    "It is not clear which document to summarise: select it, or name its title.",
 )
 
 _Steps = Steps[AnswerEvent, None, Answer]
@@ -67,6 +65,7 @@ _Steps = Steps[AnswerEvent, None, Answer]
 class Research:
     """Answers from evidence; stateless between questions."""
 
+    catalog: Catalog
     searcher_for: SearcherFor
     answer_writer: AnswerWriter
     grounder: Grounder
@@ -87,6 +86,15 @@ class Research:
         """Yield sources, quote and tokens, and return the answer."""
         if turn.choice.reason:
             turn.note(Notice("generator_unavailable", turn.choice.reason))
+        if (wish := wish_of(turn.question)) is not None:
+            documents = Targets(self.catalog).of(turn.question, wish.about, self._search(turn))
+            if documents or wish.explicit:
+                turn.question = replace(turn.question, mode="summary")
+            if documents:
+                return (yield from self._summaries.events(turn, documents))
+            if not wish.names_something:
+                return (yield from self._unclear(turn))
+            asked = wish.about if wish.explicit else asked
         model, question = turn.choice.model, turn.question
         if model is not None and not question.retrieve_only and question.mode != "datasets":
             return (yield from self._with_model(turn, asked, model))
@@ -96,7 +104,7 @@ class Research:
         query = self._remember_and_rewrite(turn, asked, search)
         self._find(turn, query, search)
         yield SourcesEvent(turn.evidence)
-        self._note_hosted(turn)
+        turn.note(*hosted_notice(turn))
         if question.retrieve_only:
             return turn.answer("", "retrieved", NO_WRITER)
         with turn.trace.stage("generate", len(turn.evidence)) as stage:
@@ -104,13 +112,22 @@ class Research:
             stage.n_out = len(outcome.sentences)
         yield TokenEvent(outcome.text)
         turn.cancel.raise_if_cancelled()
-        return self._answer(turn, outcome, generator)
+        return closed(turn, outcome, generator)
+
+    @property
+    def _summaries(self) -> Summaries:
+        return Summaries(Targets(self.catalog), self.answer_writer, self.grounder, self._manner)
+
+    @staticmethod
+    def _unclear(turn: Turn) -> _Steps:
+        """Yield the refusal: nothing says which document is meant."""
+        turn.note(_WHICH_DOCUMENT)
+        yield SourcesEvent(())
+        yield TokenEvent(REFUSAL)
+        return closed(turn, Outcome(REFUSAL, ()), NO_WRITER)
 
     def _without_model(self, turn: Turn, query: str) -> tuple[Outcome, str]:
         """Return what is said and who wrote it: an inventory, quotes, or the refusal."""
-        if turn.question.mode != "datasets" and wants_summary(turn.question.text):
-            turn.note(_SUMMARY_NEEDS_MODEL)
-            return Outcome(REFUSAL, ()), NO_WRITER
         if not turn.evidence:
             return Outcome(REFUSAL, ()), NO_WRITER
         if turn.question.mode == "datasets":
@@ -125,7 +142,10 @@ class Research:
     def _selected(self, turn: Turn, query: str, *, leads: bool) -> tuple[Selection, Quote | None]:
         """Return the best answer; note its certainty and subjects without a passage."""
         usable = [item for item in turn.evidence if not item.hit.fallback]
-        selection, quoted = quote_of(self.answer_writer, self.grounder, query, usable, leads=leads)
+        room = SUMMARY if turn.question.mode == "summary" else None
+        selection, quoted = quote_of(
+            self.answer_writer, self.grounder, query, usable, leads=leads, room=room
+        )
         turn.confidence, turn.missing = selection.sufficiency, missing_things(query, usable)
         return selection, quoted
 
@@ -146,7 +166,7 @@ class Research:
             yield SourcesEvent(turn.evidence)
             selection, quoted = yield from self._quote(turn, query, how)
         if not worth_asking(turn.evidence, quoted, how):
-            return self._answer(
+            return closed(
                 turn,
                 Outcome(REFUSAL, ()),
                 self.answer_writer.extractive.name if turn.evidence else NO_WRITER,
@@ -156,10 +176,10 @@ class Research:
         outcome = yield from self._phrased(turn, query, model, how, selection, quoted)
         if outcome.notice:
             turn.note(outcome.notice)
-        self._note_hosted(turn)
+        turn.note(*hosted_notice(turn))
         turn.cancel.raise_if_cancelled()
         turn.quote = quoted
-        return self._answer(
+        return closed(
             turn, outcome, self.answer_writer.extractive.name if outcome.quoted else model.name
         )
 
@@ -212,23 +232,6 @@ class Research:
             quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
         )
 
-    def _answer(self, turn: Turn, outcome: Outcome, generator: str) -> Answer:
-        """Return the answer; the refusal is an abstention."""
-        if outcome.text == REFUSAL:
-            turn.note(*missing_notice(turn.missing))
-            return replace(
-                turn.answer(REFUSAL, "abstained", generator),
-                model_text=outcome.model_text,
-                quote=None,
-            )
-        answer = turn.answer(outcome.text, "answered", generator)
-        return replace(
-            answer,
-            sentences=outcome.sentences,
-            confidence=answer.confidence * supported_share(outcome.sentences),
-            model_text=outcome.model_text,
-        )
-
     def _manner(self, turn: Turn, model: Generator) -> Manner:
         profile, question = turn.choice.profile, turn.question
         speed = self.speeds.of(profile.host, model.name)
@@ -264,7 +267,7 @@ class Research:
         The turns then wait for the next question.
         """
         try:
-            return turn.calls.ask("summary", summary=old, history=new)
+            return turn.calls.ask("conversation", summary=old, history=new)
         except (ProviderError, InvalidInput) as error:
             _LOG.warning("a conversation could not be summarised: %s", error)
             return ""
@@ -277,53 +280,8 @@ class Research:
         turn.cancel.raise_if_cancelled()
         turn.found, turn.evidence = found, renumbered(turn.evidence, found.retrieval.hits)
         turn.note(*found.retrieval.notices, *degraded_notice(found, strategy_of(context)))
-        if flagged := _flagged(turn.evidence):
-            turn.note(
-                Notice(
-                    "injection_flagged",
-                    f"text that looks like instructions to a model was found in {flagged}",
-                )
-            )
+        turn.note(*flagged_notice(turn.evidence))
         if question.library == "all":
             with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
                 turn.trace.disagreements = disagreements(turn.evidence)
                 stage.n_out = len(turn.trace.disagreements)
-
-    @staticmethod
-    def _note_hosted(turn: Turn) -> None:
-        """Say that words left the machine, when a hosted model was asked."""
-        host = turn.choice.model or turn.choice.helper
-        if turn.choice.hosted and host is not None and turn.trace.llm_calls:
-            said = f"the question, and passages of your documents where they were read, were sent to {host.name}"
-            turn.note(Notice("hosted_provider", f"{said}, which is not on this machine"))
-
-
-def worth_asking(evidence: Sequence[Evidence], quoted: Quote | None, how: Manner) -> bool:
-    """Return whether to ask a model.
-
-    Not without passages, and not where the engine decides and finds no answer.
-    """
-    if not evidence:
-        return False
-    fallback = any(item.hit.fallback for item in evidence)
-    return quoted is not None or fallback or how.evidence == "full"
-
-
-def missing_notice(missing: Sequence[str]) -> tuple[Notice, ...]:
-    """Return the notice `subject_missing` if no passage names the question's subject."""
-    if not missing:
-        return ()
-    names = ", ".join(repr(name) for name in missing)
-    return (Notice("subject_missing", f"no passage that was found names {names}"),)
-
-
-def _flagged(evidence: Sequence[Evidence]) -> str:
-    """Return the quoted titles of documents that hold instructions, each once."""
-    documents = (item.hit.passage.document for item in evidence)
-    return ", ".join(
-        dict.fromkeys(
-            repr(document.title)
-            for document in documents
-            if not ADDRESSED_TO_A_MODEL.isdisjoint(document.flags)
-        )
-    )

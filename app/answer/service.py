@@ -10,12 +10,13 @@ from collections.abc import Callable
 from collections.abc import Generator as Steps
 from contextlib import closing
 
+from app.answer.closing import NO_WRITER
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.journal import AnswerJournal
 from app.answer.library_state import empty_notice, is_empty
 from app.answer.memory import recollection
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
-from app.answer.research import NO_WRITER, Research
+from app.answer.research import Research
 from app.answer.search import embedder_names
 from app.answer.turn import Turn
 from app.core.cancel import CancelToken

@@ -6,9 +6,9 @@ The model reads as much evidence as its host can.
 from __future__ import annotations
 
 from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from app.answer.manner import Manner
 from app.answer.models import ModelCalls
@@ -24,15 +24,15 @@ from app.core.types import (
     Reasoning,
     TokenEvent,
 )
+from app.generation.answer_room import AnswerRoom
 from app.generation.choice import quoted_text
 from app.generation.citations import StreamGuard
 from app.generation.context import (
     ComposedPrompt,
     PromptRequest,
     compose_prompt,
-    context_trace,
-    cut_notice,
 )
+from app.generation.context_plan import context_trace, cut_notice
 from app.generation.extractive import ExtractiveGenerator, Selection
 from app.generation.extracts import extracts, without_instructions
 from app.generation.fencing import rendered_evidence
@@ -93,6 +93,8 @@ class Assignment:
     """How the model is told to work."""
     missing: tuple[str, ...] = ()
     """What the question names and no passage does: the model is told."""
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """What is handed over of each passage, by evidence number; empty: as the manner says."""
 
     @property
     def asked(self) -> str:
@@ -106,7 +108,9 @@ class Assignment:
         manner = self.manner
         budget = int(manner.budget_tokens * share)
         compact = manner.prompts == "compact"
-        if manner.evidence == "short" and self.selection.chosen:
+        if self.texts:
+            evidence, texts = self.evidence, dict(self.texts)
+        elif manner.evidence == "short" and self.selection.chosen:
             found = extracts(self.selection, budget, estimate, only_chosen=self.few)
             evidence = tuple(one.item for one in found)
             texts = {one.item.n: one.text for one in found}
@@ -145,9 +149,13 @@ def quote_of(
     evidence: Sequence[Evidence],
     *,
     leads: bool,
+    room: AnswerRoom | None = None,
 ) -> tuple[Selection, Quote | None]:
-    """Return the best sentences and their quote; None if nothing is on topic."""
-    selection = answer_writer.extractive.select(query, evidence)
+    """Return the best sentences and their quote; None if nothing is on topic.
+
+    The room is that of the question unless it is given.
+    """
+    selection = answer_writer.extractive.select(query, evidence, room)
     if not selection.chosen:
         return selection, None
     grounded = grounder.ground(quoted_text(selection.chosen), evidence, by="engine")

@@ -122,7 +122,14 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
             return event("quote", asdict(item.quote))
         case ReadingEvent():
             return event(
-                "reading", {"model": item.model, "tokens": item.tokens, "seconds": item.seconds}
+                "reading",
+                {
+                    "model": item.model,
+                    "tokens": item.tokens,
+                    "seconds": item.seconds,
+                    "part": item.part,
+                    "parts": item.parts,
+                },
             )
         case TokenEvent():
             return event("token", {"text": item.text})

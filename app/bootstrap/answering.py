@@ -45,6 +45,7 @@ def compose_answering(base: Foundation) -> AnswerParts:
     )
     speeds = ModelSpeeds(store.models)
     research = Research(
+        store.catalog,
         base.libraries.searcher,
         writer,
         grounder,

@@ -130,6 +130,7 @@ class EvaluationWorkshop:
         def ask_of(arm: Arm) -> Ask:
             quiet = replace(self.answer, store_answers="off")
             research = Research(
+                store.catalog,
                 lambda of: searcher(of, arm),
                 self.answer_writer,
                 self.grounder,

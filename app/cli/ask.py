@@ -12,10 +12,10 @@ from rich.markup import escape
 from app.cli.connection import connect
 from app.cli.output import emit, err, out, table
 from app.cli.waiting import Provisional
-from app.client import Json
-from app.core.errors import DocuMindError
+from app.client import DocuMindClient, Json
+from app.core.errors import DocuMindError, NotFound
 from app.core.text import either
-from app.core.types import EvidenceKind, Mode, Scope, Strategy
+from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
 from app.settings import Settings
 
 LibraryOption = Annotated[
@@ -24,6 +24,7 @@ LibraryOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the reply as JSON")]
 _PREVIEW_CHARACTERS = 100
+_SUMMARISE = "Summarise this."
 
 
 def register(app: typer.Typer) -> None:
@@ -33,8 +34,16 @@ def register(app: typer.Typer) -> None:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="your question")],
+    question: Annotated[
+        str, typer.Argument(help="your question; optional in the mode summary")
+    ] = "",
     library: LibraryOption = None,
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--document", "-d", help="ask only this document: id, file name or title; repeatable"
+        ),
+    ] = None,
     mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",
     strategy: Annotated[
         str | None,
@@ -65,8 +74,10 @@ def ask(
 ) -> None:
     """Answer a question from the documents, with its sources.
 
-    Example: documind ask "Who built the first piano?"
+    Example: documind ask --mode summary --document paper.pdf
     """
+    if not question and mode != "summary":
+        raise typer.BadParameter("what is your question?", param_hint="QUESTION")
     settings = Settings()
     options: dict[str, object] = {
         "library": library or settings.default_library,
@@ -78,7 +89,10 @@ def ask(
         "fallback": fallback,
     }
     options = {name: value for name, value in options.items() if value is not None}
+    question = question or _SUMMARISE
     with connect(settings) as client:
+        if documents:
+            options["doc_ids"] = _doc_ids(client, str(options["library"]), documents)
         if as_json:
             emit(client.query(question, **options))
             return
@@ -93,6 +107,24 @@ def ask(
     show_answer(answer)
     if answer["status"] == "abstained" and options["library"] != "all":
         err.print(f"Only the library {options['library']} was asked; --library all asks both.")
+
+
+def _doc_ids(client: DocuMindClient, library: str, names: Sequence[str]) -> list[str]:
+    """Return the ids of documents named by id, source key, file name or title."""
+    libraries = get_args(LibraryName) if library == "all" else (library,)
+    return [_doc_id(client, libraries, name) for name in names]
+
+
+def _doc_id(client: DocuMindClient, libraries: Sequence[str], name: str) -> str:
+    for library in libraries:
+        try:
+            return str(client.document(library, name)["doc_id"])
+        except NotFound:
+            found = list(client.documents(library, name, limit=20))
+        exact = [one for one in found if str(one["title"]).casefold() == name.casefold()]
+        if len(exact or found) == 1:
+            return str((exact or found)[0]["doc_id"])
+    raise NotFound(f"no document, or more than one, is named {name!r}; run: documind list")
 
 
 def show_answer(answer: Json) -> None:

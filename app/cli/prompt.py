@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from app.cli.output import complain, emit, say
+from app.generation.prompt_listing import described
 from app.generation.prompts import PromptLibrary
 from app.settings import Settings
 
@@ -30,7 +31,7 @@ def show() -> None:
 
     Example: documind prompt show
     """
-    say(PromptLibrary.load(Settings().prompts_dir).describe().rstrip())
+    say(described(PromptLibrary.load(Settings().prompts_dir)).rstrip())
 
 
 @app.command()

@@ -64,7 +64,8 @@ class Provisional:
     def _reads(self, data: Json) -> None:
         seconds = data["seconds"]
         known = float(seconds) if isinstance(seconds, int | float) else None
-        reading = ReadingEvent(str(data["model"]), int(str(data["tokens"])), known)
+        part, parts = (int(str(data[name])) for name in ("part", "parts"))
+        reading = ReadingEvent(str(data["model"]), int(str(data["tokens"])), known, part, parts)
         self._since = time.monotonic()
         self._spinner.update(text=reading_line(reading))
         self._bar = ProgressBar(total=known or None, width=_BAR_COLUMNS, pulse=not known)
@@ -88,7 +89,8 @@ class Provisional:
 def reading_line(reading: ReadingEvent) -> str:
     """Return a line such as "llama3.2 is reading about 1,300 tokens, about 9 s".
 
-    Rounded, since both are estimates.
+    Rounded, since both are estimates. Of several parts it names the one that is read.
     """
-    line = f"{reading.model} is reading about {float(f'{reading.tokens:.2g}'):,.0f} tokens"
+    which = f"part {reading.part} of {reading.parts}, " if reading.parts > 1 else ""
+    line = f"{reading.model} is reading {which}about {float(f'{reading.tokens:.2g}'):,.0f} tokens"
     return line if reading.seconds is None else f"{line}, about {duration(max(1, reading.seconds))}"

@@ -42,6 +42,8 @@ class AnswerRoom:
 PLAIN = AnswerRoom()
 SEVERAL = AnswerRoom(5, 200)
 STEPS = AnswerRoom(8, 240, in_order=True)
+SUMMARY = AnswerRoom(10, 400, in_order=True)
+"""Of a topic; a summary of a document goes by its parts."""
 
 
 def room_for(question: str) -> AnswerRoom:

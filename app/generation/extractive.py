@@ -20,7 +20,7 @@ import numpy as np
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
 from app.core.types import Evidence, Prompt, Token
-from app.generation.answer_room import room_for
+from app.generation.answer_room import AnswerRoom, room_for
 from app.generation.candidates import Candidate, candidates
 from app.generation.choice import choose, quotable, quoted_text
 from app.generation.features import (
@@ -119,10 +119,13 @@ class ExtractiveGenerator:
         cancel.raise_if_cancelled()
         yield Token("", finish="stop")
 
-    def select(self, question: str, evidence: Sequence[Evidence]) -> Selection:
+    def select(
+        self, question: str, evidence: Sequence[Evidence], room: AnswerRoom | None = None
+    ) -> Selection:
         """Return the sentences to quote; none if the evidence is off topic.
 
         Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
+        The room is that of the question unless it is given.
         """
         found = candidates([item for item in evidence if not item.hit.fallback])
         if not found:
@@ -137,7 +140,7 @@ class ExtractiveGenerator:
             else (model.ranking_words_only, model.sufficiency_words_only)
         )
         scores = ranking_scores(found, rows, ranking)
-        chosen = choose(found, scores, room_for(question))
+        chosen = choose(found, scores, room or room_for(question))
         sufficiency = probability(sufficiency_row(question, found, rows, scores, chosen), weighing)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from app.core.types import Evidence
 from app.generation.candidates import Candidate
 from app.generation.features import FEATURES, Floats, tokens_with_title
 from app.generation.kinds import question_kinds
+from app.generation.opposites import opposites
 from app.generation.reading import ReadPassage, content_tokens
 from app.generation.subject import unnamed_in
 
@@ -28,6 +30,7 @@ SUFFICIENCY = (
     "words",  # logarithm of the question's content words: the longer, the less of it is found
     "unnamed",  # a name or number of the question stands neither in the quote nor around it
     "undenied",  # the question denies, and the quote does not
+    "opposite",  # the best sentence has the opposite of a word of the question that stands nowhere near
     "time",  # asks for a time
 )
 """Entries of `sufficiency_row`, in order."""
@@ -79,9 +82,15 @@ def sufficiency_row(
             math.log(1 + len(asked)),
             float(bool(unnamed_in(question, [said]))),
             float(_DENIES.search(question) is not None and not _DENIED.search(quote)),
+            float(_says_the_opposite(set(asked), best, said)),
             float("time" in question_kinds(question)),
         ]
     )
+
+
+def _says_the_opposite(asked: AbstractSet[str], best: Candidate, said: ReadPassage) -> bool:
+    brought = best.tokens - asked
+    return any(opposites(token) & brought for token in asked - said.known)
 
 
 def _said(best: Candidate, found: Sequence[Candidate], chosen: Sequence[Candidate]) -> ReadPassage:

@@ -22,7 +22,7 @@ _POOLS: dict[tuple[Library, bool], tuple[int, int]] = {
 }
 """(candidates per passage wanted, ceiling) by library and whether the mode is a broad one."""
 
-_BROAD: frozenset[Mode] = frozenset({"general", "compare"})
+_BROAD: frozenset[Mode] = frozenset({"general", "compare", "summary"})
 
 _SLOTS: dict[Mode, int] = {
     "general": 24,
@@ -30,6 +30,7 @@ _SLOTS: dict[Mode, int] = {
     "methodology": 16,
     "datasets": 20,
     "reproduce": 16,
+    "summary": 24,
 }
 """Most passages an answer of this mode reads."""
 

@@ -90,6 +90,18 @@ def test_ask_and_search(shell: Shell) -> None:
     assert (code, "query_mode" in complaint) == (1, True)
 
 
+def test_one_document_is_summarised_by_name_without_a_question(shell: Shell) -> None:
+    asked = ("ask", "--mode", "summary", "--library", "papers", "--document", "Tides")
+    answer = shell.json(*asked)
+    assert isinstance(answer, dict)
+    assert (answer["status"], answer["query_mode"]) == ("answered", "summary")
+    assert {source["title"] for source in answer["sources"]} == {"Tides"}
+    assert all(sentence["citations"] for sentence in answer["sentences"])
+    code, _, complaint = shell.run(*asked[:-1], "No such thing")
+    assert (code, "No such thing" in complaint) == (4, True)
+    assert shell.run("ask")[0] == 2
+
+
 def test_models_are_listed_and_pulled(shell: Shell) -> None:
     code, printed, _ = shell.run("models", "list")
     assert code == 0

@@ -118,6 +118,7 @@ class LocalServices:
             catalog=self.store.catalog,
             models=self.models,
             research=Research(
+                self.store.catalog,
                 lambda _: LibrarySearcher(self._retriever(), self.embedder),
                 AnswerWriter(
                     ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.settings.generation()

@@ -20,7 +20,7 @@ from app.answer.strategies.base import Found, StrategyContext, numbered
 from app.answer.strategies.uncertainty import Draft, UnsureSentence, read_draft
 from app.core.ports import Generator
 from app.core.types import Message, Prompt
-from app.generation.context import plan_context
+from app.generation.context_plan import plan_context
 from app.generation.fencing import new_fence
 from app.generation.tokens import TokenEstimate
 from app.retrieval.request import Retrieval

@@ -151,6 +151,9 @@ class ReadingEvent:
     model: str
     tokens: int
     seconds: float | None
+    part: int = 1
+    """Of `parts`, from 1: a long document is read part by part."""
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ FileType = Literal["pdf", "docx", "html", "markdown", "text"]
 DocumentType = Literal[FileType, "wikitext"]
 """Formats of documents: of files, and of articles in dumps."""
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
-Mode = Literal["general", "compare", "methodology", "datasets", "reproduce"]
+Mode = Literal["general", "compare", "methodology", "datasets", "reproduce", "summary"]
 Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 Rerank = Literal["auto", "none", "late", "sentences", "mmr", "cross_encoder"]
@@ -63,6 +63,7 @@ NoticeCode = Literal[
     "hosted_provider",
     "quoted_instead",
     "mode_needs_model",
+    "document_unclear",
     "subject_missing",
     "instructions_unused",
 ]

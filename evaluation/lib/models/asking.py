@@ -159,6 +159,7 @@ class Asker:
         store = self._place.store
         memory = ConversationMemory(store.conversations, quiet)
         research = Research(
+            store.catalog,
             self._place.searcher_for,
             self._answer_writer,
             self._grounder,

@@ -70,6 +70,7 @@ class Bench:
             catalog=PassageCatalog(self.passages),
             models=self.models,
             research=Research(
+                PassageCatalog(self.passages),
                 self.searcher_for,
                 AnswerWriter(ExtractiveGenerator(), PROMPTS, TokenCalibrator(), self.generation),
                 Grounder(None, self.generation),

@@ -62,7 +62,7 @@ def test_a_follow_up_is_searched_as_it_stands_too() -> None:
         Message("user", "How well does copper conduct electricity?"),
         Message("assistant", "Well."),
     )
-    question = "And what melts at 1085 degrees?"
+    question = "And its melting point?"
     answer = bench.ask(Question(question, Library.PAPERS.value, history=history))
     assert answer.rewritten_query is not None
     searched = [request.text for request in bench.retriever.requests]

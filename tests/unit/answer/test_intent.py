@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answer.intent import detect, past_questions, wants_summary, without_politeness
+from app.answer.intent import detect, past_questions, without_politeness
 from app.core.types import Message
 
 
@@ -140,20 +140,3 @@ def test_past_questions_leave_out_pleasantries() -> None:
         Message("user", "what have we discussed?"),
     )
     assert past_questions(history) == ["what entropy is"]
-
-
-@pytest.mark.parametrize(
-    ("question", "wanted"),
-    [
-        ("Summarise the SuperGLUE paper in three bullet points", True),
-        ("Could you please summarize this document?", True),
-        ("What is this paper about?", True),
-        ("Give me a short overview of my documents", True),
-        ("Fasse das Dokument zusammen", True),
-        ("What does the summary say about the harvest?", False),
-        ("What is photosynthesis about light?", False),
-        ("Who designed the lighthouse?", False),
-    ],
-)
-def test_requests_for_a_summary_are_told_from_questions(question: str, *, wanted: bool) -> None:
-    assert wants_summary(question) is wanted

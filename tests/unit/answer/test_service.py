@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.manner import MannerOptions, manner
+from app.answer.manner import MannerOptions, manner, worth_asking
 from app.answer.options import AnswerOptions
 from app.answer.outcome import is_refusal
-from app.answer.research import worth_asking
 from app.answer.strategies.base import renumbered
 from app.core.cancel import CancelToken
 from app.core.errors import (
@@ -116,19 +115,6 @@ def test_without_a_model_passages_are_quoted_and_cited() -> None:
     assert "1085 degrees" in answer.text
     assert all(sentence.citations for sentence in answer.sentences)
     assert not answer.notices
-
-
-def test_a_summary_without_a_model_says_what_it_needs() -> None:
-    answer = Bench().ask(papers("Summarise the paper on copper in three points"))
-    assert (answer.status, answer.evidence, codes(answer)) == (
-        "abstained",
-        (),
-        ["mode_needs_model"],
-    )
-    written = Bench(models=FixedModels(ScriptedGenerator(REPLY))).ask(
-        papers("Summarise: at which temperature does copper melt?")
-    )
-    assert "mode_needs_model" not in codes(written)
 
 
 def test_the_model_sees_the_users_own_words_and_the_index_the_question() -> None:

@@ -14,7 +14,9 @@ from app.client import ServerEvent
 from app.core.types import ReadingEvent
 
 QUOTE = ServerEvent("quote", {"text": "Bees dance [2].", "sentences": [], "leads": True})
-READING = ServerEvent("reading", {"model": "ollama:tiny", "tokens": 1312, "seconds": 9.2})
+READING = ServerEvent(
+    "reading", {"model": "ollama:tiny", "tokens": 1312, "seconds": 9.2, "part": 1, "parts": 1}
+)
 
 
 def _after(*events: ServerEvent) -> tuple[Provisional, str]:

@@ -8,7 +8,9 @@ import pytest
 from app.core.errors import InvalidInput
 from app.core.types import Message, Reasoning, Scope
 from app.generation.prompt_files import PARTS
-from app.generation.prompts import REFUSAL, AnswerMode, PromptLibrary, Task
+from app.generation.prompt_listing import described
+from app.generation.prompt_sets import AnswerMode, Task
+from app.generation.prompts import REFUSAL, PromptLibrary
 
 HYDE = "temperature: 0\nmax_tokens: 9\n"
 SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")
@@ -21,7 +23,7 @@ def prompts() -> PromptLibrary:
 
 def test_every_prompt_is_as_it_was_reviewed(prompts: PromptLibrary) -> None:
     """Changed on purpose? documind prompt show > tests/unit/generation/prompts.snapshot.txt."""
-    assert prompts.describe() == SNAPSHOT.read_text(encoding="utf-8")
+    assert described(prompts) == SNAPSHOT.read_text(encoding="utf-8")
 
 
 def test_parts_come_in_the_fixed_order(prompts: PromptLibrary) -> None:
@@ -90,7 +92,7 @@ def test_reasoning_is_chosen_by_name(prompts: PromptLibrary, reasoning: Reasonin
 def test_a_mode_may_name_its_reasoning_and_leave_out_its_temperature(tmp_path: Path) -> None:
     parts = "papers: {instruction: x}\npublic: {instruction: x}\nall: {instruction: x}\n"
     (tmp_path / "general.yml").write_text(f"reasoning: react\n{parts}")
-    (tmp_path / "summary.yml").write_text(
+    (tmp_path / "conversation.yml").write_text(
         "max_tokens: 9\nparts: {instruction: '{summary} {history}'}\n"
     )
     library = PromptLibrary.load(tmp_path)
@@ -98,9 +100,9 @@ def test_a_mode_may_name_its_reasoning_and_leave_out_its_temperature(tmp_path: P
         library.answer("general", "papers").reasoning,
         library.answer("general", "papers").temperature,
     ) == ("react", None)
-    assert library.task("summary", summary="", history="").temperature is None
-    assert library.reasoning["react"].strip() in library.describe()
-    assert "== general / papers  (temperature as LLM_TEMPERATURE)" in library.describe()
+    assert library.task("conversation", summary="", history="").temperature is None
+    assert library.reasoning["react"].strip() in described(library)
+    assert "== general / papers  (temperature as LLM_TEMPERATURE)" in described(library)
     assert library.answer("compare", "papers").temperature == 0.1
 
 

@@ -21,6 +21,8 @@ interface ReadingBody {
   model: string;
   tokens: number;
   seconds: number | null;
+  part: number;
+  parts: number;
 }
 
 /**

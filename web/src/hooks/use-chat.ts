@@ -2,10 +2,10 @@ import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
 import { conversation, storedAnswer } from "@/api/queries";
 import { ask } from "@/api/stream";
-import type { EvidenceKind, Mode, Question, Strategy } from "@/api/types";
+import type { EvidenceKind, Mode, Question, Scope, Strategy } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
 import type { Workspace } from "@/hooks/use-workspace";
-import { answered, asked, received, type Exchange } from "@/lib/exchange";
+import { answered, asked, received, type Exchange, type Limit } from "@/lib/exchange";
 import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
 
@@ -17,6 +17,12 @@ export interface Controls {
   evidence: EvidenceKind | null;
   /** Let a model read the nearest passages where none passes the cutoff. */
   nearest: boolean;
+}
+
+/** One document that a question is about, and the mode it is asked in. */
+export interface Only {
+  document: Limit;
+  mode: Mode;
 }
 
 /** How far a conversation was scrolled, in pixels. */
@@ -56,12 +62,14 @@ export class ChatSession {
     this.store = new Store<Chat>({ conversationId: null, exchanges: [], opening: null, controls: { ...CONTROLS, ...kept.controls }, typed: kept.typed ?? "" });
   }
 
-  /** Ask within the current scope; an answer under way is stopped first. */
-  async ask(question: string, client: QueryClient): Promise<void> {
+  /** Ask within the current scope, or of one document in one mode; an answer under way is stopped first. */
+  async ask(question: string, client: QueryClient, only?: Only): Promise<void> {
     this.stop();
     const running = new AbortController();
     this.#running = running;
-    const { library, scope } = this.#workspace.get();
+    const workspace = this.#workspace.get();
+    const library = only?.document.library ?? workspace.library;
+    const scope = only === undefined ? workspace.scope : [only.document];
     const id = localId();
     const fresh = asked(id, question, library, scope);
     this.store.set((chat) => ({ ...chat, exchanges: [...chat.exchanges, fresh] }));
@@ -70,7 +78,7 @@ export class ChatSession {
     const paint = new TokenPainter((text) => this.#update(id, (e) => received(e, { kind: "token", text })));
     try {
       let closed = false;
-      for await (const event of ask(this.#request(question), running.signal)) {
+      for await (const event of ask(this.#request(question, library, scope, only?.mode), running.signal)) {
         if (event.kind === "token") {
           paint.add(event.text);
           continue;
@@ -161,10 +169,9 @@ export class ChatSession {
     this.store.set((chat) => ({ ...chat, typed }));
   }
 
-  #request(question: string): Question {
+  #request(question: string, library: Scope, scope: readonly Limit[], mode?: Mode): Question {
     const { conversationId, controls } = this.store.get();
-    const { library, scope } = this.#workspace.get();
-    const request: Question = { message: question, library, query_mode: controls.mode, trace: "full", stream: true };
+    const request: Question = { message: question, library, query_mode: mode ?? controls.mode, trace: "full", stream: true };
     if (conversationId !== null) request.conversation_id = conversationId;
     if (controls.strategy !== null) request.retrieval_strategy = controls.strategy;
     if (controls.model !== null) request.model = controls.model;
@@ -215,6 +222,7 @@ export const ChatContext = createContext<ChatSession | null>(null);
 
 export interface ChatActions {
   ask: (question: string) => void;
+  summarise: (document: Limit) => void;
   stop: () => void;
   reset: () => void;
   open: (conversationId: string) => Promise<void>;
@@ -236,6 +244,7 @@ export function useChat(): Chat & ChatActions & { busy: boolean } {
   const actions = useMemo<ChatActions>(
     () => ({
       ask: (question) => void session.ask(question, client),
+      summarise: (document) => void session.ask(`Summarise “${document.title}”`, client, { document, mode: "summary" }),
       stop: () => session.stop(),
       reset: () => session.reset(),
       open: (id) => session.open(id, client),

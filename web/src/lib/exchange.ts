@@ -4,7 +4,7 @@ import type { StreamEvent } from "@/api/stream";
 export type ExchangeState = "waiting" | "streaming" | "done" | "stopped" | "failed";
 
 /** A document that a question is limited to. */
-interface Limit {
+export interface Limit {
   doc_id: string;
   library: SourceRecord["library"];
   title: string;
@@ -16,6 +16,9 @@ export interface Reading {
   tokens: number;
   /** Null before the first measurement. */
   seconds: number | null;
+  /** A long document is read in so many parts; this is the one that is read now, from 1. */
+  part: number;
+  parts: number;
   since: number;
 }
 
@@ -53,7 +56,7 @@ export function received(exchange: Exchange, event: StreamEvent): Exchange {
     case "quote":
       return { ...exchange, quote: event.quote };
     case "reading":
-      return { ...exchange, reading: { model: event.model, tokens: event.tokens, seconds: event.seconds, since: Date.now() } };
+      return { ...exchange, reading: { model: event.model, tokens: event.tokens, seconds: event.seconds, part: event.part, parts: event.parts, since: Date.now() } };
     case "token":
       return { ...exchange, state: "streaming", draft: exchange.draft + event.text };
     case "final":

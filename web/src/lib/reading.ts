@@ -1,9 +1,10 @@
 import type { Reading } from "@/lib/exchange";
 import { count, modelName, seconds as duration } from "@/lib/format";
 
-/** "llama3.2 is reading about 1,300 tokens, about 9 s"; both numbers are estimates and look like it. */
-export function readingLine({ model, tokens, seconds }: Pick<Reading, "model" | "tokens" | "seconds">): string {
-  const line = `${modelName(model)} is reading about ${count(Number(tokens.toPrecision(2)))} tokens`;
+/** "llama3.2 is reading part 2 of 7, about 1,300 tokens, about 9 s"; tokens and seconds are estimates and look like it. */
+export function readingLine({ model, tokens, seconds, part, parts }: Omit<Reading, "since">): string {
+  const which = parts > 1 ? `part ${part} of ${parts}, ` : "";
+  const line = `${modelName(model)} is reading ${which}about ${count(Number(tokens.toPrecision(2)))} tokens`;
   if (seconds === null) return line;
   return `${line}, about ${seconds < 60 ? `${Math.max(1, Math.round(seconds))} s` : duration(seconds)}`;
 }

@@ -12,6 +12,7 @@ const MODES: Record<Mode, string> = {
   methodology: "Methodology",
   datasets: "Data sets",
   reproduce: "Reproduce",
+  summary: "Summary",
 };
 
 const STRATEGIES: Record<Strategy | "default", string> = {

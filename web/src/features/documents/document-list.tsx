@@ -15,11 +15,12 @@ interface Props {
   types: ReadonlySet<string>;
   /** How many documents of these kinds the library has; null while it is not known. */
   total: number | null;
+  onSummarise: (document: DocumentRecord) => void;
   onDelete: (document: DocumentRecord) => void;
 }
 
 /** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
-export function DocumentList({ library, query, types, total, onDelete }: Props) {
+export function DocumentList({ library, query, types, total, onSummarise, onDelete }: Props) {
   const list = useInfiniteQuery(documents(library, query));
   const { scope, toggle, scopeTo, read } = useWorkspace();
   const loaded = useMemo(() => {
@@ -86,6 +87,7 @@ export function DocumentList({ library, query, types, total, onDelete }: Props) 
                   ticked={scope.some((d) => same(d, document))}
                   onTick={() => toggle({ doc_id: document.doc_id, library: document.library, title: document.title })}
                   onOpen={() => read({ library: document.library, doc_id: document.doc_id, title: document.title, revision: document.revision, start: 0, end: 0, page: null })}
+                  onSummarise={() => onSummarise(document)}
                   onDelete={() => onDelete(document)}
                 />
               </div>

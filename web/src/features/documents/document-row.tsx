@@ -11,10 +11,11 @@ interface Props {
   ticked: boolean;
   onTick: () => void;
   onOpen: () => void;
+  onSummarise: () => void;
   onDelete: () => void;
 }
 
-export function DocumentRow({ document, ticked, onTick, onOpen, onDelete }: Props) {
+export function DocumentRow({ document, ticked, onTick, onOpen, onSummarise, onDelete }: Props) {
   const details = [
     document.sample ? "sample" : "",
     document.type,
@@ -33,12 +34,10 @@ export function DocumentRow({ document, ticked, onTick, onOpen, onDelete }: Prop
           {behind && <span title={`${count(document.embedded)} of ${count(document.chunks)} passages can be found by meaning; all are found by their words`}> · search by meaning {percent(document.embedded / document.chunks)} ready</span>}
         </span>
       </button>
-      <IconButton
-        icon="trash"
-        label={`Delete ${document.title}`}
-        onClick={onDelete}
-        className="absolute right-1.5 bg-sunken opacity-0 group-hover:opacity-100 group-focus-within:opacity-100 focus-visible:opacity-100 pointer-coarse:opacity-100"
-      />
+      <div className="absolute right-1.5 flex bg-sunken opacity-0 group-hover:opacity-100 group-focus-within:opacity-100 pointer-coarse:opacity-100">
+        <IconButton icon="summary" label={`Summarise ${document.title}`} onClick={onSummarise} />
+        <IconButton icon="trash" label={`Delete ${document.title}`} onClick={onDelete} />
+      </div>
     </div>
   );
 }

@@ -2,11 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get } from "@/api/http";
 import { libraries } from "@/api/queries";
-import type { CollectionStats, Library, Scope } from "@/api/types";
+import type { CollectionStats, DocumentRecord, Library, Scope } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import { SearchInput, Segmented } from "@/components/ui/field";
+import { useChat } from "@/hooks/use-chat";
 import { useDebounced } from "@/hooks/use-debounced";
 import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
@@ -26,6 +27,11 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
   const rested = useDebounced(query.trim());
   const shown = workspace.library === "all" ? listed : workspace.library;
   const deletion = useDeletion();
+  const chat = useChat();
+  const summarise = ({ doc_id, library, title }: DocumentRecord): void => {
+    chat.summarise({ doc_id, library, title });
+    workspace.showPane("chat");
+  };
   const all = useQuery(libraries);
   const stats = useQuery({
     queryKey: ["documents", "stats", shown],
@@ -94,7 +100,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
           )}
         </div>
       )}
-      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onDelete={deletion.remove} />
+      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} />
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">
           Drop or choose{" "}

@@ -1,0 +1,223 @@
+"""Summarise whole documents: key sentences at once, then a model's words if there is one.
+
+A model reads the document part by part (map) and then the sentences that held (reduce). What no
+passage supports is dropped in both steps; where a part gives nothing, its key sentences stand in.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from collections.abc import Generator as Steps
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from app.answer.closing import closed, flagged_notice, hosted_notice
+from app.answer.manner import Manner
+from app.answer.outcome import Outcome, is_refusal, quoted_instead, settle
+from app.answer.targets import MOST_DOCUMENTS, Targets
+from app.answer.turn import Turn
+from app.answer.writing import DEFAULT_WINDOW_TOKENS, AnswerWriter, Assignment, ModelText, write
+from app.core.errors import InvalidInput, ProviderError
+from app.core.ports import Generator
+from app.core.sentences import sentence_spans
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    Document,
+    Evidence,
+    Notice,
+    Quote,
+    QuoteEvent,
+    ReadingEvent,
+    SourcesEvent,
+    TokenEvent,
+)
+from app.generation.citations import without_marks
+from app.generation.extractive import Selection
+from app.generation.grounding import Grounder
+from app.generation.prompts import REFUSAL
+from app.generation.quoted import QuotedText
+from app.generation.summary_parts import SummaryPart, key_texts, summary_parts
+from app.generation.summary_text import quoted_summary
+
+CERTAIN = 1.0
+"""Confidence of a summary: the document was named, and every sentence stands in it."""
+_WINDOW_SHARE = 0.5
+"""Of a model's window that the text of one part may take."""
+_MOST_OF_PART = 2
+"""Passages that the summary of one part may name: what a small model says after that is copied."""
+_PART = "What does this text say? Answer in one or two sentences."
+_WHOLE = "Summarise {title} in about five sentences."
+
+_STOPS = (".", "!", "?", "\u3002", ")", '"', "\u201d", "|")
+
+ManneredBy = Callable[[Turn, Generator], Manner]
+"""Returns how a model is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """Writes summaries of named documents; stateless."""
+
+    targets: Targets
+    answer_writer: AnswerWriter
+    grounder: Grounder
+    manner_of: ManneredBy
+
+    def events(self, turn: Turn, documents: Sequence[Document]) -> Steps[AnswerEvent, None, Answer]:
+        """Yield sources, the quoted summary and a model's words; return the answer."""
+        whole, quoted = self._quoted(turn, documents)
+        yield SourcesEvent(turn.evidence)
+        outcome, writer = Outcome(quoted.text, quoted.sentences), self.answer_writer.extractive.name
+        model = turn.choice.model
+        if not quoted.text:
+            outcome = Outcome(REFUSAL, ())
+            yield TokenEvent(REFUSAL)
+        elif model is None:
+            yield TokenEvent(quoted.text)
+        else:
+            how = self.manner_of(turn, model)
+            turn.quote = Quote(quoted.text, quoted.sentences, how.leads)
+            yield QuoteEvent(turn.quote)
+            if how.leads:
+                yield TokenEvent(f"{quoted.text}\n\n")
+            outcome = yield from self._phrased(turn, whole, model, how, turn.quote)
+            writer = writer if outcome.quoted else model.name
+        turn.cancel.raise_if_cancelled()
+        if outcome.notice:
+            turn.note(outcome.notice)
+        turn.note(*hosted_notice(turn))
+        return closed(turn, outcome, writer)
+
+    def _quoted(
+        self, turn: Turn, documents: Sequence[Document]
+    ) -> tuple[tuple[Evidence, ...], QuotedText]:
+        """Return all passages and the key sentences; the evidence is what those stand in."""
+        if len(documents) > MOST_DOCUMENTS:
+            said = f"the first {MOST_DOCUMENTS} of {len(documents)} documents are summarised"
+            turn.note(Notice("context_cut", said))
+        with turn.trace.stage("summarise", len(documents)) as stage:
+            whole = self.targets.evidence(documents[:MOST_DOCUMENTS])
+            quoted = quoted_summary(whole)
+            stage.n_out = len(quoted.sentences)
+        turn.evidence, turn.confidence = quoted.evidence, CERTAIN
+        turn.note(*flagged_notice(turn.evidence))
+        return _with_numbers(whole, quoted.evidence), quoted
+
+    def _phrased(
+        self,
+        turn: Turn,
+        whole: Sequence[Evidence],
+        model: Generator,
+        how: Manner,
+        quote: Quote,
+    ) -> Steps[AnswerEvent, None, Outcome]:
+        """Yield progress and the model's summary; return what becomes of it."""
+        window = model.context_tokens or DEFAULT_WINDOW_TOKENS
+        budget = min(how.budget_tokens, int(window * _WINDOW_SHARE))
+        parts = summary_parts(whole, budget, self.answer_writer.tokens.estimate(model.name))
+        calls = 1 if len(parts) == 1 else len(parts) + 1
+        try:
+            told = parts[0] if len(parts) == 1 else (yield from self._map(turn, parts, model, how))
+            turn.evidence = _joined(turn.evidence, told.evidence)
+            yield SourcesEvent(turn.evidence)
+            with turn.trace.stage("generate", len(told.evidence)) as stage:
+                task = self._assignment(turn, told, how, _WHOLE)
+                written = yield from _numbered_reading(
+                    write(self.answer_writer, task, model, turn.calls), calls, calls
+                )
+                stage.n_out = 1
+        except (ProviderError, InvalidInput) as error:
+            return quoted_instead(quote, f"{model.name} failed ({error.message})", None)
+        turn.note(*written.notices)
+        with turn.trace.stage("ground") as stage:
+            grounded = self.grounder.ground(finished(written.text), turn.evidence)
+            stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
+        return settle(quote, grounded, written.stopped, confident=True)
+
+    def _map(
+        self, turn: Turn, parts: Sequence[SummaryPart], model: Generator, how: Manner
+    ) -> Steps[AnswerEvent, None, SummaryPart]:
+        """Yield progress; return the sentences that hold, each with its passage.
+
+        A part of which the model says nothing that holds gives its key sentences.
+        """
+        held: dict[int, str] = {}
+        for at, part in enumerate(parts, 1):
+            task = self._assignment(turn, part, how, _PART)
+            with turn.trace.stage("map", len(part.evidence)) as stage:
+                written = yield from _numbered_reading(
+                    write(self.answer_writer, task, model, turn.calls), at, len(parts) + 1
+                )
+                found = self._holding(written, part) or key_texts(part.evidence)
+                stage.n_out = len(found)
+            held |= found
+        told = tuple(item for part in parts for item in part.evidence if item.n in held)
+        return SummaryPart(told, held)
+
+    def _holding(self, written: ModelText, part: SummaryPart) -> dict[int, str]:
+        """Return the supported sentences of a part's summary, by the passage that holds them."""
+        found: dict[int, str] = {}
+        if written.stopped or is_refusal(written.text):
+            return found
+        for one in self.grounder.ground(finished(written.text), part.evidence).sentences:
+            if len(found) < _MOST_OF_PART and one.verdict == "supported" and one.citations:
+                n, said = one.citations[0].n, without_marks(one.text)
+                found[n] = f"{found[n]} {said}" if n in found else said
+        return found
+
+    def _assignment(self, turn: Turn, part: SummaryPart, how: Manner, asked: str) -> Assignment:
+        titles = dict.fromkeys(item.hit.passage.document.title for item in part.evidence)
+        return Assignment(
+            turn.question,
+            asked.format(title=" and ".join(repr(title) for title in titles)),
+            part.evidence,
+            Selection((), CERTAIN),
+            (),
+            how,
+            reasoning=self.answer_writer.reasoning(turn.question),
+            texts=part.texts,
+        )
+
+
+def finished(text: str) -> str:
+    """Return a text without its last sentence, if that was cut off; never empty for it."""
+    spans = sentence_spans(text)
+    if len(spans) < 2 or without_marks(text.rstrip()).endswith(_STOPS):
+        return text
+    return text[: spans[-2][1]]
+
+
+def _numbered_reading(
+    events: Steps[ReadingEvent | TokenEvent, None, ModelText], part: int, parts: int
+) -> Steps[ReadingEvent | TokenEvent, None, ModelText]:
+    """Yield what a model does for one part of several; only the last part's words are shown."""
+    with closing(events):
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as ended:
+                written: ModelText = ended.value
+                return written
+            if isinstance(event, ReadingEvent):
+                yield replace(event, part=part, parts=parts)
+            elif part == parts:
+                yield event
+
+
+def _with_numbers(whole: Sequence[Evidence], sent: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return all passages in reading order; those that were sent keep their numbers."""
+    known = {_chunk(item): item.n for item in sent}
+    free = itertools.count(len(sent) + 1)
+    return tuple(replace(item, n=known.get(_chunk(item)) or next(free)) for item in whole)
+
+
+def _chunk(item: Evidence) -> tuple[str, int]:
+    return item.hit.passage.chunk.library.value, item.hit.passage.chunk.chunk_id
+
+
+def _joined(evidence: Sequence[Evidence], more: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return evidence and more of it, each passage once, by number."""
+    found = {item.n: item for item in (*evidence, *more)}
+    return tuple(found[n] for n in sorted(found))
