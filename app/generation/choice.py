@@ -127,9 +127,12 @@ def quoted_text(chosen: Sequence[Candidate]) -> str:
 def quotable(candidate: Candidate) -> bool:
     """Return whether a candidate can be quoted.
 
-    No instruction to a model, and one sentence also when split again.
+    No instruction to a model, no entry of a list of references or a table of contents, and one
+    sentence also when split again.
     """
-    return not candidate.suspicious and len(sentence_spans(rendered(candidate))) == 1
+    return not (candidate.suspicious or candidate.listed) and (
+        len(sentence_spans(rendered(candidate))) == 1
+    )
 
 
 def rendered(candidate: Candidate) -> str:

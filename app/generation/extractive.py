@@ -33,10 +33,6 @@ from app.generation.features import (
 from app.generation.prompts import REFUSAL
 from app.generation.sufficiency import SUFFICIENCY, sufficiency_row
 
-_LISTED = 4.0
-"""Score (log-odds) by which a title in a list of references or a table of contents must be better:
-it repeats the question and answers little."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtractiveModel:
@@ -139,20 +135,16 @@ class ExtractiveGenerator:
             if vectors
             else (model.ranking_words_only, model.sufficiency_words_only)
         )
-        scores = ranking_scores(found, rows, ranking)
+        scores: Floats = rows @ ranking
         chosen = choose(found, scores, room or room_for(question))
+        if not chosen:
+            return Selection((), 0.0)
         sufficiency = probability(sufficiency_row(question, found, rows, scores, chosen), weighing)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(found[row] for row in order if quotable(found[row]))
         return Selection(chosen, sufficiency, ranked)
-
-
-def ranking_scores(found: Sequence[Candidate], rows: Floats, ranking: Floats) -> Floats:
-    """Return log-odds that rank sentences, float64 `[n]`; lists of titles last."""
-    scores: Floats = rows @ ranking - _LISTED * np.array([one.listed for one in found])
-    return scores
 
 
 def probability(row: Floats, weights: Floats) -> float:

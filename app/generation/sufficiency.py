@@ -54,12 +54,12 @@ def sufficiency_row(
 
     Args:
         question: What was asked.
-        found: At least one candidate.
+        found: The candidates.
         rows: Their `feature_rows`.
         scores: Their ranks' log-odds, float64 `[n]`.
-        chosen: What would be quoted; empty where nothing can be, and the best sentence counts.
+        chosen: What would be quoted, at least one of them.
     """
-    quoted = {candidate.key for candidate in chosen} or {candidate.key for candidate in found}
+    quoted = {candidate.key for candidate in chosen}
     lead = max(
         (row for row, candidate in enumerate(found) if candidate.key in quoted),
         key=lambda row: scores[row],
@@ -72,7 +72,7 @@ def sufficiency_row(
         for name in ("coverage_around", "coverage_passage")
     }
     close, said = best.item.hit.closeness, _said(best, found, chosen)
-    quote = " ".join(one.text for one in chosen) or best.text
+    quote = " ".join(one.text for one in chosen)
     return np.asarray(
         [
             float(scores[lead]),

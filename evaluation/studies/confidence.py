@@ -10,7 +10,7 @@ all questions into app/generation/extractive.json. Writes evaluation/reports/con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from app.bootstrap.libraries import fingerprint_of
@@ -88,15 +88,9 @@ def main() -> None:
         keep(packaged_confidence(ways[0], ways[1], given.answer_from, COMMAND))
 
 
-def fitted(
-    groups: Groups, way: Weights, within: Callable[[str, int], bool] | None = None
-) -> Weights:
-    """Return weights fitted on the questions at (set, place) that `within` names."""
-    used = {
-        name: [one for at, one in enumerate(questions) if within is None or within(name, at)]
-        for name, questions in groups.items()
-        if name in SHARES
-    }
+def fitted(groups: Groups, way: Weights) -> Weights:
+    """Return weights for confidence, fitted on questions."""
+    used = {name: questions for name, questions in groups.items() if name in SHARES}
     return replace(way, sufficiency=fit_sufficiency(used, way.ranking, words_only=way.words_only))
 
 
@@ -108,7 +102,7 @@ def _section(
     without = {
         left: _outcomes(
             {name: groups[name] for name in names},
-            fitted(groups, way, lambda name, _, names=names: name not in names),
+            fitted({name: groups[name] for name in groups if name not in names}, way),
         )
         for left, names in _COLLECTIONS.items()
     }
@@ -133,7 +127,11 @@ def _out_of_fold(groups: Groups, way: Weights) -> Outcomes:
     """Return every question's outcome by the weights of the folds that it is not in."""
     found: dict[str, list[Outcome]] = {name: [] for name in groups}
     for fold in range(FOLDS):
-        weights = fitted(groups, way, lambda _, at, fold=fold: at % FOLDS != fold)
+        others = {
+            name: [one for at, one in enumerate(questions) if at % FOLDS != fold]
+            for name, questions in groups.items()
+        }
+        weights = fitted(others, way)
         for name, questions in groups.items():
             found[name] += [_outcome(weights, one) for one in questions[fold::FOLDS]]
     return found

@@ -87,7 +87,7 @@ describe("under an answer", () => {
   it("stand further questions of the document cited first, without the one that was asked", () => {
     const client = new QueryClient();
     const questions = ["How do bees talk?", "What is a hive?", "Who keeps bees?", "What is wax?", "What is honey?"];
-    client.setQueryData(documentSuggestions("public", "d4", 4).queryKey, { suggestions: questions.map((question) => ({ question, library: "public", doc_id: "d4", title: "Bees" })) });
+    client.setQueryData(documentSuggestions("public", "d4", 4).queryKey, { suggestions: questions.map((question) => ({ question, library: "public" as const, doc_id: "d4", title: "Bees" })) });
     const html = shown(final(false, "model"), client);
     expect(html).toContain('aria-label="Further questions"');
     for (const question of questions.slice(1, 4)) expect(html).toContain(`>${question}</button>`);

@@ -14,8 +14,7 @@ from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Evidence, Filters, FloatArray, Library
 from app.generation.answer_room import room_for
 from app.generation.candidates import Candidate, candidates
-from app.generation.choice import choose
-from app.generation.extractive import ranking_scores
+from app.generation.choice import choose, quotable
 from app.generation.features import (
     Floats,
     Vectors,
@@ -65,12 +64,12 @@ class ReadQuestion:
     @property
     def usable(self) -> bool:
         """Return whether a sentence can be quoted."""
-        return bool(self.found) and not all(item.hit.fallback for item in self.evidence)
+        return any(quotable(candidate) for candidate in self.found)
 
     def judged(self, ranking: Floats, *, words_only: bool) -> Floats:
         """Return what speaks for the quote, by `sufficiency.SUFFICIENCY`."""
         rows = self.rows_words_only if words_only else self.rows
-        scores = ranking_scores(self.found, rows, ranking)
+        scores = rows @ ranking
         chosen = self.chosen(ranking, words_only=words_only)
         return sufficiency_row(self.asking.question.text, self.found, rows, scores, chosen)
 
@@ -78,9 +77,7 @@ class ReadQuestion:
         """Return the sentences that would be quoted if any are."""
         if not self.usable:
             return ()
-        scores = ranking_scores(
-            self.found, self.rows_words_only if words_only else self.rows, ranking
-        )
+        scores = (self.rows_words_only if words_only else self.rows) @ ranking
         return choose(self.found, scores, room_for(self.asking.question.text))
 
     def right(self, quoted: Sequence[Candidate]) -> bool:
