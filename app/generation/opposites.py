@@ -22,7 +22,7 @@ _SHORTEST = 4
 
 @cache
 def antonyms() -> Mapping[str, AbstractSet[str]]:
-    """Return the stems of each stem's opposites; made by scripts/writeantonyms.py."""
+    """Return the stems of each stem's opposites; made by scripts/write_antonyms.py."""
     found: dict[str, set[str]] = {}
     for line in Path(__file__).with_name("antonyms.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
