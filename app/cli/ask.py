@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 def ask(
     question: Annotated[
-        str, typer.Argument(help="your question; optional in the mode summary")
+        str, typer.Argument(help="your question; the mode summary needs none [default: none]")
     ] = "",
     library: LibraryOption = None,
     documents: Annotated[
