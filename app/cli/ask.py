@@ -41,7 +41,9 @@ def ask(
     documents: Annotated[
         list[str] | None,
         typer.Option(
-            "--document", "-d", help="ask only this document: id, file name or title; repeatable"
+            "--document",
+            "-d",
+            help="ask only this document: id, file name or title; repeatable [default: all]",
         ),
     ] = None,
     mode: Annotated[str, typer.Option("--mode", "-m", help=either(get_args(Mode)))] = "general",
