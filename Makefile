@@ -180,7 +180,7 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
-STUDIES := fusion confidence titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
+STUDIES := fusion closeness confidence traps suggestions titles poison partly-embedded extractive sentences answers disagreement ann two-libraries retrieval
 
 .PHONY: studies ablation-samples study-windows $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -188,8 +188,17 @@ studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retri
 study-fusion: dev | $(DATA) ## fusion, weights and steps, into evaluation/reports/fusion.md
 	$(BIN)/python -m evaluation.studies.fusion --data $(DATA)
 
+study-closeness: dev | $(DATA) ## which passages to read, into evaluation/reports/closeness.md
+	$(BIN)/python -m evaluation.studies.closeness --data $(DATA)
+
 study-confidence: dev | $(DATA) ## when to abstain, into evaluation/reports/confidence.md
 	$(BIN)/python -m evaluation.studies.confidence --data $(DATA)
+
+study-traps: dev | $(DATA) ## lists, labels and attachments that must not be quoted, into evaluation/reports/traps.md
+	$(BIN)/python -m evaluation.studies.traps --data $(DATA)
+
+study-suggestions: dev | $(DATA) ## fifty suggested questions, into evaluation/reports/suggestions.md
+	$(BIN)/python -m evaluation.studies.suggestions --data $(DATA)
 
 study-titles: dev | $(DATA) ## the title's weight in BM25, into evaluation/reports/titles.md
 	$(BIN)/python -m evaluation.studies.titles --data $(DATA)
