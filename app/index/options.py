@@ -30,10 +30,6 @@ class IndexOptions:
 
     data_dir: Path
     chroma_dir: Path
-    originals_url: str = ""
-    """Object store that keeps originals; empty: a directory in `data_dir`."""
-    originals_cache_bytes: int = 2 << 30
-    """Originals of the object store that stay on this machine, the last used."""
     database_url: str = field(default="", repr=False)
     """PostgreSQL that holds the catalog; empty: a SQLite file in `data_dir`."""
     max_file_bytes: int = 50 * 1024 * 1024
@@ -57,6 +53,10 @@ class IndexOptions:
     """Weight of BM25 over the title against the body's 1.0; 0 does not search it."""
     section_boost: float = 0.5
     """Weight of BM25 over the section's name."""
+    originals_url: str = ""
+    """Object store that keeps originals; empty: a directory in `data_dir`."""
+    originals_cache_bytes: int = 2 << 30
+    """Originals of the object store that stay on this machine, the last used."""
 
     @property
     def faiss_dir(self) -> Path:
