@@ -16,7 +16,7 @@ from app.answer.closing import closed, flagged_notice, hosted_notice
 from app.answer.manner import Manner
 from app.answer.outcome import Outcome, is_refusal, quoted_instead, settle
 from app.answer.targets import MOST_DOCUMENTS, Targets
-from app.answer.turn import Turn
+from app.answer.turn import CERTAIN, Turn
 from app.answer.writing import DEFAULT_WINDOW_TOKENS, AnswerWriter, Assignment, ModelText, write
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
@@ -41,8 +41,6 @@ from app.generation.quoted import QuotedText
 from app.generation.summary_parts import SummaryPart, key_texts, summary_parts
 from app.generation.summary_text import quoted_summary
 
-CERTAIN = 1.0
-"""Confidence of a summary: the document was named, and every sentence stands in it."""
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
 _MOST_OF_PART = 2

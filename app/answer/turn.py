@@ -11,6 +11,9 @@ from app.core.cancel import CancelToken
 from app.core.trace import Trace
 from app.core.types import Answer, AnswerStatus, Evidence, Notice, Question, Quote
 
+CERTAIN = 1.0
+"""Confidence where a document was named and every sentence stands in it: nothing was guessed."""
+
 
 @dataclass(slots=True)
 class Turn:
@@ -31,12 +34,19 @@ class Turn:
     quote: Quote | None = None
     confidence: float | None = None
     """Probability that the quote answers the question; None where nothing was to be quoted."""
+    shaped: bool = False
+    """The quote is a table or a list, as the question's mode asks for it."""
     missing: tuple[str, ...] = ()
     """What the question names and no passage does."""
 
     def note(self, *notices: Notice) -> None:
         """Add notices, each code and message once."""
         self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
+
+    def use(self, evidence: tuple[Evidence, ...]) -> None:
+        """Take evidence of which some passed the cutoff: the nearest ones are no fallback then."""
+        self.evidence = tuple(item for item in evidence if not item.hit.fallback)
+        self.notices = tuple(one for one in self.notices if one.code != "fallback_used")
 
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
         """Return the outcome so far; an abstention has no sources and confidence 0."""
