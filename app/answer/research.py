@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from app.answer.carrying import carried
 from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
 from app.answer.datasets_mode import inventory
-from app.answer.disagreement import disagreements
+from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.engine_modes import NEEDS_MODEL, SHAPED_MODES, EngineModes
 from app.answer.finding import degraded_notice, find, strategy_of
 from app.answer.manner import Manner, manner, worth_asking
@@ -25,7 +25,7 @@ from app.answer.search import Search, SearcherFor
 from app.answer.speeds import ModelSpeeds
 from app.answer.strategies import StrategyContext
 from app.answer.strategies.base import renumbered
-from app.answer.summaries import Summaries
+from app.answer.summaries import Summaries, unclear
 from app.answer.summary_wish import wish_of
 from app.answer.targets import Targets
 from app.answer.turn import Turn
@@ -54,10 +54,7 @@ _WISHES_UNUSED = Notice(
     "instructions_unused",
     "The system message was not used: no language model wrote this answer, and quotes are word for word.",
 )
-_WHICH_DOCUMENT = Notice(
-    "document_unclear",
-    "It is not clear which document to summarise: select it, or name its title.",
-)
+
 
 _Steps = Steps[AnswerEvent, None, Answer]
 
@@ -94,7 +91,7 @@ class Research:
             if documents:
                 return (yield from self._summaries.events(turn, documents))
             if not wish.names_something:
-                return (yield from self._unclear(turn))
+                return (yield from unclear(turn))
             asked = wish.about if wish.explicit else asked
         model, question = turn.choice.model, turn.question
         if model is not None and not question.retrieve_only and question.mode != "datasets":
@@ -121,14 +118,6 @@ class Research:
     @property
     def _summaries(self) -> Summaries:
         return Summaries(Targets(self.catalog), self.answer_writer, self.grounder, self._manner)
-
-    @staticmethod
-    def _unclear(turn: Turn) -> _Steps:
-        """Yield the refusal: nothing says which document is meant."""
-        turn.note(_WHICH_DOCUMENT)
-        yield SourcesEvent(())
-        yield TokenEvent(REFUSAL)
-        return closed(turn, Outcome(REFUSAL, ()), NO_WRITER)
 
     def _without_model(self, turn: Turn, query: str) -> tuple[Outcome, str]:
         """Return what is said and who wrote it: an inventory, quotes, or the refusal."""
@@ -298,3 +287,5 @@ class Research:
             with turn.trace.stage("disagreement", len(turn.evidence)) as stage:
                 turn.trace.disagreements = disagreements(turn.evidence)
                 stage.n_out = len(turn.trace.disagreements)
+            turn.drop_notice("libraries_disagree")  # of an earlier search of this question
+            turn.note(*disagreement_notice(turn.trace.disagreements))

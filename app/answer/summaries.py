@@ -12,7 +12,7 @@ from collections.abc import Generator as Steps
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from app.answer.closing import closed, flagged_notice, hosted_notice
+from app.answer.closing import NO_WRITER, closed, flagged_notice, hosted_notice
 from app.answer.manner import Manner
 from app.answer.outcome import Outcome, is_refusal, quoted_instead, settle
 from app.answer.targets import MOST_DOCUMENTS, Targets
@@ -43,6 +43,10 @@ from app.generation.summary_text import quoted_summary
 
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
+_WHICH_DOCUMENT = Notice(
+    "document_unclear",
+    "It is not clear which document to summarise: select it, or name its title.",
+)
 _MOST_OF_PART = 2
 """Passages that the summary of one part may name: what a small model says after that is copied."""
 _PART = "What does this text say? Answer in one or two sentences."
@@ -177,6 +181,14 @@ class Summaries:
             reasoning=self.answer_writer.reasoning(turn.question),
             texts=part.texts,
         )
+
+
+def unclear(turn: Turn) -> Steps[AnswerEvent, None, Answer]:
+    """Yield the refusal: nothing says which document is meant."""
+    turn.note(_WHICH_DOCUMENT)
+    yield SourcesEvent(())
+    yield TokenEvent(REFUSAL)
+    return closed(turn, Outcome(REFUSAL, ()), NO_WRITER)
 
 
 def finished(text: str) -> str:

@@ -9,7 +9,15 @@ from app.answer.models import ModelCalls, ModelChoice
 from app.answer.strategies import Found
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
-from app.core.types import Answer, AnswerStatus, Evidence, Notice, Question, Quote
+from app.core.types import (
+    Answer,
+    AnswerStatus,
+    Evidence,
+    Notice,
+    NoticeCode,
+    Question,
+    Quote,
+)
 
 CERTAIN = 1.0
 """Confidence where a document was named and every sentence stands in it: nothing was guessed."""
@@ -43,14 +51,20 @@ class Turn:
         """Add notices, each code and message once."""
         self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
 
+    def drop_notice(self, code: NoticeCode) -> None:
+        """Forget the notices of a code."""
+        self.notices = tuple(one for one in self.notices if one.code != code)
+
     def use(self, evidence: tuple[Evidence, ...]) -> None:
         """Take evidence of which some passed the cutoff: the nearest ones are no fallback then."""
         self.evidence = tuple(item for item in evidence if not item.hit.fallback)
-        self.notices = tuple(one for one in self.notices if one.code != "fallback_used")
+        self.drop_notice("fallback_used")
 
     def answer(self, text: str, status: AnswerStatus, generator: str) -> Answer:
         """Return the outcome so far; an abstention has no sources and confidence 0."""
         shown = status in ("answered", "retrieved")
+        if not shown:  # it points to sources
+            self.drop_notice("libraries_disagree")
         return Answer(
             self.answer_id,
             text,

@@ -7,11 +7,12 @@ and `checks` looks at the whole at start.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.answer.manner import MannerOptions
 from app.answer.options import AnswerOptions
-from app.core.types import Library
+from app.core.types import EmbeddedModel, Library
 from app.generation.options import GenerationOptions
 from app.index.options import IndexOptions
 from app.ingest.options import IngestOptions
@@ -34,6 +35,14 @@ class Settings(Variables):
         """Return the directory of Chroma's store."""
         return self.chroma_persist_dir or self.data_dir / "chroma"
 
+    @property
+    def embedded_models(self) -> Mapping[Library, EmbeddedModel]:
+        """What embeds each library where no host does."""
+        return {
+            Library.PUBLIC: self.public_embedded_model or self.embedded_model,
+            Library.PAPERS: self.papers_embedded_model or self.embedded_model,
+        }
+
     def ingest(self) -> IngestOptions:
         """Return the options of ingest."""
         return IngestOptions(
@@ -52,7 +61,10 @@ class Settings(Variables):
             collection_papers=self.chroma_collection_name,
             collection_public=self.chroma_collection_public,
             vector_cache_vectors=self.vector_cache_vectors,
-            max_dense_vectors=self.max_dense_vectors or dense_vectors_for(_memory_bytes()),
+            papers_store=self.papers_vector_store or self.vector_store,
+            public_store=self.public_vector_store or self.vector_store,
+            max_dense_vectors=self.max_dense_vectors,
+            dense_memory_bytes=0 if self.max_dense_vectors else max(1, _memory_bytes() // 4),
         )
 
     def retrieval(self) -> RetrievalOptions:
@@ -98,6 +110,7 @@ class Settings(Variables):
             helper_model=self.helper_model,
             embedding_provider=self.embedding_provider,
             embedding_model=self.embedding_model,
+            embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
             ollama_timeout_s=self.ollama_request_timeout_sec,
             ollama_keep_alive=self.ollama_keep_alive,
@@ -125,15 +138,6 @@ class Settings(Variables):
     def jobs(self) -> JobOptions:
         """Return the options of the job runner."""
         return JobOptions()
-
-
-def dense_vectors_for(memory_bytes: int) -> int:
-    """Return how many vectors a machine of this memory should keep for dense search.
-
-    A quarter of the memory at 2 kB per vector: 384 float32 and its graph links
-    (docs/facts/chroma.md: 133 MB for 30,000 on disk includes metadata; 1.5 kB is the vector alone).
-    """
-    return max(100_000, memory_bytes // 4 // 2048)
 
 
 def _memory_bytes() -> int:

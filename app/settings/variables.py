@@ -14,7 +14,16 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.data_folder import default_data_dir
-from app.core.types import EvidenceKind, Fusion, LibraryName, PromptKind, Reasoning, Rerank
+from app.core.types import (
+    EmbeddedModel,
+    EvidenceKind,
+    Fusion,
+    LibraryName,
+    PromptKind,
+    Reasoning,
+    Rerank,
+    StoreKind,
+)
 from app.providers.options import EmbeddingProviderName, ProviderName
 
 HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
@@ -65,6 +74,16 @@ class Variables(BaseSettings):
         description="who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model",
     )
     embedding_model: str = Field("nomic-embed-text", description="embedding model on the provider")
+    embedded_model: EmbeddedModel = Field(
+        "minilm",
+        description="model that embeds in the server itself: minilm (English) or multilingual (the extra multilingual)",
+    )
+    public_embedded_model: EmbeddedModel | None = Field(
+        None, description="the same for public; empty: EMBEDDED_MODEL"
+    )
+    papers_embedded_model: EmbeddedModel | None = Field(
+        None, description="the same for papers; empty: EMBEDDED_MODEL"
+    )
     openai_base_url: str = Field(
         "", description="address of an OpenAI-compatible server; empty: the provider's own"
     )
@@ -146,12 +165,24 @@ class Variables(BaseSettings):
         description="milliseconds a question may spend embedding candidates without a vector",
     )
     max_dense_vectors: int = Field(
-        0, ge=0, description="vectors kept for dense search; 0: from RAM"
+        0,
+        ge=0,
+        description="vectors that dense search finds; 0: a quarter of RAM, at 2,048 bytes each in chroma and 120 in faiss",
     )
     vector_cache_vectors: int = Field(
         100_000,
         ge=0,
-        description="vectors up to which a library is searched in memory, 2 KB each; 0: Chroma answers all",
+        description="vectors up to which a library is searched in memory, 2 KB each; 0: the store answers all",
+    )
+    vector_store: StoreKind = Field(
+        "chroma",
+        description="store of vectors: chroma (2 KB a vector in memory) or faiss (70 bytes; the extra large)",
+    )
+    public_vector_store: StoreKind | None = Field(
+        None, description="store of public's vectors; empty: VECTOR_STORE"
+    )
+    papers_vector_store: StoreKind | None = Field(
+        None, description="store of papers' vectors; empty: VECTOR_STORE"
     )
     chroma_collection_name: str = Field(
         "papers", min_length=3, description="Chroma collection of papers"

@@ -29,6 +29,9 @@ FileType = Literal["pdf", "docx", "html", "markdown", "text"]
 """Formats of files that are read; `app.ingest.parsers.formats` says how."""
 DocumentType = Literal[FileType, "wikitext"]
 """Formats of documents: of files, and of articles in dumps."""
+StoreKind = Literal["chroma", "faiss"]
+"""Stores of vectors: a graph of whole rows, or lists of codes (the extra `large`)."""
+
 Fusion = Literal["relative_score", "rrf", "dense", "lexical"]
 Mode = Literal["general", "compare", "methodology", "datasets", "reproduce", "summary"]
 Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
@@ -39,6 +42,8 @@ Verdict = Literal["supported", "weak", "unsupported", "no_claim"]
 """Of a sentence of an answer; `no_claim`: headings, table heads, code, lead-ins, which nothing can hold or deny."""
 CheckVerdict = Literal["supported", "contradicted", "not_found", "no_claim"]
 """Of a sentence of a text that someone brings to be checked."""
+EmbeddedModel = Literal["minilm", "multilingual"]
+"""Embedding models that run in the server itself."""
 CitedBy = Literal["model", "engine"]
 EvidenceKind = Literal["auto", "short", "full"]
 """How much of the passages a model is handed: the sentences that bear on the question, or whole passages."""
@@ -57,6 +62,7 @@ NoticeCode = Literal[
     "filter_matched_nothing",
     "injection_flagged",
     "embedder_unavailable",
+    "language_differs",
     "reembed_offered",
     "bands_not_calibrated",
     "generator_unavailable",
@@ -65,5 +71,6 @@ NoticeCode = Literal[
     "mode_needs_model",
     "document_unclear",
     "subject_missing",
+    "libraries_disagree",
     "instructions_unused",
 ]

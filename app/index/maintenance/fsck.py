@@ -81,7 +81,7 @@ class Fsck:
         if seen <= last:
             return
         if repair:
-            if self.vectors.options.chroma_dir.exists():
+            if self.vectors.options.stored:
                 self.vectors.supervisor.refill("the indexes are of another catalog")
             note_change(self.vectors.options.data_dir, last, self.steps)
         yield Fault(
