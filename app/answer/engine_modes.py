@@ -14,7 +14,7 @@ from app.answer.turn import CERTAIN, Turn
 from app.core.types import Document, Mode, Notice
 from app.generation.candidates import Candidate
 from app.generation.checklists import ListedMode, write_checklist
-from app.generation.compared import Comparison, comparison_in
+from app.generation.compared import NamedComparison, comparison_in
 from app.generation.comparison_text import sentence_of, sentence_of_all, write_comparison
 from app.generation.extractive import ExtractiveGenerator, Selection
 from app.generation.quoted import QuotedText, Quoting
@@ -84,7 +84,7 @@ class EngineModes:
         return quoting.done()
 
     def _by_thing(
-        self, named: Comparison, search: Search, selection: Selection
+        self, named: NamedComparison, search: Search, selection: Selection
     ) -> tuple[dict[str, Candidate | None], Candidate | None]:
         """Return the best sentence of each thing, and the best that names all of them."""
         own: dict[str, Sequence[Candidate]] = {}

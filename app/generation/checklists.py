@@ -30,7 +30,7 @@ _ELSEWHERE_COST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ListPoint:
     """One point of a list: what tells a sentence of its kind."""
 
     name: str
@@ -41,8 +41,8 @@ class Point:
     """Sentences quoted at most."""
 
 
-def _point(name: str, told_by: str, sections: str, most: int = 1) -> Point:
-    return Point(name, re.compile(told_by, re.IGNORECASE), frozenset(sections.split()), most)
+def _point(name: str, told_by: str, sections: str, most: int = 1) -> ListPoint:
+    return ListPoint(name, re.compile(told_by, re.IGNORECASE), frozenset(sections.split()), most)
 
 
 _DATA = _point(
@@ -114,7 +114,7 @@ _PROCEDURE = _point(
     "methodology",
     4,
 )
-POINTS: dict[ListedMode, tuple[Point, ...]] = {
+POINTS: dict[ListedMode, tuple[ListPoint, ...]] = {
     "methodology": (_APPROACH, _PROCEDURE, _DATA, _MATERIALS, _PARAMETERS, _MEASURES),
     "reproduce": (_DATA, _MATERIALS, _PARAMETERS, _MEASURES, _CODE, _HARDWARE, _SEEDS),
 }
@@ -168,7 +168,7 @@ def _sentences(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def _best(
-    point: Point, found: Sequence[Candidate], sections: set[str], asked: frozenset[str]
+    point: ListPoint, found: Sequence[Candidate], sections: set[str], asked: frozenset[str]
 ) -> list[Candidate]:
     """Return the sentences of a point, in reading order.
 

@@ -41,7 +41,7 @@ _ARTICLE = re.compile(r"\A(?:the|a|an|both|between)\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class NamedComparison:
     """What a question compares: at least two things, in a respect that may be empty."""
 
     things: tuple[str, ...]
@@ -52,7 +52,7 @@ class Comparison:
         return f"{self.respect} {thing}".strip()
 
 
-def comparison_in(question: str) -> Comparison | None:
+def comparison_in(question: str) -> NamedComparison | None:
     """Return what a question compares; None if it names fewer than two things."""
     text = " ".join(question.split()).rstrip(" ?.!")
     for shape in _SHAPES:
@@ -68,7 +68,7 @@ def _pieces(named: str, joined_by: str) -> list[str]:
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
-def _comparison(named: str, respect: str) -> Comparison | None:
+def _comparison(named: str, respect: str) -> NamedComparison | None:
     pieces = _pieces(named, _LIST)
     if len(pieces) < 2:
         pieces = _pieces(named, _JOIN)  # "to" and "with" stand inside names too
@@ -81,4 +81,4 @@ def _comparison(named: str, respect: str) -> Comparison | None:
     things = tuple(dict.fromkeys(_ARTICLE.sub("", piece).strip() for piece in pieces))
     if len(things) < 2 or not all(content_tokens(thing) for thing in things):
         return None
-    return Comparison(things[:MOST_THINGS], _ARTICLE.sub("", respect).strip())
+    return NamedComparison(things[:MOST_THINGS], _ARTICLE.sub("", respect).strip())

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from app.core.text import tokenise
 from app.generation.candidates import Candidate
-from app.generation.compared import Comparison
+from app.generation.compared import NamedComparison
 from app.generation.quoted import Quoting
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
 
@@ -25,7 +25,9 @@ _RANK_COST = 0.04
 """What a place further down among the ranked sentences costs."""
 
 
-def sentence_of(thing: str, named: Comparison, ranked: Sequence[Candidate]) -> Candidate | None:
+def sentence_of(
+    thing: str, named: NamedComparison, ranked: Sequence[Candidate]
+) -> Candidate | None:
     """Return the best sentence about a thing; None if none names it.
 
     The thing stands in the sentence or is its document's title. A sentence that speaks of the
@@ -51,7 +53,7 @@ def sentence_of(thing: str, named: Comparison, ranked: Sequence[Candidate]) -> C
     return max(rows, key=lambda row: row[0])[1] if rows else None
 
 
-def sentence_of_all(named: Comparison, ranked: Sequence[Candidate]) -> Candidate | None:
+def sentence_of_all(named: NamedComparison, ranked: Sequence[Candidate]) -> Candidate | None:
     """Return the best sentence that names all things: it says how they differ."""
     wanted = frozenset(token for thing in named.things for token in content_tokens(thing))
     respect = frozenset(content_tokens(named.respect))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.compared import Comparison, comparison_in
+from app.generation.compared import NamedComparison, comparison_in
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from app.generation.compared import Comparison, comparison_in
 def test_the_things_compared_and_the_respect_are_read(
     question: str, things: tuple[str, ...], respect: str
 ) -> None:
-    assert comparison_in(question) == Comparison(things, respect)
+    assert comparison_in(question) == NamedComparison(things, respect)
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_fewer_than_two_things_are_no_comparison(question: str) -> None:
 
 
 def test_a_thing_is_searched_in_the_respect_that_is_compared() -> None:
-    assert Comparison(("tea", "coffee"), "caffeine").query("tea") == "caffeine tea"
-    assert Comparison(("tea", "coffee")).query("tea") == "tea"
+    assert NamedComparison(("tea", "coffee"), "caffeine").query("tea") == "caffeine tea"
+    assert NamedComparison(("tea", "coffee")).query("tea") == "tea"
