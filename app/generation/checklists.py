@@ -14,7 +14,7 @@ from typing import Literal
 from app.core.text import word_count
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates
-from app.generation.extractive import quotable
+from app.generation.choice import quotable
 from app.generation.key_sentences import alike
 from app.generation.quoted import Quoting
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
