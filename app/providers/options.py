@@ -41,6 +41,8 @@ class ProviderOptions:
     embedding_provider: EmbeddingProviderName = "auto"
     embedding_model: str = "nomic-embed-text"
     ollama_base_url: str = "http://127.0.0.1:11434"
+    ollama_embed_urls: tuple[str, ...] = ()
+    """Further hosts with the same embedding model, which embed passages too."""
     ollama_timeout_s: float = 300.0
     ollama_connect_timeout_s: float = 3.0
     ollama_keep_alive: str = "30m"
