@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -96,8 +97,12 @@ def fill(path: Path, _: Path, __: int) -> Figures:
 
 
 def memory(path: Path, inputs: Path, _: int) -> Figures:
-    """Open the store alone and search it; return what it takes, and how long a search."""
+    """Open the store alone and search it; return what it takes, and how long a search.
+
+    A small store is opened and searched before, so that the code of faiss is not counted.
+    """
     queries: FloatArray = np.load(inputs / "queries.npy")
+    _open_a_small_one(queries)
     store = FaissStore(path / "faiss", Steps())
     gc.collect()
     before = pss_bytes(os.getpid())
@@ -113,6 +118,15 @@ def memory(path: Path, inputs: Path, _: int) -> Figures:
         "store_p50_ms": _ms(seconds, 50),
         "store_p95_ms": _ms(seconds, 95),
     }
+
+
+def _open_a_small_one(rows: FloatArray) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(2):  # made, then read
+            store = FaissStore(Path(folder), Steps(), learn_from=len(rows))
+            store.upsert("small", range(1, len(rows) + 1), rows, [("", "")] * len(rows))
+            store.search("small", rows[0], 2 * POOL)
+            store.close()
 
 
 def ask(path: Path, inputs: Path, _: int) -> Figures:

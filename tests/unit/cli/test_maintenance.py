@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,16 @@ def test_a_damaged_catalog_names_backup_and_restore(data: Path) -> None:
     assert "documind backup" in said
     with pytest.raises(IndexDamaged):
         IndexStore(IndexOptions(data, data / "chroma"), vector_store="off")
+
+
+def test_a_vector_store_whose_extra_is_missing_is_named_with_the_command(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PUBLIC_VECTOR_STORE", "faiss")
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    for name in [name for name in sys.modules if name.startswith("app.index.dense.faiss")]:
+        monkeypatch.delitem(sys.modules, name)
+    status, said = documind("fsck")
+    assert status == 2
+    assert "pip install 'faiss-cpu" in said
+    assert data.exists()
